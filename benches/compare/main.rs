@@ -1,0 +1,105 @@
+//! Whole processes beside their peers, in turns: `cargo bench --bench compare`, or with names of
+//! measurements behind `--`. A whole run writes the table of docs/performance.md and its plot.
+//! `tests/peers install` and `tests/peers install linux` get what is compared with; what is missing is
+//! named and left out.
+
+mod client;
+mod page;
+mod place;
+mod report;
+mod scan;
+mod server;
+mod stats;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use report::Row;
+
+/// What a measurement gives: rows, or why there are none.
+type Measured = Result<Vec<Row>, String>;
+
+/// A name to ask for it by, and what it does.
+type Measurement = (&'static str, fn() -> Measured);
+
+const MEASUREMENTS: &[Measurement] = &[
+    ("scan", scan::warm),
+    ("cold", scan::cold),
+    ("initialize", server::initialize),
+    ("change", server::change),
+    ("large", server::large),
+    ("actions", server::actions),
+    ("proxy", server::proxy),
+    ("page", page::page),
+    ("memory", server::memory),
+];
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` runs this too; it is no test.
+    if !arguments.iter().any(|a| a == "--bench") {
+        return;
+    }
+    arguments.retain(|a| !a.starts_with('-'));
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
+    let mut rows = Vec::new();
+    let mut left_out = Vec::new();
+    for (name, measure) in MEASUREMENTS.iter().filter(|(name, _)| wanted(name)) {
+        say(&format!("{name} …"));
+        match catch_unwind(AssertUnwindSafe(measure)) {
+            Ok(Ok(measured)) => {
+                say(&report::table(&measured));
+                rows.extend(measured);
+            }
+            Ok(Err(why)) => left_out.push(format!("{name}: {why}")),
+            Err(panic) => {
+                let why = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .unwrap_or_else(|| String::from("it failed"));
+                left_out.push(format!("{name}: {why}"));
+            }
+        }
+    }
+    let mut made = format!("\n{}\n\n{}", machine(), report::table(&rows));
+    for line in &left_out {
+        made.push_str(&format!("\nNot measured: {line}.\n"));
+    }
+    made.push('\n');
+    if arguments.is_empty() {
+        report::write(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"),
+            &made,
+            &rows,
+        );
+    }
+    say(&made);
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark's report is its output")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+/// What it was measured on and with.
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let cpu = info.lines().find_map(|l| {
+        l.strip_prefix("model name")
+            .and_then(|l| l.split(": ").nth(1))
+    });
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let peers = ["rg", "ruff", "clangd", "pylsp"]
+        .iter()
+        .filter_map(|name| place::peer(name));
+    let peers: Vec<String> = peers.map(|p| place::version(&p)).collect();
+    format!(
+        "{cores} cores ({}), Linux {}; postil {} (release profile), {}.\nTimes are medians (least–most).",
+        cpu.unwrap_or("unknown").trim(),
+        kernel.trim(),
+        env!("CARGO_PKG_VERSION"),
+        peers.join(", ")
+    )
+}

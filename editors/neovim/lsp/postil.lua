@@ -1,0 +1,78 @@
+-- The client's configuration, for Neovim 0.10 and newer.
+--
+-- 0.11 and newer, with this folder (editors/neovim) on the runtimepath:
+--     vim.lsp.enable("postil")
+-- 0.10, the same, or without any folder, with this file alone:
+--     require("postil").setup()          -- lua/postil.lua beside it
+--     vim.lsp.start(vim.tbl_extend("force", dofile("…/lsp/postil.lua"), { root_dir = vim.fs.root(0, ".git") }))
+--
+-- Threads show as diagnostics, the verbs as code actions (`vim.lsp.buf.code_action()`; `gra` from 0.11 on).
+-- Settings go under `settings.postil`, with the names that postil.toml has.
+
+-- Takes the server's edits. Three things differ from Neovim's own handler. The versions of all files are
+-- checked before any is touched, and a text that went on is answered `applied = false` (the built-in one
+-- skips that file with a message and answers `true`). A text nobody has changed since it was opened has
+-- version 0, which the built-in check ignores. And the edit is an undo step of its own, so that `u`
+-- parts it from what is being typed.
+local function apply_edit(_, params, ctx)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if not client then
+    return { applied = false, failureReason = "the client is gone" }
+  end
+  local edit, buffers = params.edit, {}
+  local function add(uri)
+    local buffer = vim.uri_to_bufnr(uri)
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      buffers[buffer] = true
+    end
+    return buffer
+  end
+  for index, change in ipairs(edit.documentChanges or {}) do
+    local document = change.textDocument
+    if document then
+      local buffer = add(document.uri)
+      -- vim.NIL: any version
+      if type(document.version) == "number" then
+        local now = vim.lsp.util.buf_versions[buffer]
+        if now ~= document.version then
+          return {
+            applied = false,
+            failedChange = index - 1,
+            failureReason = ("%s is at version %s, the edit is for %d"):format(
+              document.uri,
+              now or "(not open)",
+              document.version
+            ),
+          }
+        end
+      end
+    end
+  end
+  for uri in pairs(edit.changes or {}) do
+    add(uri)
+  end
+  -- Setting 'undolevels', even to what it is, ends the undo step that is being written.
+  local function end_undo_step()
+    for buffer in pairs(buffers) do
+      vim.bo[buffer].undolevels = vim.bo[buffer].undolevels
+    end
+  end
+  end_undo_step()
+  local applied, problem = pcall(vim.lsp.util.apply_workspace_edit, edit, client.offset_encoding)
+  end_undo_step()
+  return { applied = applied, failureReason = not applied and tostring(problem) or nil }
+end
+
+return {
+  name = "postil",
+  cmd = { "postil" },
+  root_markers = { "postil.toml", ".git", ".jj", ".hg" },
+  -- Any file can hold a thread, so there is no `filetypes`.
+  flags = {
+    -- Each change is sent as it is made. With the 150 ms that Neovim waits by default, the text that the
+    -- server reads is old while one types, and its edits are refused. One number rules all clients of a
+    -- buffer that count columns alike, so other servers get their changes at once too.
+    debounce_text_changes = 0,
+  },
+  handlers = { ["workspace/applyEdit"] = apply_edit },
+}

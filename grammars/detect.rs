@@ -1,0 +1,302 @@
+//! Which language a file is in.
+
+use crate::{LANGUAGES, Language};
+
+/// How many of a file's first lines (and bytes of each) are looked at.
+const LINES: usize = 5;
+const WIDTH: usize = 512;
+
+/// The row of that name.
+pub fn by_name(name: &str) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|l| l.name == name)
+}
+
+/// The row of a file: by the editor's language id where that is known, else by name, extension and
+/// first lines (shebang, modeline). `None`: the caller falls back on `//`, `#`, `--` at a line's start.
+pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'static Language> {
+    language_id
+        .and_then(by_id)
+        .or_else(|| by_path(path))
+        .or_else(|| by_head(head))
+}
+
+fn by_id(id: &str) -> Option<&'static Language> {
+    LANGUAGES
+        .iter()
+        .find(|l| l.name == id || l.ids.contains(&id))
+        .or_else(|| {
+            LANGUAGES
+                .iter()
+                .find(|l| l.name.eq_ignore_ascii_case(id) || contains(l.ids, id))
+        })
+}
+
+fn by_path(path: &str) -> Option<&'static Language> {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    if let Some(found) = by_file_name(name) {
+        return Some(found);
+    }
+    // `config.yml.example` is read as `config.yml`.
+    let mut name = name;
+    for suffix in [
+        ".in",
+        ".example",
+        ".sample",
+        ".dist",
+        ".tmpl",
+        ".template",
+        ".orig",
+        ".bak",
+    ] {
+        if let Some(stem) = name.strip_suffix(suffix).filter(|stem| stem.contains('.')) {
+            if by_extension(name).is_none() {
+                name = stem;
+            }
+            break;
+        }
+    }
+    by_extension(name).or_else(|| by_beginning(name))
+}
+
+/// A whole name, as written and then without case.
+fn by_file_name(name: &str) -> Option<&'static Language> {
+    let whole = |fits: fn(&str, &str) -> bool| {
+        LANGUAGES
+            .iter()
+            .find(|l| l.file_names.iter().any(|pattern| fits(pattern, name)))
+    };
+    whole(|pattern, name| pattern == name).or_else(|| whole(str::eq_ignore_ascii_case))
+}
+
+/// The beginning of a name, up to its end or a mark: `Dockerfile.dev`, `.env.local`.
+fn by_beginning(name: &str) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|l| {
+        l.file_names.iter().any(|pattern| {
+            pattern.strip_suffix('*').is_some_and(|stem| {
+                let head = name.get(..stem.len()).unwrap_or("");
+                let next = name.as_bytes().get(stem.len());
+                head.eq_ignore_ascii_case(stem) && !next.is_some_and(u8::is_ascii_alphanumeric)
+            })
+        })
+    })
+}
+
+fn by_extension(name: &str) -> Option<&'static Language> {
+    // The longest ending first: `.blade.php` before `.php`.
+    let mut dots = name.match_indices('.').map(|(at, _)| &name[at + 1..]);
+    dots.find_map(|ending| {
+        if ending.is_empty() {
+            return None;
+        }
+        LANGUAGES
+            .iter()
+            .find(|l| l.extensions.contains(&ending))
+            .or_else(|| LANGUAGES.iter().find(|l| contains(l.extensions, ending)))
+    })
+}
+
+fn by_head(head: &str) -> Option<&'static Language> {
+    let head = head.strip_prefix('\u{feff}').unwrap_or(head);
+    let lines = || {
+        head.split(['\n', '\r'])
+            .take(LINES)
+            .filter(|line| line.len() <= WIDTH)
+    };
+    if let Some(found) = lines().next().and_then(by_shebang) {
+        return Some(found);
+    }
+    if let Some(found) = lines().find_map(by_modeline) {
+        return Some(found);
+    }
+    let first = head.trim_start();
+    for (sign, name) in [
+        ("<?php", "php"),
+        ("<?xml", "xml"),
+        ("<!DOCTYPE html", "html"),
+        ("<!doctype html", "html"),
+        ("%YAML ", "yaml"),
+    ] {
+        if first.starts_with(sign) {
+            return by_name(name);
+        }
+    }
+    None
+}
+
+fn by_shebang(line: &str) -> Option<&'static Language> {
+    let mut words = line.strip_prefix("#!")?.split_ascii_whitespace();
+    let base = |word: &str| word.rsplit('/').next().unwrap_or("").to_owned();
+    let mut program = base(words.next()?);
+    if program == "env" {
+        // Options (`-S`) and assignments stand before the program.
+        program = base(words.find(|w| !w.starts_with('-') && !w.contains('='))?);
+    }
+    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    LANGUAGES
+        .iter()
+        .find(|l| l.shebangs.contains(&program.as_str()))
+        .or_else(|| {
+            LANGUAGES
+                .iter()
+                .find(|l| !bare.is_empty() && l.shebangs.contains(&bare))
+        })
+}
+
+/// `vim: set ft=python:`, `-*- mode: ruby -*-`, `-*- Perl -*-`.
+fn by_modeline(line: &str) -> Option<&'static Language> {
+    if let Some(at) = line.find("-*-") {
+        let inner = &line[at + 3..];
+        let inner = inner.find("-*-").map_or("", |end| &inner[..end]);
+        let mode = inner
+            .split(';')
+            .find_map(|part| {
+                let (key, value) = part.split_once(':')?;
+                key.trim()
+                    .eq_ignore_ascii_case("mode")
+                    .then(|| value.trim())
+            })
+            .or_else(|| (!inner.contains(':')).then(|| inner.trim()));
+        if let Some(found) = mode.filter(|m| !m.is_empty()).and_then(by_mode) {
+            return Some(found);
+        }
+    }
+    let at = ["vim:", "vi:", "ex:"]
+        .iter()
+        .filter_map(|sign| line.find(sign))
+        .min()?;
+    line[at..].split([' ', ':', '\t']).find_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        matches!(key, "ft" | "filetype" | "syntax")
+            .then(|| by_mode(value))
+            .flatten()
+    })
+}
+
+fn by_mode(mode: &str) -> Option<&'static Language> {
+    let mode = mode
+        .strip_suffix("-mode")
+        .or_else(|| mode.strip_suffix("-ts"))
+        .unwrap_or(mode);
+    by_id(mode).or_else(|| {
+        let lower = mode.to_ascii_lowercase();
+        match lower.as_str() {
+            "c++" => by_name("cpp"),
+            "c#" => by_name("csharp"),
+            "emacs-lisp" => by_name("elisp"),
+            "shell-script" => by_name("bash"),
+            "cperl" => by_name("perl"),
+            "js" | "js2" => by_name("javascript"),
+            _ => None,
+        }
+    })
+}
+
+fn contains(list: &[&str], word: &str) -> bool {
+    list.iter().any(|item| item.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(path: &str, id: Option<&str>, head: &str) -> &'static str {
+        detect(path, id, head).map_or("", |language| language.name)
+    }
+
+    #[test]
+    fn a_known_language_id_goes_first() {
+        assert_eq!(name("a.txt", Some("rust"), ""), "rust");
+        assert_eq!(name("a.js", Some("typescriptreact"), ""), "tsx");
+        assert_eq!(name("a.py", Some("plaintext"), ""), "python");
+        assert_eq!(name("a.C", Some("c"), ""), "c");
+    }
+
+    #[test]
+    fn then_the_name_and_the_extension() {
+        for (path, language) in [
+            ("src/main.rs", "rust"),
+            ("C:\\src\\main.rs", "rust"),
+            ("Makefile", "makefile"),
+            ("makefile.am", "makefile"),
+            ("Dockerfile.dev", "dockerfile"),
+            ("requirements.py", "python"),
+            ("MakefileParser", ""),
+            ("CMakeLists.txt", "cmake"),
+            ("a.C", "cpp"),
+            ("a.c", "c"),
+            ("a.R", "r"),
+            ("A.PY", "python"),
+            ("a.blade.php", "blade"),
+            ("a.d.ts", "typescript"),
+            ("config.yml.example", "yaml"),
+            ("Cargo.lock", "toml"),
+            (".env.local", "dotenv"),
+            (".bashrc", "bash"),
+            ("a.tsx", "tsx"),
+            ("requirements.txt", "conf"),
+            ("notes.txt", ""),
+            ("no_extension", ""),
+            ("", ""),
+            ("a.", ""),
+        ] {
+            assert_eq!(name(path, None, ""), language, "{path}");
+        }
+    }
+
+    #[test]
+    fn then_the_first_lines() {
+        for (head, language) in [
+            ("#!/bin/sh\n", "bash"),
+            ("#!/usr/bin/env python3.12\n", "python"),
+            ("#!/usr/bin/env -S FOO=1 deno run\n", "typescript"),
+            ("\u{feff}#!/usr/bin/perl -w\r\n", "perl"),
+            ("# vim: set ft=ruby ts=2:\n", "ruby"),
+            ("/* vi:syntax=cpp */", "cpp"),
+            ("\n\n// -*- mode: c++; tab-width: 4 -*-\n", "cpp"),
+            (";; -*- Emacs-Lisp -*-\n", "elisp"),
+            ("<?php\n", "php"),
+            ("<?xml version=\"1.0\"?>", "xml"),
+            ("a\nb\nc\nd\ne\n# vim: ft=ruby\n", ""),
+            ("#!", ""),
+            ("-*-", ""),
+            ("vim:", ""),
+        ] {
+            assert_eq!(name("x", None, head), language, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_well_formed() {
+        for (at, language) in LANGUAGES.iter().enumerate() {
+            assert!(
+                LANGUAGES[..at]
+                    .iter()
+                    .all(|other| other.name != language.name),
+                "{} twice",
+                language.name
+            );
+            assert!(!language.reply.open.is_empty(), "{}", language.name);
+            assert!(
+                language.comments.is_empty() || language.grammar.is_some(),
+                "{}",
+                language.name
+            );
+            for leaders in language.line.windows(2) {
+                let (first, second) = (leaders[0].open, leaders[1].open);
+                assert!(
+                    first == second || !second.starts_with(first),
+                    "{}: {first} hides {second}",
+                    language.name
+                );
+            }
+            for blocks in language.block.windows(2) {
+                assert!(
+                    !blocks[1].open.starts_with(blocks[0].open),
+                    "{}: {}",
+                    language.name,
+                    blocks[1].open
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Languages of C's shape: `//`, `/* */`.
+
+use crate::*;
+
+const NESTING: &[Block] = &[nesting("/*", "*/")];
+const TRIPLE: &[Quote] = &[long("\"\"\""), short("\""), short("'")];
+
+pub(crate) const ROWS: &[Language] = &[
+    Language {
+        name: "kotlin",
+        extensions: &["kt", "kts", "ktm"],
+        ids: &["kotlin"],
+        shebangs: &["kotlin", "kscript"],
+        block: NESTING,
+        strings: &[
+            Quote {
+                escape: Escape::None,
+                ..with_hole(long("\"\"\""), "${", b'}')
+            },
+            with_hole(short("\""), "${", b'}'),
+        ],
+        rules: &[Rule::CharLiteral],
+        ..C_LIKE
+    },
+    Language {
+        name: "swift",
+        extensions: &["swift"],
+        ids: &["swift"],
+        shebangs: &["swift"],
+        block: NESTING,
+        strings: &[
+            with_hole(long("\"\"\""), "\\(", b')'),
+            with_hole(short("\""), "\\(", b')'),
+        ],
+        rules: &[Rule::SwiftRaw],
+        ..C_LIKE
+    },
+    Language {
+        name: "scala",
+        extensions: &["scala", "sc", "sbt", "mill"],
+        ids: &["scala"],
+        shebangs: &["scala", "amm", "scala-cli"],
+        block: NESTING,
+        strings: &[
+            Quote {
+                escape: Escape::None,
+                ..with_hole(long("\"\"\""), "${", b'}')
+            },
+            with_hole(short("\""), "${", b'}'),
+        ],
+        rules: &[Rule::CharLiteral],
+        ..C_LIKE
+    },
+    Language {
+        name: "dart",
+        extensions: &["dart"],
+        ids: &["dart"],
+        shebangs: &["dart"],
+        block: NESTING,
+        strings: &[
+            raw("r\"\"\"", "\"\"\""),
+            raw("r'''", "'''"),
+            Quote {
+                lines: false,
+                ..raw("r\"", "\"")
+            },
+            Quote {
+                lines: false,
+                ..raw("r'", "'")
+            },
+            with_hole(long("\"\"\""), "${", b'}'),
+            with_hole(long("'''"), "${", b'}'),
+            with_hole(short("\""), "${", b'}'),
+            with_hole(short("'"), "${", b'}'),
+        ],
+        ..C_LIKE
+    },
+    Language {
+        name: "groovy",
+        extensions: &["groovy", "gvy", "gy", "gsh", "gradle", "nf"],
+        file_names: &["Jenkinsfile", "Jenkinsfile*"],
+        ids: &["groovy", "gradle", "jenkinsfile", "nextflow"],
+        shebangs: &["groovy", "nextflow"],
+        strings: &[
+            with_hole(long("\"\"\""), "${", b'}'),
+            long("'''"),
+            with_hole(short("\""), "${", b'}'),
+            short("'"),
+            raw("$/", "/$"),
+        ],
+        rules: &[Rule::Regex],
+        ..C_LIKE
+    },
+    Language {
+        name: "zig",
+        extensions: &["zig", "zon"],
+        ids: &["zig"],
+        line: &[line("//!"), line("//")],
+        block: &[],
+        strings: &[short("\"")],
+        rules: &[Rule::BackslashLines, Rule::CharLiteral],
+        ..C_LIKE
+    },
+    Language {
+        name: "d",
+        extensions: &["d", "di"],
+        ids: &["d"],
+        shebangs: &["rdmd", "dub"],
+        block: &[nesting("/+", "+/"), block("/*", "*/")],
+        strings: &[raw("r\"", "\""), raw("`", "`"), long("\""), raw("q{", "}")],
+        rules: &[Rule::CharLiteral],
+        ..C_LIKE
+    },
+    Language {
+        name: "php",
+        extensions: &[
+            "php", "phtml", "php3", "php4", "php5", "php7", "php8", "phps", "inc.php",
+        ],
+        ids: &["php"],
+        shebangs: &["php"],
+        block: &[block("<!--", "-->")],
+        line: &[],
+        strings: &[],
+        rules: &[Rule::Php, Rule::Scripts, Rule::Tags],
+        reply: between("<!--", "-->"),
+        ..C_LIKE
+    },
+    // What stands between `<?php` and `?>`; no file is in it.
+    Language {
+        name: "php-code",
+        line: &[line("//"), line("#")],
+        block: C_BLOCK,
+        strings: &[long("\""), long("'"), long("`")],
+        rules: &[Rule::PhpHeredoc],
+        ..C_LIKE
+    },
+    Language {
+        name: "objective-c",
+        extensions: &["m.objc", "mm"],
+        ids: &["objective-c", "objective-cpp", "objc", "objcpp"],
+        line: &[line("//!"), line("//")],
+        ..C_LIKE
+    },
+    Language {
+        name: "scss",
+        extensions: &["scss"],
+        ids: &["scss"],
+        ..C_LIKE
+    },
+    Language {
+        name: "less",
+        extensions: &["less"],
+        ids: &["less"],
+        ..C_LIKE
+    },
+    Language {
+        name: "stylus",
+        extensions: &["styl"],
+        ids: &["stylus"],
+        ..C_LIKE
+    },
+    Language {
+        name: "sass",
+        extensions: &["sass"],
+        ids: &["sass"],
+        block: &[],
+        rules: &[Rule::IndentedComment("//"), Rule::IndentedComment("/*")],
+        indentation: true,
+        ..C_LIKE
+    },
+    Language {
+        name: "jsonc",
+        extensions: &[
+            "jsonc",
+            "code-workspace",
+            "code-snippets",
+            "sublime-settings",
+            "sublime-project",
+            "sublime-keymap",
+            "json",
+        ],
+        file_names: &[
+            "tsconfig*",
+            "jsconfig*",
+            "devcontainer.json",
+            ".eslintrc",
+            ".jshintrc",
+            ".babelrc",
+            ".swcrc",
+        ],
+        ids: &["jsonc", "json"],
+        ..C_LIKE
+    },
+    Language {
+        name: "json5",
+        extensions: &["json5"],
+        ids: &["json5"],
+        strings: &[short("\""), short("'")],
+        ..C_LIKE
+    },
+    Language {
+        name: "protobuf",
+        extensions: &["proto"],
+        ids: &["proto", "proto3", "protobuf"],
+        ..C_LIKE
+    },
+    Language {
+        name: "thrift",
+        extensions: &["thrift"],
+        ids: &["thrift"],
+        line: &[line("//"), line("#")],
+        ..C_LIKE
+    },
+    Language {
+        name: "flatbuffers",
+        extensions: &["fbs"],
+        ids: &["flatbuffers"],
+        ..C_LIKE
+    },
+    Language {
+        name: "terraform",
+        extensions: &["tf", "tfvars", "hcl", "nomad", "tofu"],
+        file_names: &[".terraformrc", "terraform.rc"],
+        ids: &["terraform", "terraform-vars", "hcl", "opentofu"],
+        line: &[line("#"), line("//")],
+        strings: &[with_hole(short("\""), "${", b'}')],
+        rules: &[Rule::Heredoc],
+        reply: to_line_end("#"),
+        ..C_LIKE
+    },
+    Language {
+        name: "solidity",
+        extensions: &["sol"],
+        ids: &["solidity"],
+        ..C_LIKE
+    },
+    Language {
+        name: "glsl",
+        extensions: &[
+            "glsl", "vert", "frag", "geom", "comp", "tesc", "tese", "hlsl", "fx", "wgsl", "metal",
+            "shader", "cginc",
+        ],
+        ids: &["glsl", "hlsl", "wgsl", "metal", "shaderlab"],
+        strings: &[short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "verilog",
+        extensions: &["v", "vh", "sv", "svh"],
+        ids: &["verilog", "systemverilog"],
+        strings: &[short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "cue",
+        extensions: &["cue"],
+        ids: &["cue"],
+        block: &[],
+        strings: TRIPLE,
+        ..C_LIKE
+    },
+    Language {
+        name: "jsonnet",
+        extensions: &["jsonnet", "libsonnet"],
+        ids: &["jsonnet"],
+        line: &[line("//"), line("#")],
+        strings: &[
+            raw("|||", "|||"),
+            Quote {
+                escape: Escape::Doubled,
+                ..raw("@\"", "\"")
+            },
+            Quote {
+                escape: Escape::Doubled,
+                ..raw("@'", "'")
+            },
+            long("\""),
+            long("'"),
+        ],
+        ..C_LIKE
+    },
+    Language {
+        name: "vala",
+        extensions: &["vala", "vapi"],
+        ids: &["vala"],
+        strings: TRIPLE,
+        ..C_LIKE
+    },
+    Language {
+        name: "haxe",
+        extensions: &["hx"],
+        ids: &["haxe"],
+        strings: &[long("\""), with_hole(long("'"), "${", b'}')],
+        ..C_LIKE
+    },
+    Language {
+        name: "odin",
+        extensions: &["odin"],
+        ids: &["odin"],
+        block: NESTING,
+        strings: &[raw("`", "`"), short("\""), short("'")],
+        ..C_LIKE
+    },
+    Language {
+        name: "v",
+        extensions: &["vsh"],
+        ids: &["v", "vlang"],
+        shebangs: &["v"],
+        block: NESTING,
+        ..C_LIKE
+    },
+    Language {
+        name: "gleam",
+        extensions: &["gleam"],
+        ids: &["gleam"],
+        block: &[],
+        strings: &[long("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "move",
+        extensions: &["move"],
+        ids: &["move"],
+        block: NESTING,
+        strings: &[short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "cairo",
+        extensions: &["cairo"],
+        ids: &["cairo"],
+        block: &[],
+        strings: &[short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "qml",
+        extensions: &["qml"],
+        ids: &["qml"],
+        strings: &[short("\""), short("'"), with_hole(long("`"), "${", b'}')],
+        rules: &[Rule::Regex],
+        ..C_LIKE
+    },
+    Language {
+        name: "actionscript",
+        extensions: &["as"],
+        ids: &["actionscript"],
+        rules: &[Rule::Regex],
+        ..C_LIKE
+    },
+    Language {
+        name: "kdl",
+        extensions: &["kdl"],
+        ids: &["kdl"],
+        block: NESTING,
+        strings: &[long("\"")],
+        rules: &[Rule::RustRaw],
+        ..C_LIKE
+    },
+    Language {
+        name: "typespec",
+        extensions: &["tsp"],
+        ids: &["typespec"],
+        strings: &[long("\"\"\""), short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "bicep",
+        extensions: &["bicep"],
+        ids: &["bicep"],
+        strings: &[raw("'''", "'''"), with_hole(short("'"), "${", b'}')],
+        ..C_LIKE
+    },
+    Language {
+        name: "prisma",
+        extensions: &["prisma"],
+        ids: &["prisma"],
+        block: &[],
+        strings: &[short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "devicetree",
+        extensions: &["dts", "dtsi"],
+        ids: &["dts", "devicetree"],
+        strings: &[long("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "dot",
+        extensions: &["dot", "gv"],
+        ids: &["dot", "graphviz"],
+        line: &[line("//"), at("#", Place::FirstColumn)],
+        strings: &[long("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "pkl",
+        extensions: &["pkl"],
+        ids: &["pkl"],
+        strings: &[long("\"\"\""), short("\"")],
+        ..C_LIKE
+    },
+    Language {
+        name: "yacc",
+        extensions: &["y", "yy", "l", "ll", "lex"],
+        ids: &["yacc", "bison", "lex", "flex"],
+        ..C_LIKE
+    },
+];

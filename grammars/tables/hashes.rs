@@ -1,0 +1,491 @@
+//! Languages and formats whose comments begin with `#`.
+
+use crate::*;
+
+const WORD_START: &[Line] = &[at("#", Place::WordStart)];
+const LINE_START: &[Line] = &[at("#", Place::LineStart)];
+const RUBY_STRINGS: &[Quote] = &[with_hole(long("\""), "#{", b'}'), long("'")];
+const SINGLE: Quote = raw("'", "'");
+
+pub(crate) const ROWS: &[Language] = &[
+    Language {
+        name: "perl",
+        extensions: &["pl", "pm", "t", "psgi", "plx", "ph"],
+        file_names: &["cpanfile", "Makefile.PL", "Build.PL"],
+        ids: &["perl", "perl6", "raku"],
+        shebangs: &["perl"],
+        strings: &[long("\""), long("'"), long("`")],
+        rules: &[
+            Rule::Pod,
+            Rule::EndOfCode,
+            Rule::PerlQuotes,
+            Rule::Heredoc,
+            Rule::Regex,
+        ],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "r",
+        extensions: &["r", "R", "Rprofile"],
+        file_names: &[".Rprofile"],
+        ids: &["r"],
+        shebangs: &["Rscript", "r"],
+        line: &[line("#'"), line("#")],
+        strings: &[
+            raw("r\"(", ")\""),
+            raw("r'(", ")'"),
+            raw("R\"(", ")\""),
+            long("\""),
+            long("'"),
+            raw("`", "`"),
+        ],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "julia",
+        extensions: &["jl"],
+        ids: &["julia"],
+        shebangs: &["julia"],
+        block: &[nesting("#=", "=#")],
+        strings: &[
+            raw("raw\"", "\""),
+            with_hole(long("\"\"\""), "$(", b')'),
+            with_hole(long("\""), "$(", b')'),
+            long("```"),
+            long("`"),
+        ],
+        rules: &[Rule::Transpose, Rule::CharLiteral],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "elixir",
+        extensions: &["ex", "exs", "heex", "leex"],
+        file_names: &["mix.lock"],
+        ids: &["elixir"],
+        shebangs: &["elixir", "iex"],
+        strings: &[
+            with_hole(long("\"\"\""), "#{", b'}'),
+            long("'''"),
+            with_hole(long("\""), "#{", b'}'),
+            long("'"),
+        ],
+        rules: &[Rule::Sigil, Rule::QuestionChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "crystal",
+        extensions: &["cr"],
+        ids: &["crystal"],
+        shebangs: &["crystal"],
+        strings: RUBY_STRINGS,
+        rules: &[Rule::Heredoc, Rule::PercentLiteral, Rule::Regex],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "nim",
+        extensions: &["nim", "nims", "nimble"],
+        ids: &["nim"],
+        shebangs: &["nim"],
+        block: &[nesting("##[", "]##"), nesting("#[", "]#")],
+        strings: &[
+            raw("\"\"\"", "\"\"\""),
+            Quote {
+                lines: false,
+                escape: Escape::Doubled,
+                ..raw("r\"", "\"")
+            },
+            short("\""),
+        ],
+        rules: &[Rule::CharLiteral],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "coffeescript",
+        extensions: &["coffee", "cson", "iced"],
+        file_names: &["Cakefile"],
+        ids: &["coffeescript"],
+        shebangs: &["coffee"],
+        block: &[block("###", "###")],
+        strings: &[
+            with_hole(long("\"\"\""), "#{", b'}'),
+            long("'''"),
+            with_hole(long("\""), "#{", b'}'),
+            long("'"),
+            raw("///", "///"),
+        ],
+        rules: &[Rule::Regex],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "powershell",
+        extensions: &["ps1", "psm1", "psd1"],
+        ids: &["powershell"],
+        shebangs: &["pwsh", "powershell"],
+        line: &[at("#", Place::WordStart)],
+        block: &[block("<#", "#>")],
+        strings: &[
+            raw("@\"", "\n\"@"),
+            raw("@'", "\n'@"),
+            Quote {
+                escape: Escape::By(b'`'),
+                ..with_hole(long("\""), "$(", b')')
+            },
+            Quote {
+                escape: Escape::Doubled,
+                ..SINGLE
+            },
+        ],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "fish",
+        extensions: &["fish"],
+        ids: &["fish"],
+        shebangs: &["fish"],
+        line: WORD_START,
+        strings: &[long("\""), long("'")],
+        rules: &[Rule::BackslashChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "nushell",
+        extensions: &["nu"],
+        ids: &["nushell", "nu"],
+        shebangs: &["nu"],
+        line: WORD_START,
+        strings: &[long("\""), SINGLE, raw("`", "`")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "csh",
+        extensions: &["csh", "tcsh"],
+        file_names: &[".cshrc", ".tcshrc", ".login"],
+        ids: &["csh", "tcsh"],
+        shebangs: &["csh", "tcsh"],
+        line: WORD_START,
+        strings: &[short("\""), SINGLE],
+        rules: &[Rule::Heredoc, Rule::BackslashChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "awk",
+        extensions: &["awk", "gawk", "mawk"],
+        ids: &["awk"],
+        shebangs: &["awk", "gawk", "mawk", "nawk"],
+        strings: &[short("\"")],
+        rules: &[Rule::Regex],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "sed",
+        extensions: &["sed"],
+        ids: &["sed"],
+        shebangs: &["sed"],
+        line: LINE_START,
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "tcl",
+        extensions: &["tcl", "tk", "exp", "tm", "xdc", "sdc"],
+        ids: &["tcl"],
+        shebangs: &["tclsh", "wish", "expect"],
+        // A command's place: `#` elsewhere is an ordinary character.
+        line: &[
+            at("#", Place::LineStart),
+            at(";#", Place::Anywhere),
+            at("; #", Place::Anywhere),
+        ],
+        strings: &[long("\"")],
+        rules: &[Rule::BackslashChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "makefile",
+        extensions: &["mk", "mak", "make"],
+        file_names: &[
+            "Makefile",
+            "makefile",
+            "GNUmakefile",
+            "BSDmakefile",
+            "Kbuild",
+            "Makefile*",
+        ],
+        ids: &["makefile", "make"],
+        shebangs: &["make", "gmake"],
+        strings: &[],
+        rules: &[Rule::Recipe, Rule::BackslashChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "dockerfile",
+        extensions: &["dockerfile", "containerfile"],
+        file_names: &[
+            "Dockerfile",
+            "Containerfile",
+            "Dockerfile*",
+            "Containerfile*",
+        ],
+        ids: &["dockerfile", "docker"],
+        line: LINE_START,
+        strings: &[],
+        rules: &[Rule::Heredoc],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "cmake",
+        extensions: &["cmake", "cmake.in"],
+        file_names: &["CMakeLists.txt"],
+        ids: &["cmake"],
+        strings: &[long("\"")],
+        rules: &[Rule::CmakeBracket, Rule::BackslashChar],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "meson",
+        file_names: &["meson.build", "meson_options.txt", "meson.options"],
+        ids: &["meson"],
+        strings: &[long("'''"), short("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "just",
+        extensions: &["just"],
+        file_names: &["justfile", "Justfile", ".justfile"],
+        ids: &["just"],
+        shebangs: &["just"],
+        line: WORD_START,
+        strings: &[long("\"\"\""), raw("'''", "'''"), long("\""), SINGLE],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "nix",
+        extensions: &["nix"],
+        ids: &["nix"],
+        block: &[block("/*", "*/")],
+        strings: &[
+            with_hole(raw("''", "''"), "${", b'}'),
+            with_hole(long("\""), "${", b'}'),
+        ],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "graphql",
+        extensions: &["graphql", "gql", "graphqls"],
+        ids: &["graphql"],
+        strings: &[raw("\"\"\"", "\"\"\""), short("\"")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "starlark",
+        extensions: &["starlark", "sky"],
+        strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "gdscript",
+        extensions: &["gd"],
+        ids: &["gdscript"],
+        strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "ini",
+        extensions: &[
+            "ini", "cfg", "cnf", "inf", "desktop", "service", "socket", "timer", "mount", "target",
+            "url", "prefs", "theme",
+        ],
+        file_names: &[
+            ".editorconfig",
+            ".npmrc",
+            ".pylintrc",
+            ".flake8",
+            ".coveragerc",
+            ".pypirc",
+            "setup.cfg",
+            "tox.ini",
+            ".hgrc",
+        ],
+        ids: &["ini", "editorconfig", "systemd-conf", "systemd-unit"],
+        line: &[at("#", Place::LineStart), at(";", Place::LineStart)],
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "git-config",
+        extensions: &["gitconfig"],
+        file_names: &[".gitconfig", ".gitmodules"],
+        ids: &["git-config", "gitconfig"],
+        line: &[line("#"), line(";")],
+        strings: &[short("\"")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "properties",
+        extensions: &["properties"],
+        file_names: &["gradle.properties"],
+        ids: &["properties", "java-properties", "jproperties"],
+        line: &[at("#", Place::LineStart), at("!", Place::LineStart)],
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "gitignore",
+        extensions: &[
+            "gitignore",
+            "dockerignore",
+            "npmignore",
+            "ignore",
+            "gitattributes",
+        ],
+        file_names: &[
+            ".gitignore",
+            ".ignore",
+            ".dockerignore",
+            ".npmignore",
+            ".eslintignore",
+            ".prettierignore",
+            ".helmignore",
+            ".gitattributes",
+            ".rgignore",
+            ".fdignore",
+            ".vscodeignore",
+            ".stylelintignore",
+            ".mailmap",
+            "CODEOWNERS",
+            ".git-blame-ignore-revs",
+        ],
+        ids: &["ignore", "gitignore", "gitattributes", "codeowners"],
+        // A `#` behind the first column is part of a pattern.
+        line: &[at("#", Place::FirstColumn)],
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "dotenv",
+        extensions: &["env"],
+        file_names: &[".env", ".env*", ".flaskenv"],
+        ids: &["dotenv", "env"],
+        line: &[at("#", Place::AfterBlank)],
+        strings: &[
+            Quote {
+                place: Place::ValueStart,
+                ..long("\"")
+            },
+            Quote {
+                place: Place::ValueStart,
+                ..SINGLE
+            },
+        ],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "nginx",
+        extensions: &["nginx", "nginxconf"],
+        file_names: &["nginx.conf", "nginx.conf*"],
+        ids: &["nginx"],
+        line: WORD_START,
+        strings: &[long("\""), long("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "apache",
+        extensions: &["htaccess", "apacheconf"],
+        file_names: &[".htaccess", "httpd.conf", "apache2.conf"],
+        ids: &["apacheconf", "apache"],
+        line: LINE_START,
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "conf",
+        extensions: &["conf", "rules", "sources", "repo"],
+        file_names: &[
+            "sshd_config",
+            "ssh_config",
+            "crontab",
+            "fstab",
+            "hosts",
+            ".gdbinit",
+            ".inputrc",
+            ".tmux.conf",
+            ".screenrc",
+            "Caddyfile",
+            "Procfile",
+            "requirements*",
+        ],
+        ids: &[
+            "conf",
+            "config",
+            "ssh_config",
+            "tmux",
+            "pip-requirements",
+            "crontab",
+            "caddyfile",
+        ],
+        line: LINE_START,
+        strings: &[],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "gherkin",
+        extensions: &["feature"],
+        ids: &["cucumber", "gherkin"],
+        line: LINE_START,
+        strings: &[raw("\"\"\"", "\"\"\"")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "puppet",
+        extensions: &["pp"],
+        ids: &["puppet"],
+        strings: &[with_hole(long("\""), "${", b'}'), long("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "rego",
+        extensions: &["rego"],
+        ids: &["rego"],
+        strings: &[raw("`", "`"), short("\"")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "sparql",
+        extensions: &["sparql", "rq", "ttl", "turtle", "n3", "trig"],
+        ids: &["sparql", "turtle"],
+        // `#` inside `<…>` belongs to an address.
+        line: &[at("#", Place::AfterBlank)],
+        strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "gnuplot",
+        extensions: &["gp", "plt", "gnuplot", "plot"],
+        ids: &["gnuplot"],
+        strings: &[short("\""), doubled("'")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "jq",
+        extensions: &["jq"],
+        ids: &["jq"],
+        shebangs: &["jq"],
+        strings: &[with_hole(long("\""), "\\(", b')')],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "po",
+        extensions: &["po", "pot"],
+        ids: &["po", "gettext"],
+        line: LINE_START,
+        strings: &[short("\"")],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "mojo",
+        extensions: &["mojo"],
+        ids: &["mojo"],
+        strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
+        ..HASH_LIKE
+    },
+];

@@ -1,0 +1,256 @@
+//! Markup and templates.
+
+use crate::*;
+
+const XML_BLOCK: &[Block] = &[block("<!--", "-->")];
+const WEB: Language = Language {
+    block: XML_BLOCK,
+    rules: &[Rule::Scripts, Rule::Tags],
+    reply: between("<!--", "-->"),
+    ..BASE
+};
+
+pub(crate) const ROWS: &[Language] = &[
+    Language {
+        name: "xml",
+        extensions: &[
+            "xml",
+            "svg",
+            "xsd",
+            "xsl",
+            "xslt",
+            "rss",
+            "atom",
+            "plist",
+            "xaml",
+            "csproj",
+            "vbproj",
+            "fsproj",
+            "vcxproj",
+            "props",
+            "targets",
+            "resx",
+            "wsdl",
+            "kml",
+            "gpx",
+            "xib",
+            "storyboard",
+            "nuspec",
+            "iml",
+            "fxml",
+            "ui",
+            "qrc",
+            "dtd",
+            "rng",
+            "config",
+            "launch",
+            "urdf",
+        ],
+        file_names: &["pom.xml"],
+        ids: &["xml", "xsl", "svg", "dtd"],
+        rules: &[Rule::Tags],
+        ..WEB
+    },
+    Language {
+        name: "vue",
+        extensions: &["vue"],
+        ids: &["vue"],
+        ..WEB
+    },
+    Language {
+        name: "svelte",
+        extensions: &["svelte"],
+        ids: &["svelte"],
+        block: &[block("<!--", "-->"), block("{/*", "*/}")],
+        ..WEB
+    },
+    Language {
+        name: "astro",
+        extensions: &["astro"],
+        ids: &["astro"],
+        block: &[block("<!--", "-->"), block("{/*", "*/}")],
+        rules: &[Rule::FrontMatter("typescript"), Rule::Scripts, Rule::Tags],
+        ..WEB
+    },
+    Language {
+        name: "mdx",
+        extensions: &["mdx"],
+        ids: &["mdx"],
+        block: &[block("{/*", "*/}"), block("<!--", "-->")],
+        rules: &[Rule::FrontMatter("yaml"), Rule::Fences],
+        reply: between("{/*", "*/}"),
+        ..BASE
+    },
+    Language {
+        name: "handlebars",
+        extensions: &["hbs", "handlebars", "mustache"],
+        ids: &["handlebars", "mustache", "glimmer"],
+        block: &[
+            block("{{!--", "--}}"),
+            block("{{!", "}}"),
+            block("<!--", "-->"),
+        ],
+        reply: between("{{!--", "--}}"),
+        ..WEB
+    },
+    Language {
+        name: "jinja",
+        extensions: &[
+            "j2",
+            "jinja",
+            "jinja2",
+            "njk",
+            "twig",
+            "tera",
+            "peb",
+            "html.j2",
+            "html.twig",
+        ],
+        ids: &[
+            "jinja",
+            "jinja-html",
+            "django-html",
+            "twig",
+            "nunjucks",
+            "htmldjango",
+        ],
+        block: &[block("{#", "#}"), block("<!--", "-->")],
+        reply: between("{#", "#}"),
+        ..WEB
+    },
+    Language {
+        name: "liquid",
+        extensions: &["liquid"],
+        ids: &["liquid"],
+        block: &[
+            block("{% comment %}", "{% endcomment %}"),
+            block("{%- comment -%}", "{%- endcomment -%}"),
+            block("<!--", "-->"),
+        ],
+        ..WEB
+    },
+    Language {
+        name: "erb",
+        extensions: &["erb", "html.erb", "ejs", "eex", "rhtml"],
+        ids: &["erb", "eruby", "ejs", "html-eex"],
+        block: &[
+            block("<%#", "%>"),
+            block("<%--", "--%>"),
+            block("<!--", "-->"),
+        ],
+        reply: between("<%#", "%>"),
+        ..WEB
+    },
+    Language {
+        name: "jsp",
+        extensions: &["jsp", "jspx", "tag", "gsp", "aspx", "ascx", "master"],
+        ids: &["jsp", "aspx"],
+        block: &[block("<%--", "--%>"), block("<!--", "-->")],
+        reply: between("<%--", "--%>"),
+        ..WEB
+    },
+    Language {
+        name: "razor",
+        extensions: &["cshtml", "razor"],
+        ids: &["razor", "aspnetcorerazor"],
+        block: &[block("@*", "*@"), block("<!--", "-->")],
+        reply: between("@*", "*@"),
+        ..WEB
+    },
+    Language {
+        name: "blade",
+        extensions: &["blade.php"],
+        ids: &["blade"],
+        block: &[block("{{--", "--}}"), block("<!--", "-->")],
+        rules: &[Rule::Php, Rule::Scripts, Rule::Tags],
+        reply: between("{{--", "--}}"),
+        ..WEB
+    },
+    Language {
+        name: "go-template",
+        extensions: &["gotmpl", "gohtml", "tmpl", "tpl"],
+        ids: &["gotmpl", "gohtmltmpl", "helm"],
+        block: &[
+            block("{{- /*", "*/ -}}"),
+            block("{{/*", "*/}}"),
+            block("<!--", "-->"),
+        ],
+        reply: between("{{/*", "*/}}"),
+        ..WEB
+    },
+    Language {
+        name: "pug",
+        extensions: &["pug", "jade"],
+        ids: &["pug", "jade"],
+        rules: &[Rule::IndentedComment("//-"), Rule::IndentedComment("//")],
+        line: &[at("//-", Place::LineStart), at("//", Place::LineStart)],
+        reply: to_line_end("//-"),
+        indentation: true,
+        ..BASE
+    },
+    Language {
+        name: "haml",
+        extensions: &["haml"],
+        ids: &["haml"],
+        rules: &[Rule::IndentedComment("-#")],
+        line: &[at("-#", Place::LineStart)],
+        reply: to_line_end("-#"),
+        indentation: true,
+        ..BASE
+    },
+    Language {
+        name: "slim",
+        extensions: &["slim"],
+        ids: &["slim"],
+        rules: &[Rule::IndentedComment("/!"), Rule::IndentedComment("/")],
+        line: &[at("/!", Place::LineStart), at("/", Place::LineStart)],
+        reply: to_line_end("/"),
+        indentation: true,
+        ..BASE
+    },
+    Language {
+        name: "restructuredtext",
+        extensions: &["rst", "rest"],
+        ids: &["restructuredtext", "rst"],
+        rules: &[Rule::IndentedComment("..")],
+        reply: to_line_end(".."),
+        indentation: true,
+        ..BASE
+    },
+    Language {
+        name: "asciidoc",
+        extensions: &["adoc", "asciidoc", "asc"],
+        ids: &["asciidoc"],
+        line: &[at("//", Place::FirstColumn)],
+        strings: &[
+            Quote {
+                place: Place::FirstColumn,
+                ..raw("----", "\n----")
+            },
+            Quote {
+                place: Place::FirstColumn,
+                ..raw("....", "\n....")
+            },
+        ],
+        reply: to_line_end("//"),
+        ..BASE
+    },
+    Language {
+        name: "typst",
+        extensions: &["typ"],
+        ids: &["typst"],
+        block: &[nesting("/*", "*/")],
+        strings: &[raw("```", "```"), raw("`", "`"), short("\"")],
+        rules: &[Rule::BackslashChar],
+        ..C_LIKE
+    },
+    Language {
+        name: "org",
+        extensions: &["org"],
+        ids: &["org"],
+        line: &[at("# ", Place::LineStart)],
+        strings: &[raw("#+begin_", "#+end_")],
+        reply: to_line_end("#"),
+        ..BASE
+    },
+];

@@ -1,0 +1,348 @@
+//! Languages whose comments begin with `;`, `%`, `!`, `'`, a word, or a mark of their own.
+
+use crate::*;
+
+const SEMICOLON: &[Line] = &[line(";")];
+const PERCENT: &[Line] = &[line("%")];
+const LISP_BLOCK: &[Block] = &[nesting("#|", "|#")];
+const LONG: &[Quote] = &[long("\"")];
+
+const LISP: Language = Language {
+    line: SEMICOLON,
+    strings: LONG,
+    reply: to_line_end(";"),
+    ..BASE
+};
+
+pub(crate) const ROWS: &[Language] = &[
+    Language {
+        name: "lisp",
+        extensions: &["lisp", "lsp", "cl", "asd", "el.lisp"],
+        ids: &["lisp", "commonlisp", "common-lisp"],
+        shebangs: &["sbcl", "clisp", "ecl"],
+        block: LISP_BLOCK,
+        rules: &[Rule::HashChar],
+        ..LISP
+    },
+    Language {
+        name: "scheme",
+        extensions: &["scm", "ss", "sld", "sls", "rkt", "rktl", "rktd"],
+        ids: &["scheme", "racket"],
+        shebangs: &["guile", "racket", "csi", "chez"],
+        block: LISP_BLOCK,
+        rules: &[Rule::HashChar],
+        ..LISP
+    },
+    Language {
+        name: "elisp",
+        extensions: &["el", "eld"],
+        file_names: &[".emacs", "_emacs", "Cask", ".spacemacs"],
+        ids: &["elisp", "emacs-lisp", "emacslisp"],
+        shebangs: &["emacs"],
+        rules: &[Rule::QuestionChar],
+        ..LISP
+    },
+    Language {
+        name: "clojure",
+        extensions: &["clj", "cljs", "cljc", "edn", "bb", "cljd"],
+        ids: &["clojure", "clojurescript"],
+        shebangs: &["bb", "clojure", "lumo"],
+        rules: &[Rule::BackslashChar],
+        ..LISP
+    },
+    Language {
+        name: "fennel",
+        extensions: &["fnl"],
+        ids: &["fennel"],
+        shebangs: &["fennel"],
+        ..LISP
+    },
+    Language {
+        name: "janet",
+        extensions: &["janet"],
+        ids: &["janet"],
+        line: HASH,
+        strings: &[raw("``", "``"), raw("`", "`"), long("\"")],
+        reply: to_line_end("#"),
+        ..LISP
+    },
+    Language {
+        name: "query",
+        extensions: &["query"],
+        ids: &["query", "tsquery"],
+        ..LISP
+    },
+    Language {
+        name: "assembler",
+        extensions: &["asm", "s", "S", "nasm", "inc"],
+        ids: &["asm", "asm-collection", "nasm", "gas", "assembly"],
+        line: &[
+            line(";"),
+            line("//"),
+            at("#", Place::LineStart),
+            at("@", Place::LineStart),
+        ],
+        block: &[block("/*", "*/")],
+        strings: &[short("\""), short("'")],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "llvm",
+        extensions: &["ll.llvm", "mir"],
+        ids: &["llvm"],
+        line: SEMICOLON,
+        strings: &[Quote {
+            escape: Escape::None,
+            ..short("\"")
+        }],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "autohotkey",
+        extensions: &["ahk"],
+        ids: &["ahk", "autohotkey", "ahk2"],
+        line: &[at(";", Place::AfterBlank)],
+        block: &[Block {
+            place: Place::LineStart,
+            ..block("/*", "*/")
+        }],
+        strings: &[doubled("\"")],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "autoit",
+        extensions: &["au3"],
+        ids: &["autoit"],
+        line: SEMICOLON,
+        block: &[block("#cs", "#ce")],
+        strings: &[doubled("\""), doubled("'")],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "zone",
+        extensions: &["zone"],
+        ids: &["dns-zone", "zone"],
+        line: SEMICOLON,
+        strings: &[short("\"")],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "latex",
+        extensions: &["tex", "ltx", "sty", "cls", "bbl", "dtx", "ins"],
+        ids: &["latex", "tex", "plaintex", "context"],
+        line: PERCENT,
+        rules: &[Rule::Verbatim, Rule::BackslashChar],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "bibtex",
+        extensions: &["bib"],
+        ids: &["bibtex"],
+        line: &[at("%", Place::LineStart)],
+        strings: &[],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "matlab",
+        extensions: &["m", "octave"],
+        ids: &["matlab", "octave"],
+        shebangs: &["octave"],
+        line: &[line("%"), at("#", Place::LineStart)],
+        strings: &[doubled("'"), doubled("\"")],
+        rules: &[Rule::MatlabBlock, Rule::Transpose],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "erlang",
+        extensions: &["erl", "hrl", "escript", "xrl", "yrl", "app.src"],
+        file_names: &["rebar.config", "Emakefile"],
+        ids: &["erlang"],
+        shebangs: &["escript"],
+        line: PERCENT,
+        strings: &[long("\"\"\""), long("\""), short("'")],
+        rules: &[Rule::DollarChar],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "prolog",
+        extensions: &["pro", "prolog", "plt.pl", "P"],
+        ids: &["prolog", "swi-prolog"],
+        shebangs: &["swipl", "gprolog"],
+        line: PERCENT,
+        block: &[block("/*", "*/")],
+        strings: &[long("\""), long("'"), long("`")],
+        rules: &[Rule::PrologChar],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "mercury",
+        ids: &["mercury"],
+        extensions: &["mercury"],
+        line: PERCENT,
+        block: &[block("/*", "*/")],
+        strings: &[long("\"")],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "postscript",
+        extensions: &["ps", "eps"],
+        ids: &["postscript"],
+        line: PERCENT,
+        strings: &[Quote {
+            escape: Escape::By(b'\\'),
+            ..raw("(", ")")
+        }],
+        reply: to_line_end("%"),
+        ..BASE
+    },
+    Language {
+        name: "fortran",
+        extensions: &["f90", "f95", "f03", "f08", "f18"],
+        ids: &["fortran", "fortran-modern", "FortranFreeForm"],
+        line: &[line("!")],
+        strings: &[doubled("\""), doubled("'")],
+        reply: to_line_end("!"),
+        ..BASE
+    },
+    Language {
+        name: "fortran-fixed",
+        extensions: &["f", "for", "f77", "ftn"],
+        ids: &["fortran77", "fortran_fixed-form", "FortranFixedForm"],
+        line: &[
+            line("!"),
+            at("C", Place::FirstColumn),
+            at("*", Place::FirstColumn),
+        ],
+        strings: &[doubled("\""), doubled("'")],
+        reply: to_line_end("C"),
+        ..BASE
+    },
+    Language {
+        name: "cobol",
+        extensions: &["cob", "cbl", "cpy"],
+        ids: &["cobol"],
+        line: &[
+            line("*>"),
+            at("*", Place::FirstColumn),
+            at("      *", Place::FirstColumn),
+        ],
+        strings: &[doubled("\""), doubled("'")],
+        reply: to_line_end("*>"),
+        ..BASE
+    },
+    Language {
+        name: "vim",
+        extensions: &["vim", "vimrc"],
+        file_names: &[".vimrc", "_vimrc", ".gvimrc", ".exrc", "vimrc"],
+        ids: &["vim", "viml"],
+        line: &[at("\"", Place::Unpaired), at("#", Place::LineStart)],
+        strings: &[short("\""), doubled("'")],
+        reply: to_line_end("\""),
+        ..BASE
+    },
+    Language {
+        name: "vb",
+        extensions: &["vb", "vbs", "vba", "bas.vb", "frm", "ctl"],
+        ids: &["vb", "vbnet", "vbscript", "vba"],
+        line: &[line("'"), at("REM", Place::Statement)],
+        strings: &[doubled("\"")],
+        reply: to_line_end("'"),
+        ..BASE
+    },
+    Language {
+        name: "basic",
+        extensions: &["bas", "bi", "qb64"],
+        ids: &["basic", "freebasic", "qb64"],
+        line: &[at("REM", Place::Statement), line("'")],
+        strings: &[Quote {
+            escape: Escape::None,
+            ..short("\"")
+        }],
+        reply: to_line_end("REM"),
+        ..BASE
+    },
+    Language {
+        name: "batch",
+        extensions: &["bat", "cmd", "btm"],
+        ids: &["bat", "batch", "dosbatch"],
+        line: &[
+            at("::", Place::LineStart),
+            at("@REM", Place::Statement),
+            at("REM", Place::Statement),
+        ],
+        strings: &[Quote {
+            escape: Escape::None,
+            ..short("\"")
+        }],
+        reply: to_line_end("REM"),
+        ..BASE
+    },
+    Language {
+        name: "abap",
+        extensions: &["abap"],
+        ids: &["abap"],
+        line: &[at("*", Place::FirstColumn), line("\"")],
+        strings: &[raw("|", "|"), doubled("'"), doubled("`")],
+        reply: to_line_end("\""),
+        ..BASE
+    },
+    Language {
+        name: "smalltalk",
+        extensions: &["st"],
+        ids: &["smalltalk"],
+        block: &[block("\"", "\"")],
+        strings: &[Quote {
+            escape: Escape::Doubled,
+            ..raw("'", "'")
+        }],
+        reply: between("\"", "\""),
+        ..BASE
+    },
+    Language {
+        name: "forth",
+        extensions: &["fth", "4th", "forth", "frt"],
+        ids: &["forth"],
+        line: &[at("\\", Place::AfterBlank)],
+        block: &[Block {
+            place: Place::AfterBlank,
+            ..block("( ", ")")
+        }],
+        strings: &[Quote {
+            escape: Escape::None,
+            ..short("\"")
+        }],
+        reply: to_line_end("\\"),
+        ..BASE
+    },
+    Language {
+        name: "apl",
+        extensions: &["apl", "dyalog", "aplf", "apln"],
+        ids: &["apl"],
+        line: &[line("⍝")],
+        strings: &[doubled("'")],
+        reply: to_line_end("⍝"),
+        ..BASE
+    },
+    Language {
+        name: "troff",
+        extensions: &["man", "mdoc", "ms", "roff", "1", "3", "5", "7", "8"],
+        ids: &["troff", "groff", "nroff"],
+        line: &[
+            at(".\\\"", Place::FirstColumn),
+            at("'\\\"", Place::FirstColumn),
+        ],
+        reply: to_line_end(".\\\""),
+        ..BASE
+    },
+];

@@ -1,0 +1,602 @@
+//! L3. Child language servers: process, framing, ids, documents, restart.
+//!
+//! A child is started lazily, one for each (program, arguments, environment, root), and only below a
+//! trusted folder. Requests go to it as they are, with positions counted as it counts them, and its
+//! answers come back as they are. It can fall, hang or lie: a request then ends with an error that says
+//! so, in bounded time and memory.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::files::Buffers;
+use crate::host::{Host, Level};
+use crate::os;
+use crate::text::Encoding;
+
+mod activity;
+mod ask;
+mod capabilities;
+mod connection;
+mod documents;
+mod edits;
+mod framing;
+mod outgoing;
+mod positions;
+mod process;
+mod questions;
+mod registry;
+mod supervisor;
+pub mod uri;
+
+pub use ask::{Place, marked};
+pub use edits::{FileEdits, NoEdit};
+pub use registry::{canonical as canonical_language, merge as rows};
+
+/// A program on PATH, but for what lies in one of `workspaces`.
+pub fn find_program(command: &str, workspaces: &[PathBuf]) -> Option<PathBuf> {
+    let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), workspaces);
+    registry::programs(command, &path)
+        .into_iter()
+        .find(|program| !registry::is_rustup_proxy(program))
+}
+
+use connection::{Connection, locked};
+use supervisor::{Child, Key, Step};
+
+/// One row of the registry: how a language's server is started.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub language: String,
+    pub command: String,
+    pub args: Vec<String>,
+    pub extensions: Vec<String>,
+    pub root_markers: Vec<String>,
+    pub initialization_options: Value,
+    pub env: Vec<(String, String)>,
+    /// How to get it, for the message when it is missing.
+    pub install: String,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ChildError {
+    #[error("no language server is known for {0}")]
+    NoRow(String),
+    #[error("`{command}` is not installed ({install})")]
+    Missing { command: String, install: String },
+    #[error("the workspace is not trusted: `postil trust` allows language servers to start")]
+    Untrusted,
+    #[error("language servers are switched off (`proxy.mode`)")]
+    Off,
+    #[error("`{0}` does not answer (waited {1} s)")]
+    TimedOut(String, u64),
+    #[error("`{0}` is still indexing (waited {1} s)")]
+    Indexing(String, u64),
+    #[error("`{0}` stopped: {1}")]
+    Stopped(String, String),
+    /// The child's own error, passed on with code and data.
+    #[error("{message}")]
+    Answered {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    },
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// One running (or ended) child, for `postil servers`.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct State {
+    pub language: String,
+    pub command: String,
+    /// `starting`, `ready`, `indexing`, `stopped`, `failed`
+    pub state: &'static str,
+    pub pid: Option<u32>,
+    pub root: PathBuf,
+    /// Bytes resident, with what it has started itself.
+    pub memory: Option<u64>,
+    pub restarts: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Seconds a request; six times as long while the child is indexing.
+    pub timeout: u64,
+    pub max_children: usize,
+    /// Seconds until an unused child ends.
+    pub idle: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: 10,
+            max_children: 8,
+            idle: 600,
+        }
+    }
+}
+
+/// How long a file's child is remembered before its root is looked for again.
+const REMEMBERED: Duration = Duration::from_secs(10);
+/// How long what is missing stays missing.
+const MISSING: Duration = Duration::from_secs(30);
+
+/// Takes a notification: method and parameters.
+pub type Forward = Arc<dyn Fn(&str, Value) + Send + Sync>;
+
+/// What all children have in common.
+pub(crate) struct Shared {
+    buffers: Arc<Buffers>,
+    rows: RwLock<Arc<Vec<Row>>>,
+    limits: RwLock<Limits>,
+    host: RwLock<Option<Arc<dyn Host>>>,
+    trusted: RwLock<Vec<PathBuf>>,
+    forward: RwLock<Option<Forward>>,
+    client: RwLock<(Option<Encoding>, Value)>,
+    told: Mutex<HashMap<String, HashSet<String>>>,
+}
+
+fn read<T: Clone>(lock: &RwLock<T>) -> T {
+    lock.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn write<T>(lock: &RwLock<T>, value: T) {
+    *lock.write().unwrap_or_else(PoisonError::into_inner) = value;
+}
+
+impl Shared {
+    fn host(&self) -> Option<Arc<dyn Host>> {
+        read(&self.host)
+    }
+
+    fn limits(&self) -> Limits {
+        read(&self.limits)
+    }
+
+    fn workspaces(&self) -> Vec<PathBuf> {
+        read(&self.trusted)
+    }
+
+    /// The deepest trusted folder above `path`.
+    fn workspace_of(&self, path: &Path) -> Option<PathBuf> {
+        let trusted = self.trusted.read().unwrap_or_else(PoisonError::into_inner);
+        trusted
+            .iter()
+            .filter(|folder| path.starts_with(folder))
+            .max_by_key(|folder| folder.as_os_str().len())
+            .cloned()
+    }
+
+    fn forward(&self, method: &str, params: Value) {
+        if let Some(forward) = read(&self.forward) {
+            forward(method, params);
+        }
+    }
+
+    /// Whether `text` is said for the first time, of at most `limit` of its kind.
+    fn first_time(&self, text: &str, kind: &str, limit: usize) -> bool {
+        let mut told = locked(&self.told);
+        let of_kind = told.entry(kind.to_string()).or_default();
+        of_kind.len() < limit && of_kind.insert(text.to_string())
+    }
+
+    fn capabilities(&self) -> Value {
+        let (encoding, client) = read(&self.client);
+        capabilities::of(encoding, &client)
+    }
+
+    /// The open buffers that a child of this row would be asked about.
+    fn open_for(&self, row: &Row, root: &Path) -> Vec<(PathBuf, String)> {
+        let mine = |path: &Path| path.starts_with(root) && self.speaks(row, path);
+        self.buffers
+            .paths()
+            .into_iter()
+            .filter(|p| mine(p))
+            .map(|p| (p, String::new()))
+            .collect()
+    }
+
+    /// Whether the row's server, in any of its languages, is for this file.
+    fn speaks(&self, row: &Row, path: &Path) -> bool {
+        read(&self.rows)
+            .iter()
+            .any(|r| r.command == row.command && registry::matches(r, path))
+    }
+
+    /// As in `TextDocumentItem`; an open buffer's own counts there.
+    fn language_id(&self, path: &Path, otherwise: &str) -> String {
+        let rows = read(&self.rows);
+        rows.iter()
+            .find(|r| registry::matches(r, path))
+            .map_or_else(|| otherwise.to_string(), |r| r.language.clone())
+    }
+}
+
+/// A file's child, and when it was found.
+type Found = (Arc<Child>, Instant);
+
+/// All children of this process.
+pub struct Children {
+    shared: Arc<Shared>,
+    children: Mutex<HashMap<Key, Arc<Child>>>,
+    found: Mutex<HashMap<(PathBuf, Option<String>), Found>>,
+    /// rustup's stand-ins, and when each was found to have nothing behind it.
+    absent: Mutex<HashMap<PathBuf, Instant>>,
+    /// `proxy.mode = "off"`
+    off: AtomicBool,
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        locked(&self.children)
+            .values()
+            .for_each(|child| child.stop());
+    }
+}
+
+impl Children {
+    /// `rows` are the user's, before the built-in ones.
+    pub fn new(rows: Vec<Row>, limits: Limits, buffers: Arc<Buffers>) -> Arc<Self> {
+        let shared = Shared {
+            buffers,
+            rows: RwLock::new(Arc::new(registry::merge(rows))),
+            limits: RwLock::new(limits),
+            host: RwLock::default(),
+            trusted: RwLock::default(),
+            forward: RwLock::default(),
+            client: RwLock::default(),
+            told: Mutex::default(),
+        };
+        Arc::new(Self {
+            shared: Arc::new(shared),
+            children: Mutex::default(),
+            found: Mutex::default(),
+            absent: Mutex::default(),
+            off: AtomicBool::new(false),
+        })
+    }
+
+    /// New settings; children that run stay as they are.
+    pub fn configure(&self, rows: Vec<Row>, limits: Limits) {
+        write(&self.shared.rows, Arc::new(registry::merge(rows)));
+        write(&self.shared.limits, limits);
+        locked(&self.found).clear();
+    }
+
+    /// Who answers a child's questions (`applyEdit`, `showMessageRequest`).
+    pub fn set_host(&self, host: Arc<dyn Host>) {
+        write(&self.shared.host, Some(host));
+    }
+
+    /// What the editor can do (`ClientCapabilities`) and how it counts: children are told the same, so
+    /// that their answers fit it as they are.
+    pub fn set_client(&self, capabilities: Value, encoding: Encoding) {
+        write(&self.shared.client, (Some(encoding), capabilities));
+    }
+
+    /// Who gets `$/progress` with a token of the editor's own (method, parameters). Without it such
+    /// tokens are not passed on to children.
+    pub fn set_forward(&self, forward: Forward) {
+        write(&self.shared.forward, Some(forward));
+    }
+
+    /// Switched off, no child is started or asked.
+    pub fn set_off(&self, off: bool) {
+        self.off.store(off, Ordering::Relaxed);
+    }
+
+    /// Folders in which children may start; a child for a file elsewhere is `Untrusted`. Children
+    /// outside of them end.
+    pub fn set_trusted(&self, folders: Vec<PathBuf>) {
+        let mut all = folders.clone();
+        all.extend(folders.iter().filter_map(|f| f.canonicalize().ok()));
+        all.sort();
+        all.dedup();
+        write(&self.shared.trusted, all);
+        locked(&self.found).clear();
+        locked(&self.children).retain(|key, child| {
+            let stays = self.shared.workspace_of(&key.root).is_some();
+            if !stays {
+                child.stop();
+            }
+            stays
+        });
+    }
+
+    /// Asks the child of `file` (its language by `language` or by the file; a folder is asked by
+    /// `language` alone). Positions in `params` and in the answer count in `encoding`; the answer is the
+    /// child's own JSON otherwise.
+    pub async fn request(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+        method: &str,
+        params: Value,
+        encoding: Encoding,
+        cancel: &CancellationToken,
+    ) -> Result<Value, ChildError> {
+        let raw = self
+            .request_raw(file, language, method, params, encoding, cancel)
+            .await?;
+        serde_json::from_str(raw.get()).map_err(|e| {
+            ChildError::Stopped(
+                method.to_string(),
+                format!("its answer cannot be read: {e}"),
+            )
+        })
+    }
+
+    /// As [`Children::request`], the answer as text: nothing is parsed where the encodings agree.
+    pub async fn request_raw(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+        method: &str,
+        params: Value,
+        encoding: Encoding,
+        cancel: &CancellationToken,
+    ) -> Result<Box<RawValue>, ChildError> {
+        Ok(self
+            .ask(file, language, method, params, encoding, false, cancel)
+            .await?
+            .answer)
+    }
+
+    /// The newest diagnostics of `file`, raw but with positions in UTF-8, and whether they belong to the
+    /// text as it is now.
+    pub async fn diagnostics(
+        &self,
+        file: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<Value>, bool), ChildError> {
+        self.newest_diagnostics(file, cancel).await
+    }
+
+    // The children's documents follow the editor's; each returns at once.
+    pub fn opened(&self, path: &Path) {
+        for (child, connection) in self.live() {
+            if path.starts_with(&child.key.root) && self.shared.speaks(&child.row, path) {
+                connection.sync(Some((path, &self.shared.language_id(path, ""))));
+            }
+        }
+    }
+
+    pub fn changed(&self, path: &Path) {
+        for (_, connection) in self.live() {
+            connection.touch(path);
+        }
+    }
+
+    pub fn saved(&self, path: &Path) {
+        for (_, connection) in self.live() {
+            connection.saved(path);
+        }
+    }
+
+    pub fn closed(&self, path: &Path) {
+        for (_, connection) in self.live() {
+            connection.close(path);
+        }
+    }
+
+    /// Files were made, changed or deleted on disk, by whomever.
+    pub fn disk_changed(&self, paths: &[PathBuf]) {
+        for (child, connection) in self.live() {
+            let mine = paths.iter().filter(|p| p.starts_with(&child.key.root));
+            let changes: Vec<Value> = mine
+                .clone()
+                .map(|p| json!({"uri": uri::from_path(p), "type": if p.exists() { 2 } else { 3 }}))
+                .collect();
+            if !changes.is_empty() {
+                mine.for_each(|p| connection.touch(p));
+                connection.notify(
+                    "workspace/didChangeWatchedFiles",
+                    &json!({"changes": changes}),
+                );
+            }
+        }
+    }
+
+    pub fn states(&self) -> Vec<State> {
+        let children: Vec<Arc<Child>> = locked(&self.children).values().cloned().collect();
+        let mut states: Vec<State> = children
+            .iter()
+            .map(|child| {
+                let state = match child.step() {
+                    Step::Starting | Step::Down(_) => "starting",
+                    Step::Ready(connection) if connection.activity.is_indexing() => "indexing",
+                    Step::Ready(_) => "ready",
+                    Step::Failed(..) => "failed",
+                    Step::Stopped => "stopped",
+                };
+                let pid = child.pid();
+                State {
+                    language: child.row.language.clone(),
+                    command: child.row.command.clone(),
+                    state,
+                    pid,
+                    root: child.key.root.clone(),
+                    memory: pid.and_then(os::group_memory),
+                    restarts: child.restarts.load(std::sync::atomic::Ordering::Relaxed),
+                }
+            })
+            .collect();
+        states.sort_by(|a, b| (&a.language, &a.root).cmp(&(&b.language, &b.root)));
+        states
+    }
+
+    /// Ends all children, within a second.
+    pub async fn shutdown(&self) {
+        write(&self.shared.trusted, Vec::new());
+        locked(&self.found).clear();
+        let children: Vec<Arc<Child>> = locked(&self.children)
+            .drain()
+            .map(|(_, child)| child)
+            .collect();
+        children.iter().for_each(|child| child.stop());
+        let all = futures::future::join_all(children.iter().map(|child| child.stopped()));
+        let _ = tokio::time::timeout(Duration::from_millis(950), all).await;
+    }
+
+    fn live(&self) -> Vec<(Arc<Child>, Arc<Connection>)> {
+        locked(&self.children)
+            .values()
+            .filter_map(|child| Some((Arc::clone(child), child.ready()?)))
+            .collect()
+    }
+
+    /// The child of a file, started where there is none.
+    async fn child_of(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+    ) -> Result<Arc<Child>, ChildError> {
+        if self.off.load(Ordering::Relaxed) {
+            return Err(ChildError::Off);
+        }
+        let name = (file.to_path_buf(), language.map(str::to_string));
+        if let Some((child, at)) = locked(&self.found).get(&name)
+            && at.elapsed() < REMEMBERED
+            && !matches!(child.step(), Step::Failed(..) | Step::Stopped)
+        {
+            return Ok(Arc::clone(child));
+        }
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        let workspace = self
+            .shared
+            .workspace_of(file)
+            .or_else(|| self.shared.workspace_of(&real))
+            .ok_or(ChildError::Untrusted)?;
+        let file_in = if file.starts_with(&workspace) {
+            file
+        } else {
+            &real
+        };
+        let rows = read(&self.shared.rows);
+        let editor = self.shared.buffers.get(file).map(|b| b.language_id);
+        let rows = registry::rows_for(&rows, file, language, editor.as_deref());
+        let kind = || {
+            language
+                .map(str::to_string)
+                .or_else(|| Some(format!(".{}", file.extension()?.to_string_lossy())))
+                .unwrap_or_else(|| file.display().to_string())
+        };
+        let first = *rows.first().ok_or_else(|| ChildError::NoRow(kind()))?;
+        let Some((row, program)) = self.program_of(&rows, &workspace).await else {
+            return Err(self.missing(first));
+        };
+        let root = registry::root(file_in, &workspace, &row.root_markers);
+        let key = Key {
+            program,
+            args: row.args.clone(),
+            env: row.env.clone(),
+            root,
+        };
+        let child = self.child_at(key, row);
+        let mut found = locked(&self.found);
+        if found.len() > 1000 {
+            found.clear();
+        }
+        found.insert(name, (Arc::clone(&child), Instant::now()));
+        Ok(child)
+    }
+
+    fn child_at(&self, key: Key, row: &Row) -> Arc<Child> {
+        let mut children = locked(&self.children);
+        if let Some(child) = children.get(&key) {
+            match child.step() {
+                Step::Stopped => {}
+                Step::Failed(ChildError::Missing { .. }, at) if at.elapsed() > MISSING => {}
+                Step::Failed(_, at) if at.elapsed() > supervisor::WITHIN => {}
+                _ => return Arc::clone(child),
+            }
+        }
+        children.retain(|_, child| !matches!(child.step(), Step::Stopped));
+        let running = |child: &Arc<Child>| !matches!(child.step(), Step::Failed(..));
+        let limit = self.shared.limits().max_children.max(1);
+        while children.values().filter(|c| running(c)).count() >= limit {
+            let least = children
+                .iter()
+                .filter(|(_, c)| running(c))
+                .max_by_key(|(_, c)| (!c.is_busy(), c.unused()))
+                .map(|(k, _)| k.clone());
+            let Some(child) = least.and_then(|key| children.remove(&key)) else {
+                break;
+            };
+            child.stop();
+        }
+        let child = Child::launch(key.clone(), row.clone(), Arc::clone(&self.shared));
+        child.touch();
+        children.insert(key, Arc::clone(&child));
+        child
+    }
+
+    /// The first row whose program is there, of the rows for one language.
+    async fn program_of<'a>(&self, rows: &[&'a Row], folder: &Path) -> Option<(&'a Row, PathBuf)> {
+        let workspaces = self.shared.workspaces();
+        let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), &workspaces);
+        for row in rows {
+            for program in registry::programs(&row.command, &path) {
+                if !registry::is_rustup_proxy(&program)
+                    || self.has_component(&program, folder).await
+                {
+                    return Some((row, program));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether rustup's stand-in has its component: asked of itself, as the folder may name a toolchain.
+    async fn has_component(&self, proxy: &Path, folder: &Path) -> bool {
+        if locked(&self.absent)
+            .get(proxy)
+            .is_some_and(|at| at.elapsed() < MISSING)
+        {
+            return false;
+        }
+        let mut command = tokio::process::Command::new(proxy);
+        command
+            .arg("--version")
+            .current_dir(folder)
+            .env_clear()
+            .envs(os::environment(&self.shared.workspaces()));
+        command.env("RUSTUP_AUTO_INSTALL", "0").kill_on_drop(true);
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        let status = tokio::time::timeout(Duration::from_secs(10), command.status()).await;
+        let there = matches!(status, Ok(Ok(status)) if status.success());
+        if !there {
+            locked(&self.absent).insert(proxy.to_path_buf(), Instant::now());
+        }
+        there
+    }
+
+    /// The error, and for a person a message, once.
+    fn missing(&self, row: &Row) -> ChildError {
+        let error = ChildError::Missing {
+            command: row.command.clone(),
+            install: row.install.clone(),
+        };
+        if self.shared.first_time(&row.command, "missing", 100)
+            && let Some(host) = self.shared.host()
+        {
+            let text = format!(
+                "Definitions in {} need the language server `{}`, which is not installed: {}.",
+                row.language, row.command, row.install
+            );
+            host.message(Level::Info, &text);
+        }
+        error
+    }
+}

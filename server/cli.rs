@@ -1,0 +1,259 @@
+//! L6. The command line: the session's verbs as commands. Without a sub-command it is the language server.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{CommandFactory, Parser};
+
+use crate::config::Folders;
+use crate::host::Host;
+use crate::session::{Error, Session};
+use crate::vcs;
+
+mod args;
+mod demo;
+mod host;
+mod out;
+mod sarif;
+mod settings;
+mod threads;
+mod turns;
+mod workflow;
+
+use args::{Args, Command, ServeArgs};
+use host::Terminal;
+use out::Out;
+
+/// Runs the program with the process's arguments.
+pub fn run() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let code = u8::from(error.use_stderr()) * 2;
+            let _ = error.print();
+            if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+                let out = Out::new(true, false, args::Color::Auto);
+                out.data(&serde_json::json!({"error": error.kind().to_string(), "code": "usage"}));
+            }
+            return ExitCode::from(code);
+        }
+    };
+    match args.command {
+        None => serve(&args.serve),
+        Some(Command::Serve(serve_args)) => serve(&serve_args),
+        Some(command) => {
+            let out = Out::new(args.global.json, args.global.quiet, args.global.color);
+            log_to_stderr(args.global.verbose);
+            let cx = Cx {
+                workspace: args.global.workspace,
+                out,
+            };
+            match block_on(dispatch(&cx, command)) {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::from(1),
+                Err(Stop::Usage(text)) => {
+                    cx.out.error(&text, "usage");
+                    ExitCode::from(2)
+                }
+                Err(Stop::Failed(error)) => {
+                    cx.out.error(&error.to_string(), error.code());
+                    ExitCode::from(1)
+                }
+            }
+        }
+    }
+}
+
+/// Why a command ends early.
+enum Stop {
+    /// Wrong usage: exit status 2.
+    Usage(String),
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// `Ok(false)` is a "no": exit status 1 without an error.
+type Outcome = Result<bool, Stop>;
+
+/// What every command works with.
+struct Cx {
+    workspace: Option<PathBuf>,
+    out: Out,
+}
+
+impl Cx {
+    /// The folder that relative paths count from: `-C`, else the current one.
+    fn base(&self) -> Result<PathBuf, Error> {
+        let here = std::env::current_dir()
+            .map_err(|error| Error::Other(format!("the current folder: {error}")))?;
+        Ok(self
+            .workspace
+            .as_ref()
+            .map_or(here.clone(), |folder| here.join(folder)))
+    }
+
+    /// The workspace: `-C`, else the repository above the current folder, else that folder.
+    fn root(&self) -> Result<PathBuf, Error> {
+        let base = self.base()?;
+        if self.workspace.is_some() {
+            return if base.is_dir() {
+                Ok(base)
+            } else {
+                Err(Error::Other(format!(
+                    "there is no folder {}",
+                    base.display()
+                )))
+            };
+        }
+        Ok(vcs::top(&base).unwrap_or(base))
+    }
+
+    fn folders(&self) -> Result<Folders, Error> {
+        Folders::of_user().map_err(|error| Error::Other(format!("{error:#}")))
+    }
+
+    fn session(&self) -> Result<Arc<Session>, Error> {
+        self.session_with(Arc::new(Terminal::new(self.out)))
+    }
+
+    fn session_with(&self, host: Arc<dyn Host>) -> Result<Arc<Session>, Error> {
+        let session = Session::new(vec![self.root()?], None, host, self.folders()?)?;
+        for problem in session
+            .workspaces()
+            .iter()
+            .flat_map(|workspace| workspace.loaded().problems.clone())
+        {
+            self.out.warn(&settings::sentence(&problem));
+        }
+        Ok(session)
+    }
+
+    /// A path that a person gave, as the session knows it.
+    fn path(&self, path: &Path) -> Result<PathBuf, Error> {
+        Ok(Session::canonical(&self.base()?.join(path)))
+    }
+
+    /// The same for a path that may be left out.
+    fn scope(&self, path: Option<&Path>) -> Result<Option<String>, Error> {
+        path.map(|path| Ok(self.path(path)?.to_string_lossy().into_owned()))
+            .transpose()
+    }
+}
+
+async fn dispatch(cx: &Cx, command: Command) -> Outcome {
+    match command {
+        Command::Serve(_) => Ok(true),
+        Command::Threads {
+            path,
+            status,
+            sarif,
+        } => threads::list(cx, path.as_deref(), status, sarif),
+        Command::Check { path, sarif } => threads::check(cx, path.as_deref(), sarif),
+        Command::Respond { id, text, agent } => {
+            threads::respond(cx, &id, text, agent.as_deref()).await
+        }
+        Command::Say { id, text } => threads::say(cx, &id, text).await,
+        Command::New { place, text } => threads::new(cx, &place, text).await,
+        Command::Dismiss { id } => threads::dismiss(cx, &id).await,
+        Command::Clear { file, message } => threads::clear(cx, &file, message.as_deref()).await,
+        Command::Process { path } => threads::process(cx, path.as_deref()).await,
+        Command::Reply(args) => turns::reply(cx, args).await,
+        Command::Undo { run } => turns::undo(cx, &run).await,
+        Command::Workflow(command) => workflow::run(cx, command).await,
+        Command::Trust {
+            folder,
+            yes,
+            revoke,
+        } => settings::trust(cx, folder.as_deref(), yes, revoke),
+        Command::Servers => settings::servers(cx),
+        Command::Tools(command) => settings::tools(cx, command).await,
+        Command::Config(command) => settings::config(cx, &command),
+        Command::Doctor => settings::doctor(cx),
+        Command::Demo => demo::run(cx).await,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "postil", &mut script);
+            cx.out.raw(&String::from_utf8_lossy(&script));
+            Ok(true)
+        }
+    }
+}
+
+fn serve(args: &ServeArgs) -> ExitCode {
+    use crate::lsp::Transport;
+    let transport = match args {
+        ServeArgs {
+            pipe: Some(path), ..
+        } => Transport::Pipe(path.clone()),
+        ServeArgs {
+            socket: Some(port), ..
+        } => Transport::Socket(*port),
+        ServeArgs {
+            listen: Some(address),
+            ..
+        } => Transport::Listen(*address),
+        _ => Transport::Stdio,
+    };
+    log_to_stderr(0);
+    crate::lsp::serve(transport)
+}
+
+/// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it.
+fn log_to_stderr(verbose: u8) {
+    let default = match verbose {
+        0 => "error",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("POSTIL_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init();
+}
+
+fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Error::Other(format!("the program could not start its threads: {error}"))
+        })?;
+    let outcome = runtime.block_on(future);
+    // A question that still waits on the terminal must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// The text of an argument: itself, or standard input for `-` (and where it is left out and something is piped in).
+fn text_of(text: Option<OsString>) -> Result<String, Stop> {
+    use std::io::{IsTerminal, Read};
+    match text {
+        Some(text) if text != "-" => text.into_string().map_err(|_| {
+            let text = "the text is not valid UTF-8; nothing was written";
+            Error::Other(String::from(text)).into()
+        }),
+        None if std::io::stdin().is_terminal() => Err(Stop::Usage(String::from(
+            "give the text, or `-` to read it from standard input",
+        ))),
+        _ => {
+            let mut read = String::new();
+            std::io::stdin()
+                .read_to_string(&mut read)
+                .map_err(|error| {
+                    Error::Other(format!("standard input could not be read: {error}"))
+                })?;
+            Ok(read)
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! The commands, their arguments, and the help that people read.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// A conversation with an agent in the margins of your code.
+///
+/// Without a command it is the language server, on standard input and output.
+#[derive(Parser)]
+#[command(
+    name = "postil",
+    version,
+    max_term_width = 100,
+    after_help = "Example: postil demo"
+)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Global {
+    /// The workspace folder [default: the repository above the current folder, else that folder]
+    #[arg(short = 'C', long, value_name = "DIR", global = true)]
+    pub workspace: Option<PathBuf>,
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print results alone
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more on standard error (twice: still more)
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// When to colour
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN", global = true)]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(clap::Args)]
+pub(super) struct ServeArgs {
+    /// Speak on standard input and output (the default)
+    #[arg(long)]
+    pub stdio: bool,
+    /// Connect to a pipe (a Unix socket) where the client listens
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["socket", "listen", "stdio"])]
+    pub pipe: Option<PathBuf>,
+    /// Connect to a port on this machine where the client listens
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["listen", "stdio"])]
+    pub socket: Option<u16>,
+    /// Listen on a loopback address for one client at a time, which shows the token that is printed
+    #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
+    pub listen: Option<SocketAddr>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum StatusArg {
+    Pending,
+    AwaitingUser,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Be the language server
+    #[command(after_help = "Example: postil serve --listen 127.0.0.1:7000")]
+    Serve(ServeArgs),
+    /// List threads
+    #[command(after_help = "Example: postil threads src --status pending")]
+    Threads {
+        /// A file or folder [default: the workspace]
+        path: Option<PathBuf>,
+        /// Only threads with this status
+        #[arg(long, value_enum)]
+        status: Option<StatusArg>,
+        /// Print SARIF 2.1.0
+        #[arg(long, conflicts_with = "json")]
+        sarif: bool,
+    },
+    /// Add an agent's message to a thread
+    #[command(after_help = "Example: postil respond 3f9a 'Renamed.'")]
+    Respond {
+        /// The thread's id, or four digits of it or more
+        id: String,
+        /// The message; `-` reads standard input
+        #[arg(allow_hyphen_values = true)]
+        text: Option<OsString>,
+        /// The agent's name, written as AGENT(NAME)
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+    },
+    /// Add your message to a thread
+    #[command(after_help = "Example: postil say 3f9a 'And the callers?'")]
+    Say {
+        /// The thread's id, or four digits of it or more
+        id: String,
+        /// The message; `-` reads standard input
+        #[arg(allow_hyphen_values = true)]
+        text: Option<OsString>,
+    },
+    /// Start a thread above a line
+    #[command(after_help = "Example: postil new src/net.rs:47 'why a mutex here?'")]
+    New {
+        /// The file and the line, counted from 1
+        #[arg(value_name = "FILE:LINE")]
+        place: String,
+        /// The message; `-` reads standard input
+        #[arg(allow_hyphen_values = true)]
+        text: Option<OsString>,
+    },
+    /// Remove a thread; its conversation stays in the history
+    #[command(after_help = "Example: postil dismiss 3f9a")]
+    Dismiss {
+        /// The thread's id, or four digits of it or more
+        id: String,
+    },
+    /// Remove every thread of a file and commit that file
+    #[command(after_help = "Example: postil clear src/net.rs -m 'Review done'")]
+    Clear {
+        file: PathBuf,
+        /// The commit's message
+        #[arg(short, long)]
+        message: Option<String>,
+    },
+    /// Carry out the action words: `done`, `reset`, `commit`, `commit file`
+    #[command(after_help = "Example: postil process src")]
+    Process {
+        /// A file or folder [default: the workspace]
+        path: Option<PathBuf>,
+    },
+    /// Exit with 1 while threads are open: for hooks and CI
+    #[command(after_help = "Example: postil check && git push")]
+    Check {
+        /// A file or folder [default: the workspace]
+        path: Option<PathBuf>,
+        /// Print SARIF 2.1.0
+        #[arg(long, conflicts_with = "json")]
+        sarif: bool,
+    },
+    /// Have threads answered, without an editor
+    #[command(after_help = "Example: postil reply --all src --budget 1.50 --yes")]
+    Reply(ReplyArgs),
+    /// Put back what a run's last turn changed
+    #[command(after_help = "Example: postil undo 3f9a")]
+    Undo {
+        /// The run's id or the thread's
+        run: String,
+    },
+    /// The history: runs and their rounds
+    #[command(
+        subcommand,
+        after_help = "Example: postil workflow thread 3f9a --budget 8000"
+    )]
+    Workflow(WorkflowCommand),
+    /// Trust a workspace, or take its trust back
+    #[command(after_help = "Example: postil trust . --yes")]
+    Trust {
+        /// The folder [default: the workspace]
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Take the trust back
+        #[arg(long)]
+        revoke: bool,
+    },
+    /// The language servers that can be asked
+    #[command(after_help = "Example: postil servers --json")]
+    Servers,
+    /// The agent's tools
+    #[command(subcommand, after_help = "Example: postil tools list")]
+    Tools(ToolsCommand),
+    /// The settings
+    #[command(subcommand, after_help = "Example: postil config show")]
+    Config(ConfigCommand),
+    /// What was found: settings, model, language servers, git, history
+    #[command(after_help = "Example: postil doctor")]
+    Doctor,
+    /// The whole job on a small project in a temporary folder
+    #[command(after_help = "Example: postil demo")]
+    Demo,
+    /// Completions for a shell
+    #[command(after_help = "Example: postil completions bash > /etc/bash_completion.d/postil")]
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(clap::Args)]
+pub(super) struct ReplyArgs {
+    /// The thread's id, or four digits of it or more; with --all a file or folder
+    #[arg(value_name = "ID|PATH", required_unless_present = "all")]
+    pub target: Option<String>,
+    /// Every pending thread
+    #[arg(long)]
+    pub all: bool,
+    /// provider/model, or `offline`
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Read-only: nothing is edited
+    #[arg(long)]
+    pub plan: bool,
+    /// At most so many US dollars a turn
+    #[arg(long, value_name = "USD")]
+    pub budget: Option<f64>,
+    /// Answer questions that came with the files with edits allowed
+    #[arg(long)]
+    pub yes: bool,
+    /// So many turns at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub jobs: u16,
+}
+
+#[derive(Subcommand)]
+pub(super) enum WorkflowCommand {
+    /// Runs, newest first
+    #[command(after_help = "Example: postil workflow list --status failed")]
+    List {
+        /// Only this thread's
+        #[arg(long, value_name = "ID")]
+        thread: Option<String>,
+        /// Only with this status
+        #[arg(long)]
+        status: Option<String>,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+    },
+    /// The rounds of a run, in pages
+    #[command(after_help = "Example: postil workflow thread 3f9a --before 7 --budget 8000")]
+    Thread {
+        /// The run's id or a unique prefix, or a thread's id
+        run: String,
+        /// Rounds before this one
+        #[arg(long, value_name = "N")]
+        before: Option<u64>,
+        /// At most so many characters
+        #[arg(long, value_name = "C", default_value_t = 8000)]
+        budget: usize,
+    },
+    /// One run's facts
+    #[command(after_help = "Example: postil workflow show 3f9a")]
+    Show { run: String },
+    /// Stop a run that is live, in whichever process
+    #[command(after_help = "Example: postil workflow cancel 3f9a")]
+    Cancel { run: String },
+    /// Find words in rounds
+    #[command(after_help = "Example: postil workflow search load_data")]
+    Search {
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// A whole run as a document
+    #[command(after_help = "Example: postil workflow export 3f9a --format html > run.html")]
+    Export {
+        run: String,
+        #[arg(long, value_enum, default_value_t = Document::Markdown)]
+        format: Document,
+    },
+    /// Delete runs in which nothing has happened for long; closed conversations stay
+    #[command(after_help = "Example: postil workflow prune --older-than 90d --dry-run")]
+    Prune {
+        /// As in 90d, 12w, 48h
+        #[arg(long, value_name = "AGE", value_parser = age)]
+        older_than: Age,
+        /// Only say which
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum ToolsCommand {
+    /// Every tool: name, risk, what it does
+    #[command(after_help = "Example: postil tools list --json")]
+    List,
+    /// Call one tool under the same permissions
+    #[command(after_help = "Example: postil tools call grep '{\"pattern\":\"fn main\"}'")]
+    Call {
+        name: String,
+        /// Its parameters, a JSON object
+        #[arg(value_name = "JSON")]
+        parameters: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum ConfigCommand {
+    /// The JSON schema of the settings
+    #[command(after_help = "Example: postil config schema > postil.schema.json")]
+    Schema,
+    /// Each value, and where it came from
+    #[command(after_help = "Example: postil config show --json")]
+    Show,
+}
+
+/// How a run is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Document {
+    Markdown,
+    Json,
+    Html,
+}
+
+/// How long ago.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Age(pub jiff::SignedDuration);
+
+fn age(text: &str) -> Result<Age, String> {
+    let wrong = || String::from("a number with h, d or w, as in 90d");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        _ => return Err(wrong()),
+    };
+    let number: i64 = text
+        .trim_end_matches(unit)
+        .parse::<u32>()
+        .map_err(|_| wrong())?
+        .into();
+    Ok(Age(jiff::SignedDuration::from_secs(number * hours * 3600)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definitions_hold_together_and_every_command_has_an_example() {
+        fn visit(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string);
+            let name = command.get_name();
+            assert!(help.is_some_and(|help| help.contains("postil ")), "{name}");
+            command.get_subcommands().for_each(visit);
+        }
+        Args::command().debug_assert();
+        visit(&Args::command());
+    }
+
+    #[test]
+    fn ages() {
+        assert_eq!(age("2d").unwrap().0.as_hours(), 48);
+        assert_eq!(age("1w").unwrap().0.as_hours(), 168);
+        for wrong in ["", "d", "3", "-3d", "3y", "99999999999d", "3é"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The terminal as a host: progress as a spinner, questions as prompts. Where there is no terminal, nobody is asked.
+
+use std::collections::HashMap;
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use indicatif::{MultiProgress, ProgressBar};
+
+use super::out::Out;
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::present;
+
+pub(super) struct Terminal {
+    out: Out,
+    bars: MultiProgress,
+    running: Mutex<HashMap<String, ProgressBar>>,
+}
+
+impl Terminal {
+    pub fn new(out: Out) -> Self {
+        Self {
+            out,
+            bars: MultiProgress::new(),
+            running: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Host for Terminal {
+    async fn apply(&self, _label: &str, _edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        Err(NotApplied::NoEditor)
+    }
+
+    async fn ask(&self, question: Question) -> Option<usize> {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let (out, bars) = (self.out, self.bars.clone());
+        let asked = tokio::task::spawn_blocking(move || bars.suspend(|| ask(out, &question)));
+        asked.await.ok().flatten()
+    }
+
+    fn message(&self, level: Level, text: &str) {
+        let text = text.strip_prefix("postil: ").unwrap_or(text);
+        self.bars.suspend(|| match level {
+            Level::Error => self.out.complain(text),
+            Level::Warning | Level::Info => self.out.warn(text),
+        });
+    }
+
+    fn progress(&self, run: &str, progress: Progress) {
+        if self.out.quiet || self.out.json || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match progress {
+            Progress::Begin { title } => {
+                let bar = self.bars.add(ProgressBar::new_spinner());
+                bar.enable_steady_tick(Duration::from_millis(100));
+                bar.set_message(present::visible(&title));
+                running.insert(run.to_owned(), bar);
+            }
+            Progress::Report { message } => {
+                if let Some(bar) = running.get(run) {
+                    bar.set_message(present::short(&message, 100));
+                }
+            }
+            Progress::End { .. } => {
+                if let Some(bar) = running.remove(run) {
+                    bar.finish_and_clear();
+                }
+            }
+        }
+    }
+
+    fn changed(&self, _paths: &[PathBuf]) {}
+}
+
+/// Numbered choices; anything that is none of them is no answer.
+fn ask(out: Out, question: &Question) -> Option<usize> {
+    out.warn(&question.text);
+    for (index, choice) in question.choices.iter().enumerate() {
+        out.warn(&format!("  {} {choice}", index + 1));
+    }
+    out.warn("which? (a number; Enter for none)");
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).ok()?;
+    let number: usize = line.trim().parse().ok()?;
+    number
+        .checked_sub(1)
+        .filter(|index| *index < question.choices.len())
+}

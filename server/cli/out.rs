@@ -1,0 +1,126 @@
+//! How commands print: data on standard output, the rest on standard error. The one place that writes there.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use super::args::Color;
+use crate::present;
+
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+pub(super) const RED: Style = AnsiColor::Red.on_default();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Whoever read the output has gone: nothing more is printed, and the command goes on to its own end, so
+/// that a turn is recorded as it ended and the exit status is the command's.
+static GONE: AtomicBool = AtomicBool::new(false);
+
+#[derive(Clone, Copy)]
+pub(super) struct Out {
+    pub json: bool,
+    pub quiet: bool,
+}
+
+impl Out {
+    pub fn new(json: bool, quiet: bool, color: Color) -> Self {
+        match color {
+            Color::Auto => {}
+            Color::Always => anstream::ColorChoice::Always.write_global(),
+            Color::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        Self { json, quiet }
+    }
+
+    /// Nobody reads any more: a long list may stop.
+    pub fn is_gone(self) -> bool {
+        GONE.load(Ordering::Relaxed)
+    }
+
+    /// One line of a result. What came from a file must have been through [`present::visible`].
+    pub fn line(&self, text: impl Display) {
+        if !self.is_gone() {
+            ended(writeln!(anstream::stdout(), "{text}"));
+        }
+    }
+
+    /// Text just as it is for a pipe; cleaned for a terminal, which would obey it.
+    pub fn raw(&self, text: &str) {
+        if self.is_gone() {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        ended(if stdout.is_terminal() {
+            stdout.write_all(present::visible(text).as_bytes())
+        } else {
+            stdout.write_all(text.as_bytes())
+        });
+    }
+
+    /// Data, as JSON on one line a value.
+    pub fn data(&self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.raw(&(escaped(&text) + "\n")),
+            Err(error) => self.complain(&error.to_string()),
+        }
+    }
+
+    /// What happens meanwhile: for people, not with `--quiet` or `--json`.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet && !self.json {
+            self.line(text);
+        }
+    }
+
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            let text = present::visible(text);
+            let _ = writeln!(anstream::stderr(), "{YELLOW}postil:{YELLOW:#} {text}");
+        }
+    }
+
+    /// What the command ends with: on standard error, with `--json` as an object on standard output too.
+    pub fn error(&self, text: &str, code: &str) {
+        if self.json {
+            let text = present::visible(text);
+            self.data(&serde_json::json!({"error": text, "code": code}));
+        }
+        self.complain(text);
+    }
+
+    /// An error by the way, that the data tells of too.
+    pub fn complain(&self, text: &str) {
+        let text = present::visible(text);
+        let _ = writeln!(anstream::stderr(), "{RED}postil:{RED:#} {text}");
+    }
+}
+
+fn ended(written: std::io::Result<()>) {
+    let Err(error) = written else { return };
+    if GONE.swap(true, Ordering::Relaxed) || error.kind() == std::io::ErrorKind::BrokenPipe {
+        return;
+    }
+    let _ = writeln!(
+        anstream::stderr(),
+        "{RED}postil:{RED:#} the output cannot be written: {error}"
+    );
+}
+
+/// JSON without raw control and format characters, which only its strings can hold (RFC 8259 §7).
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match u32::from(c) {
+            code @ (0x7f..=0x9f | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2069 | 0xfeff) => {
+                out.push_str(&format!("\\u{code:04x}"));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}

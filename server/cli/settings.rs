@@ -1,0 +1,449 @@
+//! What is trusted, known and found: trust, servers, tools, config, doctor.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::args::{ConfigCommand, ToolsCommand};
+use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use super::{Cx, Outcome, Stop};
+use crate::children::{self, State};
+use crate::config;
+use crate::present::visible;
+use crate::session::{Error, Session};
+use crate::store::RunStatus;
+use crate::tools::{Context, Registry};
+use crate::turn;
+use crate::vcs;
+
+/// A wrong setting, with its line where it has one.
+pub(super) fn sentence(problem: &config::Problem) -> String {
+    let Some(file) = &problem.file else {
+        return problem.message.clone();
+    };
+    let text = std::fs::read(file).unwrap_or_default();
+    let above = text.get(..problem.range.start).unwrap_or_default();
+    let line = above.iter().filter(|byte| **byte == b'\n').count() + 1;
+    format!("{}:{line}: {}", file.display(), problem.message)
+}
+
+pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
+    let root = match folder {
+        Some(folder) => cx.path(folder)?,
+        None => Session::canonical(&cx.root()?),
+    };
+    if !root.is_dir() {
+        return Err(Error::Other(format!("there is no folder {}", root.display())).into());
+    }
+    let session = Session::new(
+        vec![root.clone()],
+        None,
+        Arc::new(crate::host::Nobody),
+        cx.folders()?,
+    )?;
+    let shown = root.display().to_string();
+    if revoke {
+        let had = session.revoke_trust(&root)?;
+        done(
+            cx,
+            &shown,
+            false,
+            if had {
+                "is not trusted any more"
+            } else {
+                "was not trusted"
+            },
+        );
+        return Ok(true);
+    }
+    if session.is_trusted(&root) {
+        done(cx, &shown, true, "is trusted already");
+        return Ok(true);
+    }
+    if !yes {
+        let allowed = session.trust_would_allow(&root);
+        cx.out.warn(&format!("trusting {shown} would allow:"));
+        for sentence in &allowed {
+            cx.out.warn(&format!("  - {sentence}"));
+        }
+        if !confirmed()? {
+            return Err(Error::Other(format!(
+                "{shown} is not trusted; `postil trust --yes` trusts it without asking"
+            ))
+            .into());
+        }
+    }
+    session.trust(&root)?;
+    done(cx, &shown, true, "is trusted");
+    Ok(true)
+}
+
+fn done(cx: &Cx, folder: &str, trusted: bool, text: &str) {
+    if cx.out.json {
+        cx.out.data(&json!({"folder": folder, "trusted": trusted}));
+    } else {
+        cx.out
+            .note(format!("{BOLD}{}{BOLD:#} {text}", visible(folder)));
+    }
+}
+
+/// A yes on a terminal; without one nobody can be asked.
+fn confirmed() -> Result<bool, Error> {
+    use std::io::{BufRead, IsTerminal, Write};
+    let mut terminal = anstream::stderr();
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut line = String::new();
+    write!(terminal, "trust it? [y/N] ")
+        .and_then(|()| terminal.flush())
+        .and_then(|()| std::io::stdin().lock().read_line(&mut line))
+        .map_err(|error| Error::Other(format!("the terminal could not be read: {error}")))?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The registry's rows, and for each whether its program can be had. This process has started none.
+pub(super) fn servers(cx: &Cx) -> Outcome {
+    let session = cx.session()?;
+    let root = session
+        .workspaces()
+        .first()
+        .map(|workspace| workspace.root().to_owned())
+        .unwrap_or_default();
+    let rows = known_servers(&session);
+    if cx.out.json {
+        let states: Vec<Value> = rows
+            .iter()
+            .map(|(row, found)| {
+                let state = State {
+                    language: row.language.clone(),
+                    command: row.command.clone(),
+                    state: if found.is_some() {
+                        "stopped"
+                    } else {
+                        "missing"
+                    },
+                    pid: None,
+                    root: root.clone(),
+                    memory: None,
+                    restarts: 0,
+                };
+                serde_json::to_value(state).unwrap_or(Value::Null)
+            })
+            .collect();
+        cx.out.data(&states);
+        return Ok(true);
+    }
+    for (row, found) in rows {
+        let state = match found {
+            Some(path) => format!(
+                "{GREEN}found{GREEN:#}    {DIM}{}{DIM:#}",
+                visible(&path.display().to_string())
+            ),
+            None => format!("{DIM}missing  {}{DIM:#}", visible(&row.install)),
+        };
+        cx.out.line(format!(
+            "{BOLD}{:<14}{BOLD:#} {CYAN}{:<32}{CYAN:#} {state}",
+            row.language, row.command
+        ));
+    }
+    Ok(true)
+}
+
+fn known_servers(session: &Session) -> Vec<(children::Row, Option<PathBuf>)> {
+    let own = session
+        .workspaces()
+        .first()
+        .map(|workspace| workspace.loaded().settings.servers.clone())
+        .unwrap_or_default();
+    let roots: Vec<PathBuf> = session
+        .workspaces()
+        .iter()
+        .map(|workspace| workspace.root().to_owned())
+        .collect();
+    children::rows(own)
+        .into_iter()
+        .map(|row| {
+            let found = children::find_program(&row.command, &roots);
+            (row, found)
+        })
+        .collect()
+}
+
+pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
+    let registry = Registry::built_in();
+    match command {
+        ToolsCommand::List => {
+            if cx.out.json {
+                let all: Vec<Value> = registry
+                    .tools()
+                    .iter()
+                    .map(|tool| {
+                        json!({
+                            "name": tool.name(),
+                            "description": tool.description(),
+                            "parameters": tool.parameters(),
+                            "risk": tool.risk(),
+                        })
+                    })
+                    .collect();
+                cx.out.data(&all);
+                return Ok(true);
+            }
+            for tool in registry.tools() {
+                let risk = serde_json::to_value(tool.risk())
+                    .ok()
+                    .and_then(|risk| risk.as_str().map(str::to_owned))
+                    .unwrap_or_default();
+                let description = tool.description();
+                cx.out.line(format!(
+                    "{BOLD}{:<14}{BOLD:#} {CYAN}{risk:<6}{CYAN:#} {}",
+                    tool.name(),
+                    description.lines().next().unwrap_or_default()
+                ));
+            }
+            Ok(true)
+        }
+        ToolsCommand::Call { name, parameters } => {
+            let input: Value = serde_json::from_str(&parameters).map_err(|error| {
+                Stop::Usage(format!("the parameters are no JSON object: {error}"))
+            })?;
+            let session = cx.session()?;
+            let workspaces = session.workspaces();
+            let workspace = workspaces
+                .first()
+                .ok_or_else(|| Error::Other(String::from("there is no workspace")))?;
+            let trusted = session.is_trusted(workspace.root());
+            let writes = registry
+                .tools()
+                .iter()
+                .any(|tool| tool.name() == name && tool.risk() != crate::trust::Risk::Read);
+            if writes && !trusted {
+                return Err(Error::Untrusted(workspace.root().display().to_string()).into());
+            }
+            // What writes is a run of its own, so that it can be undone.
+            let run = if writes {
+                let store = workspace.store()?;
+                let run = store.begin("", "", "postil tools call")?;
+                let about = Map::from_iter([(String::from("tool"), json!(name))]);
+                store.append(&run.id, "tool_call", about, &parameters)?;
+                Some((store, run.id))
+            } else {
+                None
+            };
+            let context = Context {
+                tree: workspace.tree.clone(),
+                host: session.host.clone(),
+                children: session.children.clone(),
+                store: run.as_ref().map(|(store, _)| store.clone()),
+                run: run.as_ref().map(|(_, id)| id.clone()).unwrap_or_default(),
+                plan: false,
+                trusted,
+                cancel: CancellationToken::new(),
+                seen: DashMap::new(),
+                writing: DashMap::new(),
+            };
+            let answer = registry.call(&context, &name, input).await;
+            if let Some((store, id)) = run {
+                let (status, said) = match &answer {
+                    Ok(said) => (RunStatus::Completed, said),
+                    Err(said) => (RunStatus::Failed, said),
+                };
+                store.append(&id, "tool", Map::new(), said)?;
+                store.finish(&id, status, answer.as_ref().err().map(String::as_str))?;
+            }
+            session.shutdown().await;
+            match answer {
+                Ok(text) if cx.out.json => cx.out.data(&json!({"output": text})),
+                Ok(text) => cx.out.raw(&(text.trim_end_matches('\n').to_owned() + "\n")),
+                Err(text) => return Err(Error::Other(text).into()),
+            }
+            Ok(true)
+        }
+    }
+}
+
+pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
+    match command {
+        ConfigCommand::Schema => {
+            let schema = config::schema();
+            cx.out
+                .line(serde_json::to_string_pretty(&schema).unwrap_or_default());
+        }
+        ConfigCommand::Show => {
+            let loaded = config::load(&cx.folders()?, Some(&cx.root()?), None);
+            if cx.out.json {
+                let all: Vec<Value> = loaded
+                    .sources
+                    .iter()
+                    .map(|(key, value, source)| json!({"key": key, "value": value, "source": source}))
+                    .collect();
+                cx.out.data(&all);
+            } else {
+                for (key, value, source) in &loaded.sources {
+                    cx.out.line(format!(
+                        "{BOLD}{}{BOLD:#} = {} {DIM}({source}){DIM:#}",
+                        visible(key),
+                        visible(value)
+                    ));
+                }
+            }
+            for problem in &loaded.problems {
+                cx.out.warn(&sentence(problem));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// One finding of `doctor`.
+struct Finding {
+    what: &'static str,
+    /// `None`: worth knowing, no fault.
+    well: Option<bool>,
+    text: String,
+}
+
+pub(super) fn doctor(cx: &Cx) -> Outcome {
+    let folders = cx.folders()?;
+    let root = Session::canonical(&cx.root()?);
+    let loaded = config::load(&folders, Some(&root), None);
+    let session = Session::new(
+        vec![root.clone()],
+        None,
+        Arc::new(crate::host::Nobody),
+        folders.clone(),
+    )?;
+    let mut findings = vec![Finding {
+        what: "version",
+        well: None,
+        text: env!("CARGO_PKG_VERSION").to_owned(),
+    }];
+    let mut add = |what, well, text: String| findings.push(Finding { what, well, text });
+
+    add("workspace", None, root.display().to_string());
+    let trusted = session.is_trusted(&root);
+    add(
+        "trust",
+        None,
+        if trusted {
+            String::from("trusted")
+        } else {
+            String::from(
+                "not trusted: turns are read-only, no language server starts; `postil trust`",
+            )
+        },
+    );
+    let config_file = folders.config_file();
+    let there = if config_file.exists() {
+        "read"
+    } else {
+        "none, and none is needed"
+    };
+    add(
+        "settings",
+        Some(loaded.problems.is_empty()),
+        format!("{} ({there})", config_file.display()),
+    );
+    for problem in &loaded.problems {
+        let file = problem
+            .file
+            .as_ref()
+            .map_or_else(String::new, |file| format!("{}: ", file.display()));
+        add(
+            "settings",
+            Some(false),
+            format!("{file}{}", problem.message),
+        );
+    }
+    match turn::choose(&loaded.settings, None) {
+        Ok(turn::Answerer::Offline) => add(
+            "model",
+            None,
+            String::from(
+                "none: the built-in offline answers; set ANTHROPIC_API_KEY, or `model` in the settings, for more",
+            ),
+        ),
+        Ok(turn::Answerer::Model(model)) => add(
+            "model",
+            Some(true),
+            format!("{}, the key is there (not shown)", model.name()),
+        ),
+        Err(error) => add("model", Some(false), error.to_string()),
+    }
+    for (row, found) in known_servers(&session) {
+        if let Some(found) = found {
+            add(
+                "language server",
+                Some(true),
+                format!("{}: {}", row.language, found.display()),
+            );
+        }
+    }
+    match vcs::version() {
+        Some(version) => add("git", Some(true), version),
+        None => add(
+            "git",
+            Some(false),
+            String::from("not found: threads work, committing does not"),
+        ),
+    }
+    add(
+        "repository",
+        None,
+        vcs::top(&root).map_or_else(
+            || String::from("the workspace is in no git repository"),
+            |top| top.display().to_string(),
+        ),
+    );
+    add(
+        "sandbox",
+        None,
+        String::from("no tool of this version runs programs, so none is needed"),
+    );
+    match session
+        .workspaces()
+        .first()
+        .map(|workspace| workspace.store())
+    {
+        Some(Ok(store)) => add("history", Some(true), store.path().display().to_string()),
+        Some(Err(error)) => add("history", Some(false), error.to_string()),
+        None => {}
+    }
+    for editor in ["nvim", "hx", "code", "emacs"] {
+        if let Some(found) = children::find_program(editor, &[]) {
+            add("editor", None, format!("{editor}: {}", found.display()));
+        }
+    }
+
+    let well = findings.iter().all(|finding| finding.well != Some(false));
+    if cx.out.json {
+        let all: Vec<Value> = findings
+            .iter()
+            .map(|f| json!({"what": f.what, "ok": f.well, "text": f.text}))
+            .collect();
+        cx.out.data(&all);
+        return Ok(well);
+    }
+    for finding in &findings {
+        let mark = match finding.well {
+            Some(true) => format!("{GREEN}✓{GREEN:#}"),
+            Some(false) => format!("{RED}✗{RED:#}"),
+            None => format!("{YELLOW}·{YELLOW:#}"),
+        };
+        cx.out.line(format!(
+            "{mark} {BOLD}{:<16}{BOLD:#} {}",
+            finding.what,
+            visible(&finding.text)
+        ));
+    }
+    if !cx.out.quiet {
+        cx.out.line(format!(
+            "\n{DIM}each value and its source: postil config show{DIM:#}"
+        ));
+    }
+    Ok(well)
+}

@@ -1,0 +1,231 @@
+//! Threads: list, check, and the writing verbs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::args::StatusArg;
+use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
+use super::sarif::to_sarif;
+use super::{Cx, Outcome, Stop, text_of};
+use crate::present::{short, visible};
+use crate::session::{Done, Error, ThreadList};
+
+pub(super) fn list(
+    cx: &Cx,
+    path: Option<&Path>,
+    status: Option<StatusArg>,
+    sarif: bool,
+) -> Outcome {
+    let session = cx.session()?;
+    let mut list = session.threads(cx.scope(path)?.as_deref())?;
+    if let Some(status) = status {
+        let wanted = match status {
+            StatusArg::Pending => "pending",
+            StatusArg::AwaitingUser => "awaiting_user",
+        };
+        list.threads
+            .retain(|thread| thread["status"] == wanted || thread["parse_error"] == true);
+        match status {
+            StatusArg::Pending => list.summary.awaiting_user = 0,
+            StatusArg::AwaitingUser => list.summary.pending = 0,
+        }
+        list.summary.total = list.summary.pending + list.summary.awaiting_user;
+    }
+    if sarif {
+        cx.out.data(&to_sarif(&list));
+    } else {
+        show(cx, &list);
+    }
+    Ok(true)
+}
+
+pub(super) fn check(cx: &Cx, path: Option<&Path>, sarif: bool) -> Outcome {
+    let session = cx.session()?;
+    let list = session.threads(cx.scope(path)?.as_deref())?;
+    if sarif {
+        cx.out.data(&to_sarif(&list));
+    } else {
+        show(cx, &list);
+    }
+    Ok(list.summary.total == 0)
+}
+
+pub(super) fn show(cx: &Cx, list: &ThreadList) {
+    if cx.out.json {
+        cx.out.data(list);
+        return;
+    }
+    for skipped in &list.skipped {
+        cx.out.warn(skipped);
+    }
+    for thread in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
+        let word = |key: &str| visible(thread[key].as_str().unwrap_or_default());
+        if thread["parse_error"] == true {
+            cx.out
+                .line(format!("{YELLOW}unread{YELLOW:#}  {}", word("file")));
+            continue;
+        }
+        let status = match thread["status"].as_str() {
+            Some("pending") => format!("{YELLOW}pending{YELLOW:#}"),
+            _ => format!("{GREEN}awaiting you{GREEN:#}"),
+        };
+        cx.out.line(format!(
+            "{BOLD}{}{BOLD:#}  {CYAN}{}:{}{CYAN:#}  {status}",
+            word("id"),
+            word("file"),
+            thread["start_line"]
+        ));
+        for message in thread["thread"].as_array().into_iter().flatten() {
+            let text = message["text"].as_str().unwrap_or_default();
+            if !text.is_empty() {
+                let name = message["name"]
+                    .as_str()
+                    .map_or_else(String::new, |name| format!(" ({})", visible(name)));
+                let role = message["role"].as_str().unwrap_or_default();
+                cx.out.line(format!(
+                    "    {DIM}{role}{name}:{DIM:#} {}",
+                    short(text, 200)
+                ));
+            }
+        }
+    }
+    let summary = &list.summary;
+    cx.out.note(match summary.total {
+        0 => String::from("no threads"),
+        1 => format!(
+            "1 thread: {} pending, {} awaiting you",
+            summary.pending, summary.awaiting_user
+        ),
+        total => format!(
+            "{total} threads: {} pending, {} awaiting you",
+            summary.pending, summary.awaiting_user
+        ),
+    });
+}
+
+pub(super) async fn respond(
+    cx: &Cx,
+    id: &str,
+    text: Option<OsString>,
+    agent: Option<&str>,
+) -> Outcome {
+    let text = text_of(text)?;
+    if let Some(name) = agent
+        && (name.trim().is_empty() || name.contains(['(', ')', '\n', '\r', ':']))
+    {
+        return Err(Stop::Usage(String::from(
+            "an agent's name has no parentheses, colons or line ends, and is not empty",
+        )));
+    }
+    let done = cx.session()?.respond(id, None, &text, agent).await?;
+    say_done(cx, &done, "answered");
+    Ok(true)
+}
+
+pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
+    let text = text_of(text)?;
+    let done = cx.session()?.say(id, None, &text).await?;
+    say_done(cx, &done, "said");
+    Ok(true)
+}
+
+pub(super) async fn new(cx: &Cx, place: &str, text: Option<OsString>) -> Outcome {
+    let parsed = place
+        .rsplit_once(':')
+        .and_then(|(file, line)| Some((PathBuf::from(file), line.parse::<usize>().ok()?)));
+    let Some((file, line)) =
+        parsed.filter(|(file, line)| *line > 0 && !file.as_os_str().is_empty())
+    else {
+        return Err(Stop::Usage(format!(
+            "`{place}` is no FILE:LINE (lines count from 1)"
+        )));
+    };
+    let text = text_of(text)?;
+    if text.trim().is_empty() {
+        return Err(Error::Empty.into());
+    }
+    let done = cx
+        .session()?
+        .new_thread(&cx.path(&file)?, line - 1, &text)
+        .await?;
+    say_done(cx, &done, "started");
+    Ok(true)
+}
+
+pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
+    let done = cx.session()?.dismiss(id, None).await?;
+    say_done(cx, &done, "removed");
+    Ok(true)
+}
+
+pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
+    let done = cx
+        .session()?
+        .clear_and_commit(&cx.path(file)?, message)
+        .await?;
+    say_done(cx, &done, "cleared");
+    Ok(true)
+}
+
+pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
+    let all = cx
+        .session()?
+        .process_actions(cx.scope(path)?.as_deref())
+        .await?;
+    if cx.out.json {
+        cx.out.data(&all);
+        return Ok(true);
+    }
+    for done in &all {
+        say_done(
+            cx,
+            done,
+            if done.committed.is_some() {
+                "cleared"
+            } else {
+                "removed"
+            },
+        );
+    }
+    if all.is_empty() {
+        cx.out.note("no thread asks for an action");
+    }
+    Ok(true)
+}
+
+fn say_done(cx: &Cx, done: &Done, verb: &str) {
+    if cx.out.json {
+        cx.out
+            .data(&serde_json::to_value(done).unwrap_or(Value::Null));
+        return;
+    }
+    let id = done
+        .thread_id
+        .as_deref()
+        .map_or_else(String::new, |id| format!(" {BOLD}{id}{BOLD:#}"));
+    let mut line = format!(
+        "{GREEN}{verb}{GREEN:#}{id} in {CYAN}{}{CYAN:#}",
+        visible(&done.file)
+    );
+    if let Some(removed) = done.lines_removed {
+        line.push_str(&format!(
+            ", {removed} line{} removed",
+            if removed == 1 { "" } else { "s" }
+        ));
+    }
+    if let Some(hash) = &done.commit_hash {
+        line.push_str(&format!(", committed as {BOLD}{hash}{BOLD:#}"));
+    }
+    if let Some(note) = &done.note {
+        line.push_str(&format!("; {}", visible(note)));
+    }
+    cx.out.note(line);
+    if !done.other_staged_files.is_empty() {
+        cx.out.note(format!(
+            "{DIM}still staged: {}{DIM:#}",
+            visible(&done.other_staged_files.join(", "))
+        ));
+    }
+}

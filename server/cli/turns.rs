@@ -1,0 +1,137 @@
+//! Agent turns without an editor, and their undo.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::StreamExt;
+
+use super::args::ReplyArgs;
+use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use super::{Cx, Outcome, Stop};
+use crate::present::visible;
+use crate::session::{Error, Session, TurnEnd, TurnOptions};
+
+pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
+    if args
+        .budget
+        .is_some_and(|budget| !budget.is_finite() || budget <= 0.0)
+    {
+        return Err(Stop::Usage(String::from(
+            "a budget is a number of US dollars above 0",
+        )));
+    }
+    let session = cx.session()?;
+    let options = TurnOptions {
+        model: args.model,
+        plan: args.plan,
+        allow_arrived: args.yes,
+        budget: args.budget,
+    };
+    let (ids, one) = match args.target {
+        Some(id) if !args.all => (vec![id], true),
+        path => (
+            pending(cx, &session, path.as_deref().map(Path::new))?,
+            false,
+        ),
+    };
+    if ids.is_empty() {
+        if cx.out.json {
+            cx.out.data(&Vec::<TurnEnd>::new());
+        }
+        cx.out.note("no thread is pending");
+        return Ok(true);
+    }
+    let ends = answer(&session, ids, &options, usize::from(args.jobs)).await;
+    session.shutdown().await;
+    let mut well = true;
+    let mut shown = Vec::new();
+    for end in ends {
+        match end {
+            Ok(end) => {
+                well &= matches!(end.status.as_str(), "completed" | "paused");
+                if !cx.out.json {
+                    say(cx, &end);
+                }
+                shown.push(end);
+            }
+            Err(error) if one => return Err(error.into()),
+            Err(error) => {
+                well = false;
+                cx.out.error(&error.to_string(), error.code());
+            }
+        }
+    }
+    if cx.out.json {
+        match shown.as_slice() {
+            [end] if one => cx.out.data(end),
+            all => cx.out.data(&all),
+        }
+    }
+    Ok(well)
+}
+
+/// Answers threads, `jobs` at once, in the order of `ids`. Ctrl-C cancels what runs and lets it be recorded.
+pub(super) async fn answer(
+    session: &Arc<Session>,
+    ids: Vec<String>,
+    options: &TurnOptions,
+    jobs: usize,
+) -> Vec<Result<TurnEnd, Error>> {
+    let turns = futures::stream::iter(ids.into_iter().map(|id| async move {
+        let run = session.start_turn(&id, None, options.clone()).await?;
+        Ok(session.wait_turn(&run.id).await)
+    }))
+    .buffered(jobs.max(1))
+    .collect();
+    tokio::pin!(turns);
+    tokio::select! {
+        ends = &mut turns => ends,
+        _ = tokio::signal::ctrl_c() => {
+            session.shutdown().await;
+            vec![Err(Error::Other(String::from("cancelled; what was done is in `postil workflow list`")))]
+        }
+    }
+}
+
+fn pending(cx: &Cx, session: &Session, path: Option<&Path>) -> Result<Vec<String>, Error> {
+    let list = session.threads(cx.scope(path)?.as_deref())?;
+    let pending = list
+        .threads
+        .iter()
+        .filter(|thread| thread["status"] == "pending");
+    Ok(pending
+        .filter_map(|thread| thread["id"].as_str().map(str::to_owned))
+        .collect())
+}
+
+pub(super) fn say(cx: &Cx, end: &TurnEnd) {
+    let status = match end.status.as_str() {
+        "completed" => format!("{GREEN}answered{GREEN:#}"),
+        "paused" => format!("{YELLOW}paused{YELLOW:#}"),
+        other => format!("{RED}{other}{RED:#}"),
+    };
+    cx.out.note(format!(
+        "{status} {BOLD}{}{BOLD:#} in {CYAN}{}{CYAN:#} {DIM}run {}{DIM:#}",
+        end.thread_id,
+        visible(&end.file),
+        end.run_id
+    ));
+    if let Some(text) = end.answer.as_deref().or(end.error.as_deref()) {
+        for line in visible(text).lines() {
+            cx.out.note(format!("    {line}"));
+        }
+    }
+}
+
+pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
+    let report = cx.session()?.undo(run).await?;
+    if cx.out.json {
+        cx.out
+            .data(&serde_json::json!({"success": true, "files": report}));
+        return Ok(true);
+    }
+    for line in report {
+        cx.out.note(visible(&line));
+    }
+    Ok(true)
+}

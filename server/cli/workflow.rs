@@ -1,0 +1,224 @@
+//! The history: runs and their rounds.
+
+use serde_json::json;
+
+use super::args::{Age, Document, WorkflowCommand};
+use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use super::{Cx, Outcome, Stop};
+use crate::present::visible;
+use crate::store::{Format, Run, RunStatus};
+
+mod export;
+
+pub(super) async fn run(cx: &Cx, command: WorkflowCommand) -> Outcome {
+    match command {
+        WorkflowCommand::List {
+            thread,
+            status,
+            limit,
+        } => list(cx, thread.as_deref(), status.as_deref(), limit),
+        WorkflowCommand::Thread {
+            run,
+            before,
+            budget,
+        } => thread(cx, &run, before, budget),
+        WorkflowCommand::Show { run } => show(cx, &run),
+        WorkflowCommand::Cancel { run } => {
+            let session = cx.session()?;
+            let (_, run) = session.run_of(&run)?;
+            session.cancel(&run.id).await?;
+            if cx.out.json {
+                cx.out.data(&json!({"success": true, "run_id": run.id}));
+            }
+            cx.out.note(format!("run {} is asked to stop", run.id));
+            Ok(true)
+        }
+        WorkflowCommand::Search { words, limit } => search(cx, &words.join(" "), limit),
+        WorkflowCommand::Export { run, format } => {
+            let format = if cx.out.json { Document::Json } else { format };
+            export::export(cx, &run, format)
+        }
+        WorkflowCommand::Prune {
+            older_than,
+            dry_run,
+        } => prune(cx, older_than, dry_run),
+    }
+}
+
+fn list(cx: &Cx, thread: Option<&str>, status: Option<&str>, limit: usize) -> Outcome {
+    let status = match status {
+        None => None,
+        Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
+            Stop::Usage(format!(
+                "`{name}` is no status: queued, running, awaiting_user, completed, failed, cancelled or interrupted"
+            ))
+        })?),
+    };
+    let session = cx.session()?;
+    let mut runs = Vec::new();
+    for workspace in session.workspaces() {
+        let store = workspace.store()?;
+        // A thread may be named by a prefix: its newest run knows the whole id.
+        let thread = thread.map(|id| {
+            let newest = store.run(id);
+            newest.map_or_else(|_| id.to_owned(), |run| run.thread_id)
+        });
+        runs.extend(store.runs(thread.as_deref(), status, limit)?);
+    }
+    if cx.out.json {
+        cx.out.data(&runs.iter().map(facts).collect::<Vec<_>>());
+        return Ok(true);
+    }
+    for run in &runs {
+        line(cx, run);
+    }
+    if runs.is_empty() {
+        cx.out.note("no runs");
+    }
+    Ok(true)
+}
+
+fn facts(run: &Run) -> serde_json::Value {
+    json!({
+        "id": run.id,
+        "status": run.status.name(),
+        "thread_id": run.thread_id,
+        "file": run.file,
+        "started": whole_seconds(run.started),
+        "rounds": run.rounds,
+        "tokens": run.tokens,
+        "cost": run.cost,
+    })
+}
+
+fn line(cx: &Cx, run: &Run) {
+    let status = run.status.name();
+    let status = match run.status {
+        RunStatus::Completed => format!("{GREEN}{status}{GREEN:#}"),
+        RunStatus::Failed | RunStatus::Interrupted => format!("{RED}{status}{RED:#}"),
+        _ => format!("{YELLOW}{status}{YELLOW:#}"),
+    };
+    cx.out.line(format!(
+        "{BOLD}{}{BOLD:#}  {status}  {DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}  {}  {DIM}{} rounds, {} tokens, ${:.4}{DIM:#}",
+        run.id,
+        run.thread_id,
+        visible(&run.file),
+        whole_seconds(run.started),
+        run.rounds,
+        run.tokens,
+        run.cost,
+    ));
+}
+
+/// UTC, in whole seconds, as the rounds have it.
+fn whole_seconds(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn thread(cx: &Cx, id: &str, before: Option<u64>, budget: usize) -> Outcome {
+    if before == Some(0) {
+        return Err(Stop::Usage(String::from(
+            "rounds are numbered from 1: `--before` takes 1 or more",
+        )));
+    }
+    let session = cx.session()?;
+    let (workspace, run) = session.run_of(id)?;
+    let format = if cx.out.json {
+        Format::JsonLines
+    } else {
+        Format::Text
+    };
+    let page = workspace.store()?.page(&run.id, before, budget, format)?;
+    if page.text.is_empty() {
+        match before {
+            Some(before) if run.rounds > 0 => cx
+                .out
+                .warn(&format!("run {} has nothing before round {before}", run.id)),
+            _ => cx.out.warn(&format!("run {} has no rounds", run.id)),
+        }
+        return Ok(true);
+    }
+    cx.out.raw(&page.text);
+    if cx.out.json
+        && let Some(hint) = page.hint
+    {
+        cx.out.warn(&hint.to_string());
+    }
+    Ok(true)
+}
+
+fn show(cx: &Cx, id: &str) -> Outcome {
+    let (_, run) = cx.session()?.run_of(id)?;
+    if cx.out.json {
+        let mut facts = facts(&run);
+        facts["model"] = json!(run.model);
+        facts["error"] = json!(run.error);
+        cx.out.data(&facts);
+        return Ok(true);
+    }
+    line(cx, &run);
+    cx.out
+        .line(format!("    {DIM}model{DIM:#} {}", visible(&run.model)));
+    if let Some(error) = &run.error {
+        cx.out
+            .line(format!("    {DIM}error{DIM:#} {}", visible(error)));
+    }
+    Ok(true)
+}
+
+fn search(cx: &Cx, words: &str, limit: usize) -> Outcome {
+    let session = cx.session()?;
+    let mut hits = Vec::new();
+    for workspace in session.workspaces() {
+        hits.extend(workspace.store()?.search(words, limit)?);
+    }
+    if cx.out.json {
+        let all = hits.iter().map(|hit| {
+            json!({
+                "run_id": hit.run.id,
+                "thread_id": hit.run.thread_id,
+                "file": hit.run.file,
+                "round": hit.seq,
+                "role": hit.role.as_deref().unwrap_or("unknown"),
+                "snippet": hit.snippet,
+            })
+        });
+        cx.out.data(&all.collect::<Vec<_>>());
+        return Ok(true);
+    }
+    for hit in &hits {
+        cx.out.line(format!(
+            "{BOLD}{}{BOLD:#}  #{} {}  {CYAN}{}{CYAN:#}  {}",
+            hit.run.id,
+            hit.seq,
+            visible(hit.role.as_deref().unwrap_or("unknown")),
+            visible(&hit.run.file),
+            visible(&hit.snippet),
+        ));
+    }
+    if hits.is_empty() {
+        cx.out.note("no round has these words");
+    }
+    Ok(true)
+}
+
+fn prune(cx: &Cx, age: Age, dry: bool) -> Outcome {
+    let before = jiff::Timestamp::now()
+        .checked_sub(age.0)
+        .unwrap_or(jiff::Timestamp::MIN);
+    let session = cx.session()?;
+    let mut runs = Vec::new();
+    for workspace in session.workspaces() {
+        runs.extend(workspace.store()?.prune(before, dry)?);
+    }
+    if cx.out.json {
+        cx.out.data(&runs.iter().map(facts).collect::<Vec<_>>());
+        return Ok(true);
+    }
+    for run in &runs {
+        line(cx, run);
+    }
+    let what = if dry { "would be deleted" } else { "deleted" };
+    cx.out.note(format!("{} runs {what}", runs.len()));
+    Ok(true)
+}

@@ -1,0 +1,539 @@
+//! L1. Where the comments of a text are. Pure.
+//!
+//! tree-sitter decides where a grammar is bundled; a scanner over the delimiter table decides
+//! elsewhere. Nothing here knows what a thread is.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use postil_grammars::UNKNOWN;
+pub use postil_grammars::{Block, Language, Leader, detect};
+use tree_sitter::Tree;
+
+use crate::text::Splice;
+use embed::Embedded;
+use outline::Named;
+use scan::{Change, Scan};
+use tree::Found;
+
+mod embed;
+mod guard;
+mod outline;
+mod scan;
+mod tree;
+
+/// One comment. For a line comment `range` ends before the line's end and `close` is 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Bytes, delimiters included, line end excluded.
+    pub range: Range<usize>,
+    /// Bytes of the opening delimiter, repeated last characters included (`///`, `##`, `/**`).
+    pub open: usize,
+    /// Bytes of the closing delimiter; 0 for a line comment and for a block that is not closed.
+    pub close: usize,
+    pub block: bool,
+}
+
+/// A named piece of code: a function, type, method …
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    pub name: String,
+    /// The field's word: `function`, `struct`, `class`, `method` …
+    pub kind: &'static str,
+    /// Bytes of the whole definition.
+    pub range: Range<usize>,
+    /// Bytes of its name.
+    pub name_range: Range<usize>,
+}
+
+/// What is known of a text's structure: a syntax tree, or the comments that the scanner found.
+///
+/// Every question is asked with the text that the structure was made of. What is not asked for is
+/// not computed: the scanner runs, and embedded code is parsed, when a question needs it.
+#[derive(Clone)]
+pub struct Syntax {
+    language: Option<&'static Language>,
+    tree: Option<Tree>,
+    scan: OnceLock<Arc<Scan>>,
+    /// The scan of an earlier text, and what changed since.
+    earlier: Option<(Arc<Scan>, Change)>,
+    embedded: Embedded,
+    /// How many languages this one is embedded in.
+    depth: u8,
+}
+
+impl Syntax {
+    /// Parses `text`. `language` is `None` for a file of unknown kind (`//`, `#`, `--` at a line's start).
+    pub fn parse(text: &str, language: Option<&'static Language>) -> Self {
+        Self::parse_inside(text, language, 0)
+    }
+
+    fn parse_inside(text: &str, language: Option<&'static Language>, depth: u8) -> Self {
+        Self {
+            language,
+            tree: language.and_then(|language| tree::parse(text, language, None)),
+            scan: OnceLock::new(),
+            earlier: None,
+            embedded: Embedded::default(),
+            depth,
+        }
+    }
+
+    /// The structure of the changed `text`; reuses what it can. `splices` in the order they were applied,
+    /// each counting in the text that the one before left. Splices that do not fit the text, or none
+    /// where it changed, leave the structure wrong, never unsound.
+    pub fn update(&mut self, splices: &[Splice], text: &str) {
+        if splices.is_empty() {
+            return;
+        }
+        let mut earlier = self.earlier.take();
+        if let Some(scan) = self.scan.take() {
+            earlier = None;
+            if let Some((first, others)) = splices.split_first() {
+                earlier = Some((scan, others.iter().fold(Change::new(first), Change::then)));
+            }
+        } else if let Some((_, change)) = &mut earlier {
+            *change = splices.iter().fold(*change, Change::then);
+        }
+        self.earlier = earlier;
+        self.embedded.update(splices, text);
+        if let (Some(tree), Some(language)) = (&mut self.tree, self.language) {
+            if let [splice] = splices
+                && let Some(same) = tree::inside_comment(tree, splice, text, language)
+            {
+                tree::edit(tree, &same);
+                return;
+            }
+            splices.iter().for_each(|splice| tree::edit(tree, splice));
+            self.tree = tree::parse(text, language, Some(tree));
+        }
+    }
+
+    pub fn language(&self) -> Option<&'static Language> {
+        self.language
+    }
+
+    fn row(&self) -> &'static Language {
+        self.language.unwrap_or(&UNKNOWN)
+    }
+
+    fn scan(&self, text: &str) -> &Scan {
+        self.scan.get_or_init(|| {
+            Arc::new(match &self.earlier {
+                Some((known, change)) => scan::rescan(text, self.row(), known, *change),
+                None => scan::scan(text, self.row()),
+            })
+        })
+    }
+
+    /// The comment that covers byte `at`, if any. Cheap: asked once for each marker candidate.
+    pub fn comment_at(&self, text: &str, at: usize) -> Option<Comment> {
+        if at >= text.len() {
+            return None;
+        }
+        let Some(tree) = &self.tree else {
+            return self.scanned_at(text, at);
+        };
+        match tree::comment_at(tree, text, self.row(), at) {
+            Found::Comment(comment) => Some(comment),
+            Found::Code => None,
+            Found::Lost => self.scanned_at(text, at),
+            Found::Unknown(node) => match embed::language_of(node, text, self.row()) {
+                Some(inner) => self.embedded.ask(
+                    self.depth,
+                    text,
+                    node.byte_range(),
+                    inner,
+                    |syntax, part, start| {
+                        Some(moved(
+                            syntax.comment_at(part, at.checked_sub(start)?)?,
+                            start,
+                        ))
+                    },
+                ),
+                None if is_silent(node.kind()) => None,
+                None => self.scanned_at(text, at),
+            },
+        }
+    }
+
+    fn scanned_at(&self, text: &str, at: usize) -> Option<Comment> {
+        let scan = self.scan(text);
+        let before = scan.comments.partition_point(|c| c.range.start <= at);
+        if let Some(found) = before
+            .checked_sub(1)
+            .and_then(|i| scan.comments.get(i))
+            .filter(|c| c.range.contains(&at))
+        {
+            return Some(found.clone());
+        }
+        let before = scan
+            .embedded
+            .partition_point(|(range, _)| range.start <= at);
+        let (range, inner) = scan
+            .embedded
+            .get(before.checked_sub(1)?)
+            .filter(|(range, _)| range.contains(&at))?;
+        self.embedded.ask(
+            self.depth,
+            text,
+            range.clone(),
+            inner,
+            |syntax, part, start| {
+                Some(moved(
+                    syntax.comment_at(part, at.checked_sub(start)?)?,
+                    start,
+                ))
+            },
+        )
+    }
+
+    /// The comments that touch `range`, in order.
+    pub fn comments_in(&self, text: &str, range: Range<usize>) -> Vec<Comment> {
+        let range = range.start.min(text.len())..range.end.min(text.len());
+        let mut found = Vec::new();
+        let Some(tree) = &self.tree else {
+            self.scanned_in(text, &range, &mut found);
+            return found;
+        };
+        tree::comments_in(tree, self.row(), &range, &mut |node| {
+            if !tree::is_opaque(node, self.row()) && !node.is_error() {
+                found.extend(tree::comment_of(node, text, self.row()));
+            } else if let Some(inner) = embed::language_of(node, text, self.row()) {
+                self.inner_in(text, node.byte_range(), inner, &range, &mut found);
+            } else if !is_silent(node.kind()) {
+                let part = node.start_byte().max(range.start)..node.end_byte().min(range.end);
+                self.scanned_in(text, &part, &mut found);
+            }
+        });
+        if tree.root_node().has_error() {
+            let mut scanned = Vec::new();
+            self.scanned_in(text, &range, &mut scanned);
+            scanned.retain(|c| self.comment_at(text, c.range.start).as_ref() == Some(c));
+            found.extend(scanned);
+        }
+        found.retain(|c| touches(&c.range, &range));
+        found.sort_by_key(|c| c.range.start);
+        found.dedup();
+        found
+    }
+
+    fn scanned_in(&self, text: &str, range: &Range<usize>, found: &mut Vec<Comment>) {
+        let scan = self.scan(text);
+        let first = scan
+            .comments
+            .partition_point(|c| c.range.end <= range.start);
+        found.extend(
+            scan.comments[first..]
+                .iter()
+                .take_while(|c| c.range.start < range.end.max(range.start + 1))
+                .cloned(),
+        );
+        for (part, inner) in scan
+            .embedded
+            .iter()
+            .filter(|(part, _)| touches(part, range))
+        {
+            self.inner_in(text, part.clone(), inner, range, found);
+        }
+        found.sort_by_key(|c| c.range.start);
+    }
+
+    fn inner_in(
+        &self,
+        text: &str,
+        part: Range<usize>,
+        inner: &'static Language,
+        range: &Range<usize>,
+        found: &mut Vec<Comment>,
+    ) {
+        self.embedded
+            .ask(self.depth, text, part, inner, |syntax, part, start| {
+                let wanted = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+                found.extend(
+                    syntax
+                        .comments_in(part, wanted)
+                        .into_iter()
+                        .map(|c| moved(c, start)),
+                );
+                Some(())
+            });
+    }
+
+    /// Where the first code of the file begins (its length where there is none): what is above is the header.
+    /// A byte-order mark, a `#!` line and the lines that say what the file is (`<?xml …?>`, `<?php`, `---`) are no code.
+    pub fn first_code(&self, text: &str) -> usize {
+        let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        if text[at..].starts_with("#!") && !text[at..].starts_with("#![") {
+            at = tree::line_end(text, at);
+        }
+        loop {
+            let rest = text.get(at..).unwrap_or_default();
+            at += rest.len() - rest.trim_start().len();
+            let rest = rest.trim_start();
+            if rest.is_empty() {
+                return text.len();
+            }
+            let passed = match self.comment_at(text, at) {
+                Some(comment) => comment.range.end,
+                None => at + prelude(rest),
+            };
+            if passed <= at {
+                return at;
+            }
+            at = passed;
+        }
+    }
+
+    /// How a comment is written at byte `at`: the language's own, or that of the embedded code there.
+    pub fn leader_at(&self, text: &str, at: usize) -> Leader {
+        let Some(tree) = &self.tree else {
+            let scan = self.scan(text);
+            let before = scan
+                .embedded
+                .partition_point(|(range, _)| range.start <= at);
+            let inner = before
+                .checked_sub(1)
+                .and_then(|i| scan.embedded.get(i))
+                .filter(|(range, _)| at <= range.end);
+            return inner.map_or(self.row().reply, |(_, language)| language.reply);
+        };
+        let mut here = tree::node_at(tree, at.min(text.len().saturating_sub(1)));
+        while let Some(node) = here {
+            match node.kind() {
+                "jsx_expression"
+                | "jsx_opening_element"
+                | "jsx_self_closing_element"
+                | "jsx_closing_element"
+                    if at > node.start_byte() =>
+                {
+                    break;
+                }
+                "jsx_element" | "jsx_fragment" if at > node.start_byte() => {
+                    return Leader {
+                        open: "{/*",
+                        close: "*/}",
+                    };
+                }
+                _ => {}
+            }
+            if let Some(inner) = embed::language_of(node, text, self.row()) {
+                return inner.reply;
+            }
+            here = node.parent();
+        }
+        self.row().reply
+    }
+
+    /// Whether indentation of a comment means something at `at` (Pug, Haml, Slim, reStructuredText, a Markdown list …).
+    pub fn indentation_counts(&self, _text: &str, at: usize) -> bool {
+        let row = self.row();
+        if row.indentation {
+            return true;
+        }
+        if row.name != "markdown" {
+            return false;
+        }
+        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
+        while let Some(node) = here {
+            if node.kind() == "list_item" {
+                return true;
+            }
+            here = node.parent();
+        }
+        false
+    }
+
+    /// The symbols whose definition covers byte `at`, outermost first.
+    pub fn enclosing(&self, text: &str, at: usize) -> Vec<Symbol> {
+        let mut found = match &self.tree {
+            Some(tree) => outline::enclosing(tree, text, self.row(), at),
+            None => Vec::new(),
+        };
+        if let Some((part, inner)) = self.part_at(text, at) {
+            self.embedded
+                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                    found.extend(
+                        syntax
+                            .enclosing(part, at.checked_sub(start)?)
+                            .into_iter()
+                            .map(|s| shifted(s, start)),
+                    );
+                    Some(())
+                });
+        }
+        found
+    }
+
+    /// Every symbol that is defined in the text, in order.
+    pub fn symbols(&self, text: &str) -> Vec<Symbol> {
+        let mut found = match &self.tree {
+            Some(tree) => outline::symbols(tree, text, self.row()),
+            None => Vec::new(),
+        };
+        for (part, inner) in self.parts(text, &(0..text.len())) {
+            self.embedded
+                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                    found.extend(syntax.symbols(part).into_iter().map(|s| shifted(s, start)));
+                    Some(())
+                });
+        }
+        found.sort_by_key(|s| (s.range.start, std::cmp::Reverse(s.range.end)));
+        found
+    }
+
+    /// The places where `name` stands as an identifier (not in a comment or string).
+    pub fn identifiers(&self, text: &str, name: &str) -> Vec<Range<usize>> {
+        if name.is_empty() {
+            return Vec::new();
+        }
+        // A hyphen is part of a name in Lisp and in style sheets.
+        let hyphen =
+            self.row().line.first().is_some_and(|l| l.open == ";") || self.row().name == "css";
+        let word = |c: char| c.is_alphanumeric() || c == '_' || (hyphen && c == '-');
+        text.match_indices(name)
+            .map(|(at, _)| at..at + name.len())
+            .filter(|range| {
+                let before = text[..range.start].chars().next_back();
+                let after = text[range.end..].chars().next();
+                !before.is_some_and(word)
+                    && !after.is_some_and(word)
+                    && self.is_identifier(text, range)
+            })
+            .collect()
+    }
+
+    fn is_identifier(&self, text: &str, range: &Range<usize>) -> bool {
+        if let Some((part, inner)) = self.part_at(text, range.start) {
+            return self
+                .embedded
+                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                    let range = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
+                    syntax.is_identifier(part, &range).then_some(())
+                })
+                .is_some();
+        }
+        if let Some(tree) = &self.tree {
+            match outline::is_identifier(tree, range) {
+                Named::Yes => return true,
+                Named::Unknown(node) if node.kind() == "preproc_arg" || node.is_error() => {}
+                Named::No | Named::Unknown(_) => return false,
+            }
+        }
+        let scan = self.scan(text);
+        let before = scan.strings.partition_point(|s| s.start <= range.start);
+        let in_string = before
+            .checked_sub(1)
+            .and_then(|i| scan.strings.get(i))
+            .is_some_and(|s| s.end > range.start);
+        !in_string && self.scanned_at(text, range.start).is_none()
+    }
+
+    /// The part in another language that covers byte `at`.
+    fn part_at(&self, text: &str, at: usize) -> Option<(Range<usize>, &'static Language)> {
+        let Some(tree) = &self.tree else {
+            let scan = self.scan(text);
+            let before = scan
+                .embedded
+                .partition_point(|(range, _)| range.start <= at);
+            return scan
+                .embedded
+                .get(before.checked_sub(1)?)
+                .filter(|(range, _)| range.contains(&at))
+                .cloned();
+        };
+        if !embed::hosts(self.row()) {
+            return None;
+        }
+        let node = tree::node_at(tree, at)?;
+        let node = if tree::is_opaque(node, self.row()) {
+            node
+        } else {
+            node.parent()?
+        };
+        Some((
+            node.byte_range(),
+            embed::language_of(node, text, self.row())?,
+        ))
+    }
+
+    /// The parts in other languages that touch `range`, in order.
+    fn parts(&self, text: &str, range: &Range<usize>) -> Vec<(Range<usize>, &'static Language)> {
+        let Some(tree) = &self.tree else {
+            return self
+                .scan(text)
+                .embedded
+                .iter()
+                .filter(|(part, _)| touches(part, range))
+                .cloned()
+                .collect();
+        };
+        let mut found = Vec::new();
+        if embed::hosts(self.row()) {
+            tree::comments_in(tree, self.row(), range, &mut |node| {
+                found.extend(
+                    embed::language_of(node, text, self.row())
+                        .map(|inner| (node.byte_range(), inner)),
+                );
+            });
+        }
+        found
+    }
+
+    /// Whether tree-sitter sees an error in the text (`false` where there is no grammar).
+    pub fn has_errors(&self) -> bool {
+        self.tree
+            .as_ref()
+            .is_some_and(|tree| tree.root_node().has_error())
+    }
+}
+
+/// Kinds of opaque nodes that hold no comment unless they are embedded code.
+fn is_silent(kind: &str) -> bool {
+    matches!(kind, "raw_text" | "inline" | "html_block")
+}
+
+fn touches(part: &Range<usize>, range: &Range<usize>) -> bool {
+    part.start < range.end.max(range.start + 1) && part.end > range.start
+}
+
+fn shifted(symbol: Symbol, by: usize) -> Symbol {
+    let move_by = |range: Range<usize>| range.start + by..range.end + by;
+    Symbol {
+        range: move_by(symbol.range),
+        name_range: move_by(symbol.name_range),
+        ..symbol
+    }
+}
+
+fn moved(comment: Comment, by: usize) -> Comment {
+    Comment {
+        range: comment.range.start + by..comment.range.end + by,
+        ..comment
+    }
+}
+
+/// The first line of `range`.
+fn trim_line(text: &str, range: Range<usize>) -> Range<usize> {
+    let end = tree::line_end(text, range.start).min(range.end);
+    range.start..end
+}
+
+/// Bytes at the start of `text` that say what the file is.
+fn prelude(text: &str) -> usize {
+    let line = &text[..tree::line_end(text, 0)];
+    let lower = line.get(..9).unwrap_or(line).to_ascii_lowercase();
+    if lower == "<!doctype" || lower.starts_with("<?xml") {
+        return line.find('>').map_or(0, |end| end + 1);
+    }
+    if lower.starts_with("<?php") {
+        return 5;
+    }
+    if line.trim_end() == "---" || lower.starts_with("%yaml") {
+        return line.len();
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests;

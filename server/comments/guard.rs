@@ -1,0 +1,73 @@
+//! Texts that a grammar must not see: those that nest so deep that the state of its scanner does not
+//! fit the fixed buffer that tree-sitter gives it (1024 bytes), where the scanner does not check that
+//! itself. Such a text is read by its delimiters.
+
+use postil_grammars::Language;
+
+use super::scan::line_length;
+
+/// Whether `text` may be given to the grammar of `language`.
+pub(super) fn fits(text: &str, language: &Language) -> bool {
+    match language.name {
+        "python" => lines(text).all(|line| blanks(line) < 380),
+        "yaml" => yaml(text),
+        "ruby" => ruby(text),
+        _ => true,
+    }
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
+    text.as_bytes().split(|b| *b == b'\n')
+}
+
+fn blanks(line: &[u8]) -> usize {
+    line.iter()
+        .take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | 0x0c))
+        .count()
+}
+
+/// Four bytes for a level; a level begins at an indicator, or was begun above by indentation. Rows are
+/// counted in sixteen bits.
+fn yaml(text: &str) -> bool {
+    let mut rows = 0;
+    lines(text).all(|line| {
+        rows += 1;
+        let start = blanks(line);
+        let indicators = line[start..]
+            .windows(2)
+            .filter(|pair| matches!(pair[0], b'-' | b'?' | b':') && pair[1].is_ascii_whitespace())
+            .count();
+        start + indicators < 240 && rows < 32_000
+    })
+}
+
+/// The words of the heredocs that are open, and four bytes for each. Which are open is not known
+/// before parsing: all are counted.
+fn ruby(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut total = 0;
+    memchr::memmem::find_iter(bytes, b"<<").all(|at| {
+        let rest = &bytes[at + 2..];
+        let rest = rest
+            .strip_prefix(b"~")
+            .or(rest.strip_prefix(b"-"))
+            .unwrap_or(rest);
+        let word = match rest.first() {
+            Some(quote @ (b'"' | b'\'' | b'`')) => rest[1..]
+                .iter()
+                .take(1024)
+                .position(|b| b == quote)
+                .unwrap_or(1024),
+            Some(b) if b.is_ascii_alphabetic() || *b == b'_' || *b >= 0x80 => {
+                let line = &rest[..line_length(rest).min(1024)];
+                line.iter()
+                    .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b >= 0x80)
+                    .count()
+            }
+            // `a << b`
+            _ => return true,
+        };
+        total += 4 + word;
+        word < 200 && total < 900
+    })
+}

@@ -1,0 +1,157 @@
+//! Strings and characters whose delimiters are counted or told from something else by what is around them.
+
+use super::rules::is_word;
+use super::{Scanner, line_length};
+use crate::comments::Comment;
+
+impl Scanner<'_> {
+    pub(super) fn char_literal(&mut self) -> bool {
+        let word = self.word_before();
+        if self.here() != b'\''
+            || !(word.is_empty() || [&b"b"[..], b"u", b"U", b"L", b"u8"].contains(&word))
+        {
+            return false;
+        }
+        let length = if self.peek(1) == b'\\' {
+            // `'\u{10ffff}'` is the longest.
+            self.line_from(self.at + 3)
+                .iter()
+                .take(12)
+                .position(|b| *b == b'\'')
+                .map(|at| at + 4)
+        } else {
+            let char = self
+                .text
+                .get(self.at + 1..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(0, char::len_utf8);
+            (self.peek(1) != b'\'' && self.peek(1) != b'\n' && self.peek(1 + char) == b'\'')
+                .then_some(char + 2)
+        };
+        let Some(length) = length else { return false };
+        self.push_string(self.at..(self.at + length).min(self.bytes.len()));
+        true
+    }
+
+    pub(super) fn rust_raw(&mut self) -> bool {
+        let rest = self.rest();
+        let prefix = [&b"br"[..], b"cr", b"r"]
+            .into_iter()
+            .find(|p| rest.starts_with(p));
+        let Some(prefix) = prefix.filter(|_| !is_word(self.before())) else {
+            return false;
+        };
+        let hashes = rest[prefix.len()..]
+            .iter()
+            .take_while(|b| **b == b'#')
+            .count();
+        if rest.get(prefix.len() + hashes) != Some(&b'"') {
+            return false;
+        }
+        let close = [b"\"", "#".repeat(hashes).as_bytes()].concat();
+        self.string_to(prefix.len() + hashes + 1, &close)
+    }
+
+    pub(super) fn cpp_raw(&mut self) -> bool {
+        let word = self.word_before();
+        if !self.rest().starts_with(b"R\"")
+            || !(word.is_empty() || [&b"u"[..], b"U", b"L", b"u8"].contains(&word))
+        {
+            return false;
+        }
+        let tag = &self.rest()[2..];
+        let Some(length) = tag.iter().take(17).position(|b| *b == b'(') else {
+            return false;
+        };
+        let close = [b")", &tag[..length], b"\""].concat();
+        self.string_to(3 + length, &close)
+    }
+
+    pub(super) fn long_bracket(&mut self, leader: &[u8]) -> bool {
+        let comment = self.rest().starts_with(leader);
+        let offset = if comment { leader.len() } else { 0 };
+        let Some(rest) = self
+            .rest()
+            .get(offset..)
+            .and_then(|rest| rest.strip_prefix(b"["))
+        else {
+            return false;
+        };
+        let level = rest.iter().take_while(|b| **b == b'=').count();
+        if rest.get(level) != Some(&b'[') {
+            return false;
+        }
+        let open = offset + level + 2;
+        let close = ["]", &"=".repeat(level), "]"].concat();
+        if !comment {
+            return self.string_to(open, close.as_bytes());
+        }
+        let start = self.at;
+        let closed = self.find(start + open, close.as_bytes());
+        let end = closed.map_or(self.bytes.len(), |at| at + close.len());
+        self.push_comment(Comment {
+            range: start..end,
+            open,
+            close: if closed.is_some() { close.len() } else { 0 },
+            block: true,
+        });
+        true
+    }
+
+    pub(super) fn verbatim(&mut self) -> bool {
+        let rest = self.rest();
+        if let Some(after) = rest.strip_prefix(b"\\verb") {
+            let after = after.strip_prefix(b"*").unwrap_or(after);
+            let Some(&mark) = after.first().filter(|b| b.is_ascii_punctuation()) else {
+                return false;
+            };
+            let line = &after[1..1 + line_length(&after[1..])];
+            let Some(length) = line.iter().position(|b| *b == mark) else {
+                return false;
+            };
+            let end = self.bytes.len() - after.len() + length + 2;
+            self.push_string(self.at..end);
+            return true;
+        }
+        let Some(after) = rest.strip_prefix(b"\\begin{") else {
+            return false;
+        };
+        let name = &after[..after.iter().take(40).position(|b| *b == b'}').unwrap_or(0)];
+        let known = [
+            &b"verbatim"[..],
+            b"verbatim*",
+            b"lstlisting",
+            b"minted",
+            b"Verbatim",
+            b"filecontents",
+            b"filecontents*",
+            b"comment",
+        ];
+        if !known.contains(&name) {
+            return false;
+        }
+        let close = [b"\\end{", name, b"}"].concat();
+        self.string_to(8 + name.len(), &close)
+    }
+
+    /// Notes a character literal of which `length` bytes and one character more belong together.
+    pub(super) fn character(&mut self, length: usize) -> bool {
+        let Some(rest) = self.text.get(self.at + length..) else {
+            return false;
+        };
+        let Some(char) = rest.chars().next().filter(|c| *c != '\n' && *c != '\r') else {
+            return false;
+        };
+        self.push_string(self.at..self.at + length + char.len_utf8());
+        true
+    }
+
+    /// Notes a string whose opening delimiter has `open` bytes, up to the next `close` or the text's end.
+    pub(super) fn string_to(&mut self, open: usize, close: &[u8]) -> bool {
+        let end = self
+            .find(self.at + open, close)
+            .map_or(self.bytes.len(), |at| at + close.len());
+        self.push_string(self.at..end);
+        true
+    }
+}

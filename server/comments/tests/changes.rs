@@ -1,0 +1,326 @@
+//! Any text, any change: nothing panics, and what is updated equals what is parsed afresh.
+
+use std::sync::LazyLock;
+
+use postil_grammars::LANGUAGES;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::samples::samples;
+use super::*;
+
+static SAMPLES: LazyLock<Vec<(String, String)>> = LazyLock::new(samples);
+
+/// What texts are made of that a parser may stumble over.
+const PIECES: &[&str] = &[
+    "\"",
+    "'",
+    "`",
+    "/*",
+    "*/",
+    "//",
+    "#",
+    "--",
+    "\n",
+    "\r\n",
+    "\r",
+    "\n\n",
+    "    ",
+    "\t",
+    "\\",
+    "${",
+    "#{",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[[",
+    "]]",
+    "--[[",
+    "<<EOT\n",
+    "<<~X\n",
+    "EOT\n",
+    "X\n",
+    "$$",
+    "$a$",
+    " AS ",
+    "<script>",
+    "</script>",
+    "<style lang=\"scss\">",
+    "</style>",
+    "<!--",
+    "-->",
+    "<?php",
+    "?>",
+    "---\n",
+    "=begin\n",
+    "=end\n",
+    "=pod\n",
+    "=cut\n",
+    "__END__\n",
+    "```\n",
+    "~~~\n",
+    "r#\"",
+    "\"#",
+    "R\"x(",
+    ")x\"",
+    "\"\"\"",
+    "'''",
+    "%{\n",
+    "%}\n",
+    "key: |\n",
+    "  text",
+    "- ",
+    "AUTHOR: x",
+    "é",
+    "𝄞",
+    "\u{feff}",
+    "\0",
+    "q{",
+    "s/",
+    "~r/",
+    "?;",
+    "#|",
+    "|#",
+    "{-",
+    "-}",
+    "(*",
+    "*)",
+    "\\begin{verbatim}",
+    "\\end{verbatim}",
+    ".. ",
+    "<a b=\"",
+    ">",
+    "@\"",
+    "a",
+    "REM ",
+    "%w[",
+    "/",
+];
+
+/// What is typed in comments.
+const IN_COMMENTS: &[&str] = &[
+    "a", " ", "a b", "é", "*", "/", "*/", "/*", "-", "-->", "--", "\n", "\r\n", "\\", "[", "]]",
+    "!", "#", "\t", "=end", "\u{2028}", "{", "}",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let pieces = prop::collection::vec(
+        prop_oneof![6 => select(PIECES).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)],
+        0..60,
+    );
+    let sample = any::<Index>().prop_map(|i| i.get(&SAMPLES).1.clone());
+    (pieces, sample, any::<Index>(), any::<bool>()).prop_map(|(pieces, sample, at, mixed)| {
+        let pieces = pieces.concat();
+        if !mixed {
+            return pieces;
+        }
+        let at = boundary(&sample, at.index(sample.len() + 1));
+        format!("{}{pieces}{}", &sample[..at], &sample[at..])
+    })
+}
+
+fn boundary(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn point(text: &str, at: usize) -> (usize, usize) {
+    let head = &text[..at];
+    (
+        head.matches('\n').count(),
+        at - head.rfind('\n').map_or(0, |end| end + 1),
+    )
+}
+
+fn change(text: &mut String, range: Range<usize>, new: &str) -> Splice {
+    let (start_point, old_end_point) = (point(text, range.start), point(text, range.end));
+    text.replace_range(range.clone(), new);
+    let new_end = range.start + new.len();
+    Splice {
+        start_byte: range.start,
+        old_end_byte: range.end,
+        new_end_byte: new_end,
+        start_point,
+        old_end_point,
+        new_end_point: point(text, new_end),
+    }
+}
+
+/// Whether a grammar sees an error in the text or in a part of it: how tree-sitter recovers from one
+/// depends on what it knew before.
+fn is_broken(text: &str, syntax: &Syntax) -> bool {
+    syntax.has_errors()
+        || syntax
+            .parts(text, &(0..text.len()))
+            .into_iter()
+            .any(|(part, language)| {
+                let part = &text[part];
+                is_broken(part, &Syntax::parse(part, Some(language)))
+            })
+}
+
+/// A change: where, how much is taken away, what is put there.
+fn changes() -> impl Strategy<Value = Vec<(Index, Index, Vec<&'static str>)>> {
+    prop::collection::vec(
+        (
+            any::<Index>(),
+            any::<Index>(),
+            prop::collection::vec(select(PIECES), 0..3),
+        ),
+        1..6,
+    )
+}
+
+fn apply(text: &mut String, (at, length, pieces): &(Index, Index, Vec<&str>)) -> Splice {
+    let start = boundary(text, at.index(text.len() + 1));
+    let most = (text.len() - start).min(12);
+    let end = boundary(text, start + length.index(most + 1)).max(start);
+    change(text, start..end, &pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_and_no_offset_panics(text in text(), row in any::<Index>(), offsets in prop::collection::vec(0usize..4000, 8)) {
+        let row = row.index(LANGUAGES.len() + 1);
+        let syntax = Syntax::parse(&text, LANGUAGES.get(row));
+        let all = syntax.comments_in(&text, 0..text.len());
+        for comment in &all {
+            prop_assert!(text.get(comment.range.clone()).is_some(), "{comment:?}");
+            prop_assert!(comment.open + comment.close <= comment.range.len(), "{comment:?}");
+            prop_assert!(comment.block || !text[comment.range.clone()].contains(['\n', '\r']), "{comment:?}");
+        }
+        for pair in offsets.windows(2) {
+            let (a, b) = (pair[0], pair[1]);
+            syntax.comment_at(&text, a);
+            syntax.comments_in(&text, a.min(b)..a.max(b));
+            syntax.leader_at(&text, a);
+            syntax.indentation_counts(&text, a);
+            syntax.enclosing(&text, a);
+        }
+        syntax.symbols(&text);
+        syntax.identifiers(&text, "a");
+        prop_assert!(syntax.first_code(&text) <= text.len());
+        detect(&text, Some(&text), &text);
+        detect("", None, &text);
+    }
+
+    #[test]
+    fn an_update_finds_what_a_fresh_parse_finds(sample in any::<Index>(), changes in changes(), by_table in any::<bool>(), asked in any::<u8>()) {
+        let (name, sample) = sample.get(&SAMPLES);
+        let mut text = sample.repeat(if by_table { 4 } else { 1 });
+        let language = detect(name, None, &text);
+        let mut syntax = Syntax::parse(&text, language);
+        if by_table {
+            syntax.tree = None;
+        }
+        for (step, change) in changes.iter().enumerate() {
+            // Whether anything was asked between two changes makes no difference.
+            if asked & (1 << step) != 0 {
+                syntax.comments_in(&text, 0..text.len());
+            }
+            let splice = apply(&mut text, change);
+            syntax.update(&[splice], &text);
+            let mut fresh = Syntax::parse(&text, language);
+            if by_table {
+                fresh.tree = None;
+            }
+            if is_broken(&text, &fresh) || syntax.has_errors() {
+                continue;
+            }
+            prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+        }
+    }
+
+    /// Typing in and about a comment, where an update need not parse.
+    #[test]
+    fn typing_in_a_comment(sample in any::<Index>(), places in prop::collection::vec((any::<Index>(), any::<Index>(), select(IN_COMMENTS), 0usize..3), 1..6)) {
+        let (name, sample) = sample.get(&SAMPLES);
+        let mut text = sample.clone();
+        let language = detect(name, None, &text);
+        let mut syntax = Syntax::parse(&text, language);
+        for (which, at, new, gone) in places {
+            let all = Syntax::parse(&text, language).comments_in(&text, 0..text.len());
+            let Some(comment) = all.get(which.index(all.len().max(1))) else { break };
+            let start = boundary(&text, comment.range.start + at.index(comment.range.len() + 1));
+            let end = boundary(&text, (start + gone).min(text.len())).max(start);
+            let splice = change(&mut text, start..end, new);
+            syntax.update(&[splice], &text);
+            let fresh = Syntax::parse(&text, language);
+            if is_broken(&text, &fresh) || syntax.has_errors() {
+                continue;
+            }
+            prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+        }
+    }
+
+    #[test]
+    fn several_changes_at_once(sample in any::<Index>(), changes in changes()) {
+        let (name, sample) = sample.get(&SAMPLES);
+        let mut text = sample.repeat(4);
+        let language = detect(name, None, &text);
+        let mut syntax = Syntax { tree: None, ..Syntax::parse(&text, language) };
+        syntax.comments_in(&text, 0..text.len());
+        let splices: Vec<_> = changes.iter().map(|change| apply(&mut text, change)).collect();
+        syntax.update(&splices, &text);
+        let fresh = Syntax { tree: None, ..Syntax::parse(&text, language) };
+        if !is_broken(&text, &fresh) {
+            prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()));
+        }
+    }
+}
+
+/// That it ends is the test: nesting that would overrun a scanner's buffer, or take more than its budget.
+#[test]
+fn deep_nesting_ends() {
+    for piece in [
+        "(",
+        "[",
+        "{",
+        "/*",
+        "<div>",
+        "\"${",
+        "> ",
+        "- ",
+        "AS $a$ AS $b$ ",
+        "a: ",
+        "#{",
+        "(*",
+        "`${",
+        "<<EOT\n",
+        "<a \"",
+        "q{ ",
+    ] {
+        let text = piece.repeat(2_000);
+        for language in LANGUAGES {
+            let syntax = Syntax::parse(&text, Some(language));
+            syntax.comment_at(&text, text.len() / 2);
+            syntax.comments_in(&text, 0..text.len());
+        }
+    }
+}
+
+#[test]
+fn deep_indentation_is_left_to_the_scanner() {
+    for (language, line) in [("python", "if a:"), ("yaml", "a:"), ("markdown", "- a")] {
+        let mut text: String = (0..600)
+            .map(|depth| format!("{}{line}\n", " ".repeat(depth)))
+            .collect();
+        let end = text.len() + 2;
+        text.push_str(if language == "markdown" {
+            "\n<!-- AUTHOR: yes -->\n"
+        } else {
+            "# AUTHOR: yes\n"
+        });
+        let syntax = Syntax::parse(&text, postil_grammars::by_name(language));
+        assert!(syntax.comment_at(&text, end).is_some(), "{language}");
+    }
+    let word = "A".repeat(300);
+    let heredocs = format!("f(<<~{word})\n{word}\n# AUTHOR: yes\n");
+    let syntax = Syntax::parse(&heredocs, postil_grammars::by_name("ruby"));
+    assert!(syntax.comment_at(&heredocs, heredocs.len() - 5).is_some());
+}

@@ -1,0 +1,378 @@
+//! Syntax trees: parsing within a budget, and what is asked of a tree.
+
+use std::ops::{ControlFlow, Range};
+
+use postil_grammars::Language;
+use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point, Tree};
+
+use super::scan::{line_length, opening};
+use super::{Comment, guard, trim_line};
+use crate::text::Splice;
+
+/// A longer text is read by the scanner: its tree would take ten times the memory.
+const LARGEST: usize = 4 << 20;
+
+/// Parses `text`, reusing `old`. `None` where there is no grammar, or the text is too large or takes
+/// too many steps: time must not grow faster than the text. Steps are counted, not time, so that a
+/// text is always read in the same way.
+pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Option<Tree> {
+    let grammar = language.grammar?;
+    if text.len() > LARGEST || !guard::fits(text, language) {
+        return None;
+    }
+    let mut parser = Parser::new();
+    parser.set_language(&grammar()).ok()?;
+    // The parser reports every hundred operations or so; sound code needs less than one report per ten bytes.
+    let mut left = 2_000 + text.len();
+    let mut progress = |_: &ParseState| {
+        left = left.saturating_sub(1);
+        if left == 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let bytes = text.as_bytes();
+    parser.parse_with_options(
+        &mut |at, _| bytes.get(at..).unwrap_or_default(),
+        old,
+        Some(options),
+    )
+}
+
+/// Tells `tree` of a change, before it is given to [`parse`].
+pub(super) fn edit(tree: &mut Tree, splice: &Splice) {
+    let point = |(row, column): (usize, usize)| Point { row, column };
+    tree.edit(&InputEdit {
+        start_byte: splice.start_byte,
+        old_end_byte: splice.old_end_byte,
+        new_end_byte: splice.new_end_byte,
+        start_position: point(splice.start_point),
+        old_end_position: point(splice.old_end_point),
+        new_end_position: point(splice.new_end_point),
+    });
+}
+
+/// Typing inside a comment leaves the rest of a tree as it is: then the change has only to be told to
+/// the tree, in the form that is returned, and nothing has to be parsed. `text` is what `splice` left.
+pub(super) fn inside_comment(
+    tree: &Tree,
+    splice: &Splice,
+    text: &str,
+    language: &Language,
+) -> Option<Splice> {
+    // CommonMark has rules of its own for the inside of a comment in a paragraph.
+    if language.name == "markdown-inline" {
+        return None;
+    }
+    let last = splice.start_byte.checked_sub(1)?;
+    let mut node = node_at(tree, last)?;
+    while !language.comments.contains(&node.kind()) {
+        node = node
+            .parent()
+            .filter(|parent| parent.start_byte() + 4 > node.start_byte())?;
+    }
+    let (start, old_end) = (node.start_byte(), node.end_byte());
+    if splice.old_end_byte > old_end || splice.start_byte > splice.old_end_byte {
+        return None;
+    }
+    let new_end = old_end - splice.old_end_byte + splice.new_end_byte;
+    let inserted = text.get(splice.start_byte..splice.new_end_byte)?;
+    let comment = comment_from(text, start..new_end, language)?;
+    // The leader and the blank behind it stay as they are, so the comment stays of its kind.
+    let body = start + comment.open;
+    if !text.as_bytes().get(body)?.is_ascii_whitespace() || splice.start_byte <= body {
+        return None;
+    }
+    if comment.block {
+        let block = language
+            .block
+            .iter()
+            .find(|b| text[start..].starts_with(b.open))?;
+        let inner = text.get(body..new_end)?;
+        let closed_at = memchr::memmem::find(inner.as_bytes(), block.close.as_bytes())?;
+        let nested = block.nests && inner.contains("/*");
+        let before_close = splice.old_end_byte + block.close.len() < old_end;
+        return (closed_at + block.close.len() == inner.len() && before_close && !nested)
+            .then_some(*splice);
+    }
+    let line = text.get(body..new_end)?.trim_end_matches(['\n', '\r']);
+    let one_row = splice.start_point.0 == splice.old_end_point.0
+        && splice.start_point.0 == node.start_position().row;
+    let ordinary =
+        |c: char| !c.is_control() && !matches!(c, '\\' | '\u{2028}' | '\u{2029}') || c == '\t';
+    if !one_row
+        || !line.chars().all(ordinary)
+        || !inserted.chars().all(ordinary)
+        || splice.new_end_byte > body + line.len()
+    {
+        return None;
+    }
+    // What is appended belongs to the comment only if the comment's last character seems to be replaced.
+    let length = text
+        .get(..splice.start_byte)?
+        .chars()
+        .next_back()?
+        .len_utf8();
+    Some(Splice {
+        start_byte: splice.start_byte - length,
+        start_point: (
+            splice.start_point.0,
+            splice.start_point.1.checked_sub(length)?,
+        ),
+        ..*splice
+    })
+}
+
+/// The smallest node at byte `at`.
+pub(super) fn node_at(tree: &Tree, at: usize) -> Option<Node<'_>> {
+    let root = tree.root_node();
+    if at >= root.end_byte() || at < root.start_byte() {
+        return None;
+    }
+    root.descendant_for_byte_range(at, at + 1)
+}
+
+/// What the tree knows of a byte.
+pub(super) enum Found<'t> {
+    Comment(Comment),
+    Code,
+    /// The grammar has no say here (an error, a macro's text, code of another language): this node does not tell.
+    Unknown(Node<'t>),
+    /// The text is broken here.
+    Lost,
+}
+
+/// The comment at byte `at`.
+pub(super) fn comment_at<'t>(
+    tree: &'t Tree,
+    text: &str,
+    language: &Language,
+    at: usize,
+) -> Found<'t> {
+    let Some(node) = node_at(tree, at) else {
+        // A tree may end where the grammar gave up.
+        return if tree.root_node().has_error() {
+            Found::Lost
+        } else {
+            Found::Code
+        };
+    };
+    let mut here = Some(node);
+    // A comment's inner nodes lie at most two levels below it.
+    for _ in 0..4 {
+        let Some(node) = here else { break };
+        if language.comments.contains(&node.kind()) {
+            return match comment_of(node, text, language) {
+                Some(comment) if comment.range.contains(&at) => Found::Comment(comment),
+                // What is behind a carriage return that the grammar does not take for a line's end.
+                Some(comment)
+                    if at >= comment.range.end && !text.as_bytes()[at..].starts_with(b"\n") =>
+                {
+                    Found::Unknown(node)
+                }
+                _ => Found::Code,
+            };
+        }
+        if node.kind() == "jsx_expression"
+            && let Some(comment) = braced(node, text)
+        {
+            return Found::Comment(comment);
+        }
+        if is_opaque(node, language) || node.is_error() {
+            return Found::Unknown(node);
+        }
+        here = node.parent();
+    }
+    if tree.root_node().has_error() && is_lost(tree, node) {
+        return Found::Lost;
+    }
+    Found::Code
+}
+
+/// Whether `node` lies in what the grammar could not make sense of, and it did not even see a string there.
+fn is_lost(tree: &Tree, node: Node) -> bool {
+    let text = [
+        "string", "heredoc", "regex", "char", "template", "content", "scalar", "fragment",
+    ];
+    if text.iter().any(|word| node.kind().contains(word)) {
+        return false;
+    }
+    let mut here = node.parent();
+    // Each step walks down from the root: not too many.
+    for _ in 0..32 {
+        match here {
+            Some(node) if node.is_error() => return true,
+            Some(node) => here = node.parent(),
+            None => break,
+        }
+    }
+    tree.root_node().is_error()
+}
+
+/// Kinds of nodes whose text the grammar does not read.
+pub(super) fn is_opaque(node: Node, language: &Language) -> bool {
+    match node.kind() {
+        "preproc_arg" | "raw_text" => true,
+        "html_block" | "inline" | "minus_metadata" | "plus_metadata" => language.name == "markdown",
+        _ => false,
+    }
+}
+
+/// The comments that touch `range`, and the opaque nodes, in order.
+pub(super) fn comments_in<'t>(
+    tree: &'t Tree,
+    language: &Language,
+    range: &Range<usize>,
+    found: &mut impl FnMut(Node<'t>),
+) {
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let touches =
+            node.start_byte() < range.end.max(range.start + 1) && node.end_byte() > range.start;
+        let mut down = false;
+        if touches {
+            if language.comments.contains(&node.kind())
+                || is_opaque(node, language)
+                || (node.is_error() && node.child_count() == 0)
+            {
+                found(node);
+            } else {
+                down = if node.start_byte() < range.start {
+                    cursor.goto_first_child_for_byte(range.start).is_some()
+                } else {
+                    cursor.goto_first_child()
+                };
+            }
+        } else if node.start_byte() >= range.end {
+            // All that follows is behind the range, at every level.
+            return;
+        }
+        if down {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+/// The comment that `node` is.
+pub(super) fn comment_of(node: Node, text: &str, language: &Language) -> Option<Comment> {
+    let range = node.start_byte()..node.end_byte().min(text.len());
+    if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
+        return None;
+    }
+    // The grammar of HTML lets comments stand in quoted attributes, where they are text.
+    if node
+        .parent()
+        .is_some_and(|p| p.kind() == "quoted_attribute_value")
+    {
+        return None;
+    }
+    if let Some(expression) = node.parent().filter(|p| p.kind() == "jsx_expression")
+        && let Some(braced) = braced(expression, text)
+    {
+        return Some(braced);
+    }
+    comment_from(text, range, language)
+}
+
+/// `{/* … */}` is one comment of JSX where it stands alone between its braces.
+fn braced(expression: Node, text: &str) -> Option<Comment> {
+    let range = expression.byte_range();
+    let inside = text.get(range.clone())?;
+    if expression.named_child_count() != 1
+        || !inside.starts_with("{/*")
+        || !inside.ends_with("*/}")
+        || inside.len() < 7
+    {
+        return None;
+    }
+    let open = 1 + opening(text.as_bytes(), range.start + 1..range.end - 3, "/*");
+    Some(Comment {
+        range,
+        open,
+        close: 3,
+        block: true,
+    })
+}
+
+/// The comment that stands in `range`, its delimiters told by the language's row.
+pub(super) fn comment_from(
+    text: &str,
+    range: Range<usize>,
+    language: &Language,
+) -> Option<Comment> {
+    let inside = text.get(range.clone())?;
+    let bytes = text.as_bytes();
+    let long_bracket = || {
+        // `--[==[ … ]==]`
+        let rest = inside.strip_prefix("--[")?;
+        let level = rest.len() - rest.trim_start_matches('=').len();
+        rest[level..].starts_with('[').then_some(level)
+    };
+    if language.name == "lua"
+        && let Some(level) = long_bracket()
+    {
+        let end = level + 2;
+        let closed = inside.len() >= end * 2 + 2
+            && inside.ends_with(']')
+            && inside[..inside.len() - 1]
+                .trim_end_matches('=')
+                .ends_with(']');
+        return Some(Comment {
+            range,
+            open: level + 4,
+            close: if closed { end } else { 0 },
+            block: true,
+        });
+    }
+    if inside.starts_with("=begin") {
+        let trimmed = inside.trim_end();
+        let closed = trimmed
+            .rsplit(['\n', '\r'])
+            .next()
+            .is_some_and(|last| last.starts_with("=end"));
+        let close = if closed {
+            trimmed.rsplit(['\n', '\r']).next().map_or(0, str::len)
+        } else {
+            0
+        };
+        return Some(Comment {
+            range: range.start..range.start + trimmed.len(),
+            open: 6,
+            close,
+            block: true,
+        });
+    }
+    if let Some(block) = language.block.iter().find(|b| inside.starts_with(b.open)) {
+        let closed =
+            inside.len() >= block.open.len() + block.close.len() && inside.ends_with(block.close);
+        let close = if closed { block.close.len() } else { 0 };
+        return Some(Comment {
+            open: opening(bytes, range.start..range.end - close, block.open),
+            range,
+            close,
+            block: true,
+        });
+    }
+    let range = trim_line(text, range);
+    let inside = text.get(range.clone())?;
+    let line = language.line.iter().find(|l| inside.starts_with(l.open))?;
+    Some(Comment {
+        open: opening(bytes, range.clone(), line.open),
+        range,
+        close: 0,
+        block: false,
+    })
+}
+
+/// Bytes of the line that begins at `at`.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    at + line_length(text.as_bytes().get(at..).unwrap_or_default())
+}

@@ -1,0 +1,194 @@
+//! L3. Settings: defaults, the user's file, the workspace's `postil.toml`, the client's, the process's
+//! environment; with the provenance of each value. configuration.md.
+//!
+//! A repository can narrow what the user allows, never widen it: what names a command, an endpoint, a
+//! key or a permission counts in the user's file alone, and a limit elsewhere only where it is lower.
+
+mod check;
+mod layers;
+mod node;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde_json::Value;
+
+use layers::{Layer, Layers};
+pub use schema::{Action, Api, Review, Rule, Share, Trigger};
+
+/// The name of a workspace's settings, at its root.
+pub const PROJECT_FILE: &str = "postil.toml";
+
+/// Where data, configuration and logs lie (XDG, or the platform's folders).
+#[derive(Clone, Debug)]
+pub struct Folders {
+    pub config: PathBuf,
+    pub data: PathBuf,
+    pub state: PathBuf,
+}
+
+impl Folders {
+    /// # Errors
+    /// Where the home folder is unknown.
+    pub fn of_user() -> anyhow::Result<Self> {
+        let strategy = etcetera::choose_base_strategy()
+            .map_err(|_| anyhow::anyhow!("the home folder is unknown: set HOME and try again"))?;
+        // XDG's variables count on every platform: whoever sets them means them.
+        let folder = |variable: &str, platform: PathBuf| {
+            let set = std::env::var_os(variable).map(PathBuf::from);
+            set.filter(|p| p.is_absolute())
+                .unwrap_or(platform)
+                .join("postil")
+        };
+        Ok(Self {
+            config: folder("XDG_CONFIG_HOME", strategy.config_dir()),
+            data: folder("XDG_DATA_HOME", strategy.data_dir()),
+            state: folder(
+                "XDG_STATE_HOME",
+                strategy.state_dir().unwrap_or_else(|| strategy.data_dir()),
+            ),
+        })
+    }
+
+    /// The user's settings.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+}
+
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum ProxyMode {
+    #[default]
+    Threads,
+    Always,
+    Off,
+}
+
+/// How a model's provider is reached.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    pub base_url: String,
+    pub api_key_env: Option<String>,
+    /// Program and arguments that print the key.
+    pub api_key_command: Option<Vec<String>>,
+    /// Of `openai`: which of its two interfaces.
+    pub api: Option<Api>,
+}
+
+/// The settings in force for one workspace folder.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `provider/model`, where one is named.
+    pub model: Option<String>,
+    pub providers: BTreeMap<String, Provider>,
+    pub trigger: Trigger,
+    pub review: Review,
+    pub max_rounds: u32,
+    /// US dollars a turn.
+    pub max_cost: f64,
+    pub keep_indentation: bool,
+    /// Bytes.
+    pub max_file_size: u64,
+    /// What holds where no rule matches; `None`: by the tool's risk.
+    pub permission: Option<Action>,
+    /// The last one that matches holds.
+    pub rules: Vec<Rule>,
+    /// Names of tools that are switched off.
+    pub disabled_tools: Vec<String>,
+    pub proxy_mode: ProxyMode,
+    /// Seconds a request.
+    pub proxy_timeout: u64,
+    pub proxy_max_children: usize,
+    /// Seconds until an unused child ends.
+    pub proxy_idle: u64,
+    pub servers: Vec<crate::children::Row>,
+    pub worktrees: Worktrees,
+    pub share: Share,
+}
+
+/// Worktrees of sub-agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worktrees {
+    pub enabled: bool,
+    pub auto_merge: bool,
+    pub require_review: bool,
+    pub cleanup_on_failure: bool,
+    pub max_concurrent: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        schema::Raw::default().into_settings()
+    }
+}
+
+/// A wrong or refused setting, at its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// `None`: it came from the client, or from the environment.
+    pub file: Option<PathBuf>,
+    /// Bytes in the file.
+    pub range: std::ops::Range<usize>,
+    pub message: String,
+}
+
+/// What was read, and from where.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub settings: Settings,
+    pub problems: Vec<Problem>,
+    /// Key, value as text, source (`default`, `user`, `workspace`, `client`, `environment`).
+    pub sources: Vec<(String, String, String)>,
+}
+
+/// `client`: the editor's `postil` section. Never fails: what cannot be used is a [`Problem`], and what
+/// it would have set keeps its value of the next place.
+pub fn load(folders: &Folders, root: Option<&Path>, client: Option<&Value>) -> Loaded {
+    load_with(folders, root, client, &|name| std::env::var(name).ok())
+}
+
+/// [`load`] with the environment given.
+pub fn load_with(
+    folders: &Folders,
+    root: Option<&Path>,
+    client: Option<&Value>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Loaded {
+    let mut layers = Layers::new();
+    layers.file(Layer::User, &folders.config_file());
+    if let Some(root) = root {
+        layers.file(Layer::Workspace, &root.join(PROJECT_FILE));
+    }
+    if let Some(client) = client {
+        layers.client(client);
+    }
+    layers.environment(environment);
+    layers.finish()
+}
+
+/// The text of a `postil.toml` that is open in an editor, checked: its problems alone.
+pub fn check_project_file(path: &Path, text: &str) -> Vec<Problem> {
+    let mut layers = Layers::new();
+    layers.text(Layer::Workspace, path, text);
+    layers.finish().problems
+}
+
+/// The JSON schema of all settings.
+pub fn schema() -> Value {
+    schema::schema()
+}

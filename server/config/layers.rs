@@ -1,0 +1,403 @@
+//! Reading the layers, checking each against the schema, and laying one over the other.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toml::de::DeTable;
+
+use super::check::{check, leaves, list, names, nearest, text};
+use super::node::{Content, Node, from_json, from_table, to_json};
+use super::schema::{Raw, schema};
+use super::{Loaded, Problem};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layer {
+    User,
+    Workspace,
+    Client,
+    Environment,
+}
+
+impl Layer {
+    fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Workspace => "workspace",
+            Self::Client => "client",
+            Self::Environment => "environment",
+        }
+    }
+
+    /// Only the user's own word may widen.
+    fn is_user(self) -> bool {
+        matches!(self, Self::User | Self::Environment)
+    }
+}
+
+pub(super) struct Layers {
+    schema: Arc<Value>,
+    set: BTreeMap<Vec<String>, (Value, Layer)>,
+    /// What the user's file says, whatever is laid over it.
+    own: BTreeMap<Vec<String>, Value>,
+    problems: Vec<Problem>,
+}
+
+/// Where a layer's problems are.
+struct Source<'a> {
+    layer: Layer,
+    file: Option<&'a Path>,
+}
+
+impl Layers {
+    pub(super) fn new() -> Self {
+        Self {
+            schema: Arc::new(schema()),
+            set: BTreeMap::new(),
+            own: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    fn problem(&mut self, source: &Source, range: &Range<usize>, message: String) {
+        let file = source.file.map(PathBuf::from);
+        self.problems.push(Problem {
+            file,
+            range: range.clone(),
+            message,
+        });
+    }
+
+    /// A file that does not exist sets nothing.
+    pub(super) fn file(&mut self, layer: Layer, path: &Path) {
+        let source = Source {
+            layer,
+            file: Some(path),
+        };
+        let failed = |e: &dyn std::fmt::Display| {
+            format!("{} cannot be read and is passed over: {e}", path.display())
+        };
+        // A link may lead out of the workspace, a pipe never ends.
+        let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
+        match kind {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+            Err(e) => return self.problem(&source, &(0..0), failed(&e)),
+            Ok(kind) if layer == Layer::Workspace && kind.is_symlink() => {
+                return self.problem(&source, &(0..0), failed(&"it is a link"));
+            }
+            Ok(_) => {}
+        }
+        match std::fs::metadata(path) {
+            Ok(m) if !m.is_file() => {
+                return self.problem(&source, &(0..0), failed(&"it is no ordinary file"));
+            }
+            Ok(m) if m.len() > 1 << 20 => {
+                return self.problem(&source, &(0..0), failed(&"it is larger than 1 MB"));
+            }
+            _ => {}
+        }
+        match std::fs::read_to_string(path) {
+            Ok(text) => self.text(layer, path, &text),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => self.problem(&source, &(0..0), failed(&e)),
+        }
+    }
+
+    pub(super) fn text(&mut self, layer: Layer, path: &Path, text: &str) {
+        let source = Source {
+            layer,
+            file: Some(path),
+        };
+        let start = if text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        match DeTable::parse(text.get(start..).unwrap_or(text)) {
+            Ok(table) => {
+                let node = from_table(&table, start);
+                self.layer(&source, &node);
+            }
+            Err(e) => {
+                let range = e.span().map_or(0..0, |s| s.start + start..s.end + start);
+                let what = e.message().lines().next().unwrap_or_default().to_owned();
+                self.problem(
+                    &source,
+                    &range,
+                    format!("this is no TOML ({what}), so the whole file is passed over: correct it here"),
+                );
+            }
+        }
+    }
+
+    pub(super) fn client(&mut self, value: &Value) {
+        // Some clients send the section, some what is in it.
+        let value = match value.get("postil") {
+            Some(inner) if inner.is_object() => inner,
+            _ => value,
+        };
+        let source = Source {
+            layer: Layer::Client,
+            file: None,
+        };
+        match from_json(value) {
+            Some(node) if matches!(node.content, Content::Table(_)) => self.layer(&source, &node),
+            None => {}
+            Some(_) => self.problem(
+                &source,
+                &(0..0),
+                String::from("the editor's settings of postil are no object"),
+            ),
+        }
+    }
+
+    pub(super) fn environment(&mut self, get: &dyn Fn(&str) -> Option<String>) {
+        let source = Source {
+            layer: Layer::Environment,
+            file: None,
+        };
+        for (variable, path) in VARIABLES {
+            let Some(text) = get(variable).filter(|v| !v.trim().is_empty()) else {
+                continue;
+            };
+            let flag = |value| Some(Value::Bool(value));
+            let value = if path.starts_with("subagent") {
+                match text.trim().to_ascii_lowercase().as_str() {
+                    "1" | "true" | "yes" | "on" => flag(true),
+                    "0" | "false" | "no" | "off" => flag(false),
+                    _ => None,
+                }
+            } else {
+                Some(Value::String(text.trim().to_owned()))
+            };
+            match value {
+                Some(value) => {
+                    let path = path.split('.').map(str::to_owned).collect();
+                    self.set.insert(path, (value, Layer::Environment));
+                }
+                None => self.problem(
+                    &source,
+                    &(0..0),
+                    format!("{variable} is `{text}`: set it to `true` or `false`"),
+                ),
+            }
+        }
+    }
+
+    fn layer(&mut self, source: &Source, node: &Node) {
+        let schema = Arc::clone(&self.schema);
+        let before = self.problems.len();
+        self.walk(source, &schema, &mut Vec::new(), &(0..0), node);
+        // In the file's order.
+        if let Some(new) = self.problems.get_mut(before..) {
+            new.sort_by_key(|p| p.range.start);
+        }
+    }
+
+    fn walk(
+        &mut self,
+        source: &Source,
+        schema: &Value,
+        path: &mut Vec<String>,
+        key: &Range<usize>,
+        node: &Node,
+    ) {
+        let shown = path.join(".");
+        let place = if key.is_empty() { &node.range } else { key };
+        if schema.get("x-from").is_some() && !source.layer.is_user() {
+            return self.problem(
+                source,
+                place,
+                format!("`{shown}` counts in your own config.toml only: a workspace or an editor may not set it"),
+            );
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let others = schema.get("additionalProperties").filter(|v| v.is_object());
+        if properties.is_none() && others.is_none() {
+            return self.leaf(source, schema, path, node);
+        }
+        let Content::Table(entries) = &node.content else {
+            return self.problem(
+                source,
+                &node.range,
+                format!("`{shown}` is a table of settings, not a value"),
+            );
+        };
+        if let Some(required) = schema.get("x-requires").and_then(Value::as_str)
+            && !entries.iter().any(|(name, ..)| name == required)
+        {
+            return self.problem(
+                source,
+                place,
+                format!("`{shown}` needs `{required}` and is passed over without"),
+            );
+        }
+        for (name, place, value) in entries {
+            match properties.and_then(|p| p.get(name)).or(others) {
+                Some(schema) => {
+                    path.push(name.clone());
+                    self.walk(source, schema, path, place, value);
+                    path.pop();
+                }
+                None if name == "$schema" && path.is_empty() => {}
+                None => {
+                    let message = self.unknown(path, name, properties);
+                    self.problem(source, place, message);
+                }
+            }
+        }
+    }
+
+    fn unknown(
+        &self,
+        path: &[String],
+        name: &str,
+        properties: Option<&Map<String, Value>>,
+    ) -> String {
+        let whole = path
+            .iter()
+            .map(String::as_str)
+            .chain([name])
+            .collect::<Vec<_>>()
+            .join(".");
+        let here: Vec<&str> = properties
+            .into_iter()
+            .flatten()
+            .map(|(k, _)| k.as_str())
+            .collect();
+        let mut all = Vec::new();
+        names(&self.schema, "", &mut all);
+        let suggestion = nearest(name, here.iter().copied())
+            .map(str::to_owned)
+            .or_else(|| {
+                let last = |n: &str| n.rsplit('.').next().unwrap_or(n).to_owned();
+                let wanted = last(&whole);
+                all.iter().find(|n| last(n) == wanted).cloned()
+            });
+        match suggestion {
+            Some(s) => format!("there is no setting `{whole}`: did you mean `{s}`?"),
+            None if here.is_empty() => format!("there is no setting `{whole}`"),
+            None => format!("there is no setting `{whole}`: here are {}", list(&here)),
+        }
+    }
+
+    fn leaf(&mut self, source: &Source, schema: &Value, path: &[String], node: &Node) {
+        let shown = path.join(".");
+        let value = match &node.content {
+            Content::Alien(what) => {
+                return self.problem(source, &node.range, format!("`{shown}` cannot be a {what}"));
+            }
+            Content::Leaf(value) => value.clone(),
+            Content::Table(_) => match to_json(node) {
+                Some(value) => value,
+                None => {
+                    return self.problem(
+                        source,
+                        &node.range,
+                        format!("`{shown}` has a value that is not allowed here"),
+                    );
+                }
+            },
+        };
+        if let Err(what) = check(schema, &value) {
+            return self.problem(source, &node.range, format!("`{shown}` {what}"));
+        }
+        if !source.layer.is_user()
+            && let Some(message) = self.widens(schema, path, &value)
+        {
+            return self.problem(source, &node.range, message);
+        }
+        let value = match (schema.get("x-adds"), self.set.get(path), value) {
+            (Some(_), Some((Value::Array(have), _)), Value::Array(mut more)) => {
+                more.extend(have.iter().cloned());
+                more.dedup();
+                Value::Array(more)
+            }
+            (_, _, value) => value,
+        };
+        if source.layer == Layer::User {
+            self.own.insert(path.to_vec(), value.clone());
+        }
+        self.set.insert(path.to_vec(), (value, source.layer));
+    }
+
+    /// Why `value` allows more than the user does.
+    fn widens(&self, schema: &Value, path: &[String], value: &Value) -> Option<String> {
+        let shown = path.join(".");
+        let own = self.own.get(path).or(schema.get("default"))?;
+        let text = text(own);
+        let more = format!(
+            "`{shown}` can be made no wider than your own {text} here: set it in your config.toml"
+        );
+        if schema.get("x-limit").is_some() && value.as_f64() > own.as_f64() {
+            return Some(more);
+        }
+        let order = schema.get("x-order").and_then(Value::as_array)?;
+        let at = |v: &Value| order.iter().position(|o| o == v);
+        (at(value) > at(own)).then_some(more)
+    }
+
+    pub(super) fn finish(mut self) -> Loaded {
+        let mut merged = Value::Object(Map::new());
+        for (path, (value, _)) in &self.set {
+            put(&mut merged, path, value.clone());
+        }
+        // Every leaf was checked, so this cannot fail; if it did, the defaults would be the safe side.
+        let mut raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
+            let message = format!("the settings cannot be used together ({e}): the defaults hold");
+            self.problems.push(Problem {
+                file: None,
+                range: 0..0,
+                message,
+            });
+            Raw::default()
+        });
+        raw.complete();
+        let mut sources = Vec::new();
+        let all = serde_json::to_value(&raw).unwrap_or_default();
+        leaves(&all, &self.schema, &mut Vec::new(), &mut |path, value| {
+            let layer = self
+                .set
+                .get(path)
+                .map_or("default", |(_, layer)| layer.name());
+            sources.push((path.join("."), text(value), layer.to_owned()));
+        });
+        Loaded {
+            settings: raw.into_settings(),
+            problems: self.problems,
+            sources,
+        }
+    }
+}
+
+/// Environment variables that set something, and what.
+const VARIABLES: &[(&str, &str)] = &[
+    ("POSTIL_MODEL", "model"),
+    ("ANTHROPIC_BASE_URL", "providers.anthropic.baseUrl"),
+    ("OPENAI_BASE_URL", "providers.openai.baseUrl"),
+    ("POSTIL_SUBAGENT_WORKTREES", "subagent.worktree.enabled"),
+    ("POSTIL_SUBAGENT_AUTO_MERGE", "subagent.worktree.autoMerge"),
+    (
+        "POSTIL_SUBAGENT_CLEANUP_ON_FAILURE",
+        "subagent.worktree.cleanupOnFailure",
+    ),
+];
+
+fn put(into: &mut Value, path: &[String], value: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        *into = value;
+        return;
+    };
+    if !into.is_object() {
+        *into = Value::Object(Map::new());
+    }
+    if let Some(object) = into.as_object_mut() {
+        put(
+            object.entry(first.clone()).or_insert(Value::Null),
+            rest,
+            value,
+        );
+    }
+}

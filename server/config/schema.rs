@@ -1,0 +1,374 @@
+//! The settings as they are written. The schema that editors complete from, and the checks of each
+//! layer, are made from these types; `x-` keywords say what a repository or an editor may not set:
+//! `x-from: user` not at all, `x-limit` not higher, `x-order` not further to the right.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Provider, ProxyMode, Settings, Worktrees};
+use crate::children::Row;
+
+/// Settings of postil. The first place that has a value wins: the environment, the editor's settings,
+/// `postil.toml` at the workspace root, the user's `config.toml`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(title = "postil")]
+pub(super) struct Raw {
+    /// Who answers: `provider/model`, such as `anthropic/claude-sonnet-4-5`, or `offline`. Absent: the
+    /// first that works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where models are reached, by provider: `anthropic`, `openai`, `openai-compatible`.
+    #[schemars(extend("x-from" = "user"))]
+    pub providers: BTreeMap<String, RawProvider>,
+    /// An agent's turn.
+    pub turn: Turn,
+    /// Threads in comments.
+    pub threads: Threads,
+    /// What an agent may do without asking.
+    #[schemars(extend("x-from" = "user"))]
+    pub permissions: Permissions,
+    /// The agent's tools.
+    pub tools: Tools,
+    /// Language servers as children.
+    pub proxy: Proxy,
+    /// Language servers by language: adds to, or replaces, the built-in row.
+    #[schemars(extend("x-from" = "user"))]
+    pub servers: BTreeMap<String, Server>,
+    /// Sub-agents.
+    pub subagent: Subagent,
+    /// The history of runs.
+    pub workflow: Workflow,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct RawProvider {
+    /// The endpoint; requests go to paths below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The environment variable that has the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Program and arguments that print the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_command: Option<Vec<String>>,
+    /// Of `openai`: `responses` or `chat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+}
+
+/// Which of OpenAI's interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Api {
+    Responses,
+    Chat,
+}
+
+/// When a turn begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Trigger {
+    #[default]
+    Manual,
+    OnSave,
+}
+
+/// Whether a turn's edits are shown before they are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Review {
+    #[default]
+    Off,
+    Ask,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Turn {
+    /// `manual`, or `onSave`: saving answers the threads that were typed here.
+    #[schemars(extend("x-order" = ["manual", "onSave"]))]
+    pub trigger: Trigger,
+    /// `ask` shows the edits of a turn before they are made.
+    #[schemars(extend("x-order" = ["ask", "off"]))]
+    pub review: Review,
+    /// Requests to the model in one turn.
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
+    pub max_rounds: u32,
+    /// US dollars a turn.
+    #[schemars(extend("x-limit" = true), range(min = 0))]
+    pub max_cost: f64,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            trigger: Trigger::default(),
+            review: Review::default(),
+            max_rounds: 60,
+            max_cost: 5.0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Indentation {
+    #[default]
+    None,
+    Keep,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Threads {
+    /// `keep`: a thread keeps the indentation of its code.
+    pub indentation: Indentation,
+    /// Bytes; a larger file is not searched for threads, and named as skipped.
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 4_294_967_296_u64))]
+    pub max_file_size: u64,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            indentation: Indentation::default(),
+            max_file_size: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// What becomes of a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// `pattern` is matched against what the call is about (a path, a command, an address), `*` for
+/// anything; without it every call of the tool is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rule {
+    /// The tool's name, `*` for any.
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Permissions {
+    /// What holds where no rule matches. Absent: reading and, in a turn that you started, writing inside
+    /// the workspace are allowed, running and sending are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Action>,
+    /// The last rule that matches holds.
+    pub rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Tools {
+    /// Names of tools that no agent gets. Each place adds to the list of the others.
+    #[schemars(extend("x-adds" = true))]
+    pub disabled: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Proxy {
+    /// `threads`: language servers answer inside threads; `always`: in the code too; `off`.
+    pub mode: ProxyMode,
+    /// Seconds a request.
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 3600))]
+    pub timeout: u64,
+    #[schemars(extend("x-limit" = true), range(min = 0, max = 1000))]
+    pub max_children: u64,
+    /// Seconds until an unused child ends.
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 604_800))]
+    pub idle: u64,
+}
+
+impl Default for Proxy {
+    fn default() -> Self {
+        Self {
+            mode: ProxyMode::default(),
+            timeout: 10,
+            max_children: 8,
+            idle: 600,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("x-requires" = "command"))]
+pub(super) struct Server {
+    /// The program, found on PATH.
+    pub command: String,
+    pub args: Vec<String>,
+    /// Without the dot.
+    pub extensions: Vec<String>,
+    /// Files that mark a project's root.
+    pub root_markers: Vec<String>,
+    /// Passed on as they are.
+    pub initialization_options: Value,
+    /// Added to the child's environment.
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Subagent {
+    /// Worktrees of sub-agents.
+    pub worktree: Worktree,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Worktree {
+    /// A sub-agent works in a worktree of its own.
+    #[schemars(extend("x-order" = [true, false]))]
+    pub enabled: bool,
+    /// Its work is merged when it ends.
+    #[schemars(extend("x-order" = [false, true]))]
+    pub auto_merge: bool,
+    /// Its work is merged after you have seen it.
+    #[schemars(extend("x-order" = [true, false]))]
+    pub require_review: bool,
+    /// A failed sub-agent's worktree is removed, where nothing is lost by it.
+    #[schemars(extend("x-order" = [false, true]))]
+    pub cleanup_on_failure: bool,
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 100))]
+    pub max_concurrent: u32,
+}
+
+impl Default for Worktree {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            auto_merge: true,
+            require_review: false,
+            cleanup_on_failure: false,
+            max_concurrent: 3,
+        }
+    }
+}
+
+/// Whether the history leaves this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Share {
+    #[default]
+    Off,
+    Notes,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Workflow {
+    /// `notes`: conversations are shared as git notes.
+    #[schemars(extend("x-order" = ["off", "notes"]))]
+    pub share: Share,
+}
+
+pub(super) fn schema() -> Value {
+    let settings =
+        schemars::generate::SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
+    settings
+        .into_generator()
+        .into_root_schema_for::<Raw>()
+        .to_value()
+}
+
+/// What is known of the providers; the user's file goes before.
+const PROVIDERS: &[(&str, &str, Option<&str>)] = &[
+    (
+        "anthropic",
+        "https://api.anthropic.com",
+        Some("ANTHROPIC_API_KEY"),
+    ),
+    (
+        "openai",
+        "https://api.openai.com/v1",
+        Some("OPENAI_API_KEY"),
+    ),
+    ("openai-compatible", "http://localhost:11434/v1", None),
+];
+
+impl Raw {
+    /// Adds what is known of the providers.
+    pub(super) fn complete(&mut self) {
+        for (name, base_url, key) in PROVIDERS {
+            let provider = self.providers.entry((*name).to_owned()).or_default();
+            provider
+                .base_url
+                .get_or_insert_with(|| (*base_url).to_owned());
+            if provider.api_key_command.is_none() && provider.api_key_env.is_none() {
+                provider.api_key_env = key.map(str::to_owned);
+            }
+        }
+    }
+
+    pub(super) fn into_settings(mut self) -> Settings {
+        self.complete();
+        let providers = self.providers.into_iter().map(|(name, p)| {
+            let provider = Provider {
+                base_url: p
+                    .base_url
+                    .unwrap_or_default()
+                    .trim_end_matches('/')
+                    .to_owned(),
+                api_key_env: p.api_key_env,
+                api_key_command: p.api_key_command,
+                api: p.api,
+            };
+            (name, provider)
+        });
+        let servers = self.servers.into_iter().map(|(language, s)| Row {
+            install: format!("set servers.{language}.command in config.toml"),
+            language,
+            command: s.command,
+            args: s.args,
+            extensions: s.extensions,
+            root_markers: s.root_markers,
+            initialization_options: s.initialization_options,
+            env: s.env.into_iter().collect(),
+        });
+        let worktree = self.subagent.worktree;
+        Settings {
+            model: self.model.filter(|m| !m.trim().is_empty()),
+            providers: providers.collect(),
+            trigger: self.turn.trigger,
+            review: self.turn.review,
+            max_rounds: self.turn.max_rounds,
+            max_cost: self.turn.max_cost,
+            keep_indentation: self.threads.indentation == Indentation::Keep,
+            max_file_size: self.threads.max_file_size,
+            permission: self.permissions.default,
+            rules: self.permissions.rules,
+            disabled_tools: self.tools.disabled,
+            proxy_mode: self.proxy.mode,
+            proxy_timeout: self.proxy.timeout,
+            proxy_max_children: usize::try_from(self.proxy.max_children).unwrap_or(usize::MAX),
+            proxy_idle: self.proxy.idle,
+            servers: servers.filter(|row| !row.command.is_empty()).collect(),
+            worktrees: Worktrees {
+                enabled: worktree.enabled,
+                auto_merge: worktree.auto_merge,
+                require_review: worktree.require_review,
+                cleanup_on_failure: worktree.cleanup_on_failure,
+                max_concurrent: worktree.max_concurrent,
+            },
+            share: self.workflow.share,
+        }
+    }
+}

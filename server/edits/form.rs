@@ -1,0 +1,238 @@
+//! How the lines of a thread are written at one place: leader, indent, delimiters, what to escape.
+
+use super::{Source, marker};
+use crate::comments::Leader;
+use crate::threads::Role;
+use crate::threads::escape::{self, Hazards};
+use crate::threads::lines::{behind_mark, line_end, next_line, skip_blanks};
+use crate::threads::marker as syntax_of_marker;
+use crate::threads::scan::{Lead, Row, width};
+
+/// Where a comment is to be begun at byte `at`: the leader there (1), then that of markup (2), for code
+/// that stands between tags.
+pub(super) fn other_leader(source: Source, at: usize, which: usize) -> Option<Leader> {
+    let here = source.syntax.leader_at(source.text, at);
+    let markup = Leader {
+        open: "<!--",
+        close: "-->",
+    };
+    match which {
+        1 => Some(here),
+        2 if source.text.contains('<') && here != markup => Some(markup),
+        _ => None,
+    }
+}
+
+/// The shape of the lines.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    /// What stands before a marker: indentation, leader, blank.
+    pub before: String,
+    /// What stands behind the text: blank and closing delimiter, where each line is a comment of its own.
+    pub after: String,
+    /// An empty line of a message.
+    pub empty: String,
+    pub hazards: Hazards,
+    /// A leader inside the block that a text could be taken for.
+    inner: bool,
+}
+
+impl Form {
+    /// Each line a comment of its own, as `row` (one whole comment) is.
+    pub fn like(source: Source, row: &Row, indent: &str) -> Self {
+        let part = |range| source.text.get(range).unwrap_or_default();
+        let open = part(row.leader.clone());
+        // `///<` tells of the code before it; above the code it is `///`.
+        let open = if row.before {
+            open.trim_end_matches('<')
+        } else {
+            open
+        };
+        let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
+        let blanks = part(row.leader.end..row.marker.start.max(row.leader.end));
+        let blanks = if blanks.is_empty() { " " } else { blanks };
+        Self::of_own(source, indent, open, blanks, close, row.comment.block)
+    }
+
+    /// Each line a comment of its own, with a language's leader.
+    pub fn with_leader(source: Source, leader: Leader, indent: &str) -> Self {
+        Self::of_own(
+            source,
+            indent,
+            leader.open,
+            " ",
+            leader.close,
+            !leader.close.is_empty(),
+        )
+    }
+
+    fn of_own(
+        source: Source,
+        indent: &str,
+        open: &str,
+        blanks: &str,
+        close: &str,
+        block: bool,
+    ) -> Self {
+        let after = if close.is_empty() {
+            String::new()
+        } else {
+            format!(" {close}")
+        };
+        Self {
+            before: format!("{indent}{open}{blanks}"),
+            empty: format!("{indent}{open}{after}"),
+            after,
+            hazards: hazards(source, open, close, block),
+            inner: block,
+        }
+    }
+
+    /// Lines inside the block comment that `row` stands in.
+    pub fn inside(source: Source, row: &Row) -> Self {
+        let text = source.text;
+        let part = |range| text.get(range).unwrap_or_default();
+        let first = behind_mark(text, row.span.start);
+        let before = match row.lead {
+            // Above the line of the closing delimiter.
+            Lead::Bare if part(row.text.start..row.span.end).starts_with("*/") => {
+                format!("{}* ", part(first..row.text.start))
+            }
+            Lead::Inner(_) | Lead::Bare => part(first..row.marker.start).to_owned(),
+            Lead::Open => inner_prefix(text, row).unwrap_or_else(|| {
+                // Below the marker: the lines of this block have no leader.
+                " ".repeat(width(part(first..row.marker.start)))
+            }),
+        };
+        let open = part(row.comment.range.start..row.comment.range.start + row.comment.open);
+        let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
+        Self {
+            empty: before.trim_end().to_owned(),
+            before,
+            after: String::new(),
+            hazards: hazards(source, open, close, true),
+            inner: true,
+        }
+    }
+
+    /// The lines of one message.
+    pub fn message(&self, role: Role, name: Option<&str>, said: &[String]) -> Vec<String> {
+        let Self {
+            before,
+            after,
+            empty,
+            ..
+        } = self;
+        let marker = marker(role, name);
+        let Some((first, rest)) = said.split_first() else {
+            return vec![format!("{before}{marker}{after}")];
+        };
+        let mut lines = vec![format!(
+            "{before}{marker} {}{after}",
+            escape::encode(first, &self.hazards, None)
+        )];
+        for line in rest {
+            lines.push(if line.is_empty() {
+                empty.clone()
+            } else {
+                format!(
+                    "{before}  {}{after}",
+                    escape::encode(line, &self.hazards, self.marker_in(line))
+                )
+            });
+        }
+        lines
+    }
+
+    /// Where the colon is of the marker that a continuation line would be taken for.
+    fn marker_in(&self, line: &str) -> Option<usize> {
+        let bare = if self.inner {
+            line.trim_start_matches(['*', '-', '|', '#', '!', ' ', '\t'])
+        } else {
+            line
+        };
+        let marker = syntax_of_marker::parse(bare)?;
+        Some(line.len() - bare.len() + marker.len - 1)
+    }
+}
+
+/// Indent and leader of the lines below the one that opens the block, told by the next of them.
+fn inner_prefix(text: &str, row: &Row) -> Option<String> {
+    if !text.get(row.leader.clone())?.contains('*') {
+        return None;
+    }
+    let start = next_line(text, row.span.end).filter(|start| *start < row.comment.range.end)?;
+    let first = skip_blanks(text, start);
+    let line = text.get(first..line_end(text, start))?;
+    let has_leader =
+        line.starts_with("*/") || line == "*" || line.starts_with("* ") || line.starts_with("*\t");
+    let blanks = text
+        .get(row.leader.end..row.marker.start)
+        .filter(|blanks| !blanks.is_empty())
+        .unwrap_or(" ");
+    has_leader.then(|| format!("{}*{blanks}", text.get(start..first).unwrap_or_default()))
+}
+
+/// What a line of a comment with these delimiters must not hold.
+fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
+    let language = source.syntax.language();
+    let name = language.map_or("", |language| language.name);
+    let mut hazards = Hazards::default();
+    let sequences = &mut hazards.sequences;
+    if block {
+        // `*/}` of JSX ends at its first two characters.
+        let known = language.and_then(|language| {
+            language.block.iter().find(|block| {
+                open.trim_start_matches('{')
+                    .starts_with(block.open.trim_start_matches('{'))
+            })
+        });
+        for close in [
+            close.trim_end_matches('}'),
+            close,
+            known.map_or("", |block| block.close),
+        ] {
+            sequences.push(close.to_ascii_lowercase());
+        }
+        if let Some(block) = known.filter(|block| block.nests) {
+            sequences.push(block.open.to_ascii_lowercase());
+        }
+        if open.contains("/*") {
+            sequences.push("*/".into());
+        }
+        if open.starts_with("<!--") {
+            sequences.extend(["-->", "--!>"].map(String::from));
+            if !matches!(
+                name,
+                "html" | "markdown" | "vue" | "svelte" | "astro" | "php"
+            ) {
+                // XML allows no two hyphens in a comment.
+                sequences.push("--".into());
+            }
+        }
+        hazards.paired_quotes = open.starts_with("(*");
+    } else {
+        hazards.endings = vec!["\\", "??/"];
+        match name {
+            "batch" | "bat" => hazards.endings.push("^"),
+            "vb" | "vbnet" | "vba" | "basic" | "visualbasic" => hazards.endings.push(" _"),
+            _ => {}
+        }
+    }
+    let sequences = &mut hazards.sequences;
+    if name == "php" || source.text.contains("<?php") {
+        sequences.push("?>".into());
+    }
+    if matches!(
+        name,
+        "html" | "vue" | "svelte" | "astro" | "php" | "markdown" | "erb" | "ejs" | "jsp"
+    ) {
+        sequences.extend(["</script", "</style", "%>", "?>"].map(String::from));
+    }
+    if matches!(name, "python" | "ruby" | "perl") {
+        // A declaration of the file's encoding, on its first two lines.
+        sequences.extend(["coding:", "coding="].map(String::from));
+    }
+    sequences.retain(|sequence| !sequence.is_empty());
+    hazards
+}

@@ -1,0 +1,238 @@
+//! A new thread.
+
+use super::form::{Form, other_leader};
+use super::verify::{after, reads_back};
+use super::{Refused, Source, Style, Written, merged, said};
+use crate::text::Edit;
+use crate::threads::Role;
+use crate::threads::lines::{
+    behind_mark, line_end, line_end_near, line_start, next_line, previous_end,
+};
+use crate::threads::scan::{self, Found};
+
+/// How many lines above (and below) the one asked for are tried where no comment can stand there (a string, a table).
+const CLIMB: usize = 50;
+
+/// Inserts `<leader> AUTHOR: <text>` above the 0-based `line`. Also tells the byte, in the text after,
+/// where typing goes on. `text` may be empty. Where no comment can stand at that line, it goes above the
+/// first line before it where one can; a thread that stands there keeps an empty line between.
+pub fn new_thread(
+    source: Source,
+    line: usize,
+    text: &str,
+    style: Style,
+) -> Result<(Written, usize), Refused> {
+    let said = said(text);
+    let start = start_of(source.text, line)?;
+    let all = scan::scan(source.path, source.text, source.syntax);
+    let expected = [(Role::Author, None, said.join("\n"))];
+    let asked = first_allowed(source, start_above_thread(&all, start));
+    for strict in [true, false] {
+        for at in places(source.text, asked) {
+            for leader in [1, 2] {
+                for (above, below) in [(false, false), (true, false), (false, true), (true, true)] {
+                    for everything in [false, true] {
+                        let way = Way {
+                            leader,
+                            everything,
+                            above,
+                            below,
+                        };
+                        let Some((edit, cursor)) = plan(source, at, &said, style, way) else {
+                            continue;
+                        };
+                        let edits = merged(source.text, vec![edit]);
+                        if reads_back(source, &all, None, &edits, &expected, None, strict) {
+                            return Ok((Written::of(edits), cursor));
+                        }
+                        if said.is_empty() {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // An empty line among the fields of a header reads as one of them until something is asked.
+    let way = Way {
+        leader: 1,
+        everything: false,
+        above: false,
+        below: false,
+    };
+    let (edit, cursor) = plan(source, asked, &said, style, way).ok_or(Refused::Unreadable)?;
+    let edits = merged(source.text, vec![edit]);
+    let reads_as_comment = || {
+        let after = after(source, &edits);
+        after
+            .syntax
+            .comment_at(&after.text, cursor.saturating_sub(2))
+            .is_some()
+    };
+    if said.is_empty() && reads_as_comment() {
+        Ok((Written::of(edits), cursor))
+    } else {
+        Err(Refused::Unreadable)
+    }
+}
+
+/// The line asked for, those above it, nearest first, then those below.
+fn places(text: &str, asked: usize) -> impl Iterator<Item = usize> {
+    let up = move |at: &usize| previous_end(text, *at).map(|end| line_start(text, end));
+    let down = move |at: &usize| next_line(text, line_end(text, *at));
+    std::iter::successors(Some(asked), up)
+        .take(CLIMB)
+        .chain(std::iter::successors(down(&asked), down).take(CLIMB))
+}
+
+/// One way to write it.
+#[derive(Clone, Copy)]
+struct Way {
+    leader: usize,
+    /// Escape all punctuation.
+    everything: bool,
+    /// An empty line above, below.
+    above: bool,
+    below: bool,
+}
+
+/// The byte where the 0-based `line` begins.
+fn start_of(text: &str, line: usize) -> Result<usize, Refused> {
+    let (mut start, mut lines) = (0, 0);
+    while lines < line {
+        lines += 1;
+        match next_line(text, line_end(text, start)) {
+            Some(next) => start = next,
+            None => return Err(Refused::NoLine { lines }),
+        }
+    }
+    Ok(start)
+}
+
+/// A line inside a thread: the new one goes above that thread.
+fn start_above_thread(all: &[Found], start: usize) -> usize {
+    all.iter()
+        .filter_map(|found| found.rows.first().zip(found.rows.last()))
+        .find(|(first, last)| first.span.start < start && start <= last.span.end)
+        .map_or(start, |(first, _)| first.span.start)
+}
+
+/// Past the lines that must stay a file's first: `#!`, declarations of language and encoding, front matter.
+fn first_allowed(source: Source, start: usize) -> usize {
+    let text = source.text;
+    let mut line = 0;
+    let mut at = 0;
+    loop {
+        let end = line_end(text, at);
+        let content = text.get(behind_mark(text, at)..end).unwrap_or_default();
+        let lower = content.to_ascii_lowercase();
+        let declares = (line == 0
+            && (content.starts_with("#!") && !content.starts_with("#![")
+                || [
+                    "<?xml",
+                    "<?php",
+                    "@charset",
+                    "<!doctype",
+                    "%yaml",
+                    "# syntax=",
+                    "# escape=",
+                ]
+                .iter()
+                .any(|word| lower.starts_with(word))))
+            || (line < 2
+                && content.starts_with('#')
+                && (lower.contains("coding:")
+                    || lower.contains("coding=")
+                    || lower.contains("-*-")));
+        let Some(next) = next_line(text, end) else {
+            return start.max(at);
+        };
+        if line == 0
+            && content.trim_end() == "---"
+            && source
+                .syntax
+                .language()
+                .is_some_and(|l| l.name == "markdown")
+        {
+            return start.max(behind_front_matter(text, next));
+        }
+        if !declares {
+            return start.max(at);
+        }
+        line += 1;
+        at = next;
+    }
+}
+
+/// Where the line behind the front matter begins, whose second line begins at `start`.
+fn behind_front_matter(text: &str, mut start: usize) -> usize {
+    loop {
+        let end = line_end(text, start);
+        let closes = matches!(
+            text.get(start..end).unwrap_or_default().trim_end(),
+            "---" | "..."
+        );
+        match next_line(text, end) {
+            Some(next) if closes => return next,
+            Some(next) => start = next,
+            None => return 0,
+        }
+    }
+}
+
+/// The edit at the line that begins at `start`, and where the cursor is after it.
+fn plan(
+    source: Source,
+    start: usize,
+    said: &[String],
+    style: Style,
+    way: Way,
+) -> Option<(Edit, usize)> {
+    let text = source.text;
+    let at = behind_mark(text, start);
+    let line = text.get(at..line_end(text, at)).unwrap_or_default();
+    let keep = style.keep_indentation
+        || source
+            .syntax
+            .indentation_counts(text, at + line.len() - line.trim_start().len());
+    let indent = if keep {
+        &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+    } else {
+        ""
+    };
+    let around = source
+        .syntax
+        .comment_at(text, at)
+        .filter(|comment| comment.block && comment.range.start < at);
+    let mut form = match around.and_then(|comment| scan::plain_row(text, &comment, at)) {
+        Some(row) => Form::inside(source, &row),
+        None => Form::with_leader(source, other_leader(source, at, way.leader)?, indent),
+    };
+    form.hazards.everything = way.everything;
+    let line_end = line_end_near(text, at);
+    let mut lines = form.message(Role::Author, None, said);
+    if said.is_empty()
+        && let Some(only) = lines.first_mut()
+    {
+        // A blank to type behind.
+        only.insert(only.len() - form.after.len(), ' ');
+    }
+    let mut inserted = if way.above {
+        line_end.to_owned()
+    } else {
+        String::new()
+    };
+    inserted.push_str(&lines.join(line_end));
+    let cursor = at + inserted.len() - form.after.len();
+    inserted.push_str(line_end);
+    if way.below {
+        inserted.push_str(line_end);
+    }
+    Some((
+        Edit {
+            range: at..at,
+            text: inserted,
+        },
+        cursor,
+    ))
+}

@@ -1,0 +1,215 @@
+//! Taking threads out of a text.
+
+use std::ops::Range;
+
+use super::verify::{After, after, conversation};
+use super::{Refused, Source, Written, merged};
+use crate::text::Edit;
+use crate::threads::lines::{behind_mark, line_end, line_start, next_line};
+use crate::threads::scan::{Found, Lead, Row, scan};
+
+/// Removes the lines of one thread; a block comment that held nothing else goes with it.
+pub fn dismiss(source: Source, id: &str) -> Result<Written, Refused> {
+    let found = scan(source.path, source.text, source.syntax);
+    let at = found
+        .iter()
+        .position(|found| found.thread.id == id)
+        .ok_or(Refused::Gone)?;
+    let (gone, kept): (Vec<_>, Vec<_>) = found.into_iter().enumerate().partition(|(i, _)| *i == at);
+    remove(source, gone, kept)
+}
+
+/// Removes every thread of the file.
+pub fn clear(source: Source) -> Result<Written, Refused> {
+    let found = scan(source.path, source.text, source.syntax);
+    if found.is_empty() {
+        return Err(Refused::NoThreads);
+    }
+    remove(source, found.into_iter().enumerate().collect(), Vec::new())
+}
+
+fn remove(
+    source: Source,
+    gone: Vec<(usize, Found)>,
+    kept: Vec<(usize, Found)>,
+) -> Result<Written, Refused> {
+    let rows: Vec<&Row> = gone.iter().flat_map(|(_, found)| &found.rows).collect();
+    let lines_removed = rows.len();
+    let written = |edits| Written {
+        lines_removed,
+        ..Written::of(edits)
+    };
+    let edits = merged(source.text, removal(source, &rows));
+    let stays = |After { found, .. }: &After| {
+        found.len() == kept.len()
+            && found
+                .iter()
+                .zip(&kept)
+                .all(|(after, (_, before))| conversation(after) == conversation(before))
+    };
+    if stays(&after(source, &edits)) {
+        return Ok(written(edits));
+    }
+    // What is left would read as another thread (two that touch, a line that now continues one): keep
+    // an empty line in its place.
+    let near = rows.first().map_or(0, |row| row.span.start);
+    let line_end = crate::threads::lines::line_end_near(source.text, near);
+    let mut apart = edits.clone();
+    if let Some(first) = apart.first_mut() {
+        first.text.push_str(line_end);
+    }
+    if stays(&after(source, &apart)) {
+        Ok(written(apart))
+    } else {
+        Ok(written(edits))
+    }
+}
+
+/// The edits that take out these rows.
+fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
+    let text = source.text;
+    let mut edits = Vec::new();
+    let mut at = 0;
+    while let Some(row) = rows.get(at) {
+        // The rows of one comment are looked at together.
+        let together = rows[at..]
+            .iter()
+            .take_while(|other| other.comment.range == row.comment.range)
+            .count();
+        let of_comment = &rows[at..at + together];
+        at += together;
+        if row.comment.range.end - row.comment.range.start == 0 {
+            continue;
+        }
+        if row.is_whole() {
+            edits.push(if row.before || row.after {
+                inline(text, &row.comment.range)
+            } else {
+                lines(text, row.span.clone())
+            });
+        } else if holds_nothing_else(text, of_comment) {
+            let range =
+                line_start(text, row.comment.range.start)..line_end(text, row.comment.range.end);
+            let alone = text
+                .get(behind_mark(text, range.start)..row.comment.range.start)
+                .is_some_and(|part| part.trim().is_empty())
+                && text
+                    .get(row.comment.range.end..range.end)
+                    .is_some_and(|part| part.trim().is_empty());
+            edits.push(if alone {
+                lines(text, range)
+            } else {
+                inline(text, &row.comment.range)
+            });
+        } else {
+            edits.extend(of_comment.iter().map(|row| inside(text, row)));
+        }
+    }
+    edits
+}
+
+/// Whether a block comment of several lines holds these rows and nothing but leaders besides.
+fn holds_nothing_else(text: &str, rows: &[&Row]) -> bool {
+    let Some(comment) = rows.first().map(|row| &row.comment) else {
+        return false;
+    };
+    let end = comment.range.end - comment.close;
+    let mut start = comment.range.start + comment.open;
+    loop {
+        let stop = line_end(text, start).min(end);
+        let is_row = rows
+            .iter()
+            .any(|row| row.span.start <= start && start <= row.span.end);
+        let rest = text.get(start.min(stop)..stop).unwrap_or_default();
+        if !is_row
+            && !rest
+                .trim()
+                .trim_matches(['*', '-', '|', '#', '='])
+                .trim()
+                .is_empty()
+        {
+            return false;
+        }
+        match next_line(text, stop).filter(|next| *next < end) {
+            Some(next) => start = next,
+            None => return true,
+        }
+    }
+}
+
+/// Takes out a line of a block comment, but not the comment's delimiters.
+fn inside(text: &str, row: &Row) -> Edit {
+    let ends_here = row.comment.range.end <= row.span.end;
+    let begins_here = row.lead == Lead::Open;
+    let delete = |range| Edit {
+        range,
+        text: String::new(),
+    };
+    if begins_here {
+        return delete(row.leader.end..row.text.end.max(row.marker.end));
+    }
+    if ends_here {
+        // From the leader to the closing delimiter.
+        let from = if row.leader.is_empty() {
+            first_of(row)
+        } else {
+            row.leader.start
+        };
+        return delete(from..row.comment.range.end - row.comment.close);
+    }
+    lines(text, row.span.clone())
+}
+
+fn first_of(row: &Row) -> usize {
+    if row.marker.is_empty() {
+        row.text.start
+    } else {
+        row.marker.start
+    }
+}
+
+/// Takes out whole lines.
+pub(super) fn lines(text: &str, span: Range<usize>) -> Edit {
+    let start = behind_mark(text, span.start);
+    let end = next_line(text, span.end).unwrap_or(span.end);
+    Edit {
+        range: start..end,
+        text: String::new(),
+    }
+}
+
+/// Takes a comment out of a line of code, with the blanks that parted it from the code.
+pub(super) fn inline(text: &str, comment: &Range<usize>) -> Edit {
+    let line = behind_mark(text, line_start(text, comment.start))..line_end(text, comment.end);
+    let left = text.get(line.start..comment.start).unwrap_or_default();
+    let right = text.get(comment.end..line.end).unwrap_or_default();
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let left_blanks = left.len() - left.trim_end_matches(is_blank).len();
+    let right_blanks = right.len() - right.trim_start_matches(is_blank).len();
+    let (mut range, mut replacement) = (comment.clone(), "");
+    let opens = left.ends_with(['(', '[', '{', '>']);
+    if right.trim().is_empty() {
+        // Blanks at the line's end behind a comment were the comment's.
+        range = comment.start - left_blanks..line.end;
+    } else if left_blanks > 0 || left.is_empty() {
+        let closes = right_blanks == 0
+            && right.starts_with([';', ',', ')', ']', '}', '>'])
+            && !left.trim().is_empty();
+        range = if closes {
+            comment.start - left_blanks..comment.end
+        } else {
+            comment.start..comment.end + right_blanks
+        };
+    } else if opens {
+        range = comment.start..comment.end + right_blanks;
+    } else if right_blanks == 0
+        && !left.ends_with([',', ';'])
+        && !right.starts_with([')', ']', '}', ',', ';', '<'])
+    {
+        replacement = " ";
+    }
+    Edit {
+        range,
+        text: replacement.to_owned(),
+    }
+}

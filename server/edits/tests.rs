@@ -1,0 +1,576 @@
+mod languages;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::comments::detect;
+use crate::text::apply_edits;
+use crate::threads::{Thread, find};
+
+fn threads(path: &str, text: &str) -> Vec<Thread> {
+    find(path, text, &Syntax::parse(text, detect(path, None, text)))
+}
+
+fn write<T>(
+    path: &str,
+    text: &str,
+    plan: impl Fn(Source) -> Result<T, Refused>,
+) -> Result<T, Refused> {
+    let syntax = Syntax::parse(text, detect(path, None, text));
+    plan(Source {
+        path,
+        text,
+        syntax: &syntax,
+    })
+}
+
+/// The text after the agent said `said` in the first thread.
+fn answered(path: &str, text: &str, said: &str) -> String {
+    let id = threads(path, text)
+        .first()
+        .map(|thread| thread.id.clone())
+        .unwrap_or_default();
+    let written = write(path, text, |source| {
+        respond(source, &id, Role::Agent, None, said, Style::default())
+    })
+    .unwrap();
+    apply_edits(text, &written.edits)
+}
+
+fn check(path: &str, text: &str, said: &str, expect: Expect) {
+    expect.assert_eq(&answered(path, text, said));
+}
+
+#[test]
+fn an_answer_stands_below_with_an_empty_author_line() {
+    check(
+        "a.rs",
+        "fn a() {}\n// AUTHOR: should we rename this to load_data?\npub async fn load() {}\n",
+        "Renamed. Better reflects async nature.",
+        expect![[r#"
+            fn a() {}
+            // AUTHOR: should we rename this to load_data?
+            // AGENT: Renamed. Better reflects async nature.
+            // AUTHOR:
+            pub async fn load() {}
+        "#]],
+    );
+    check(
+        "a.py",
+        "def f():\n    # AUTHOR: why?\n    #   so\n    return 1\n",
+        "One.\n\n  Two.\n",
+        expect![[r#"
+            def f():
+            # AUTHOR: why?
+            #   so
+            # AGENT: One.
+            #
+            #   Two.
+            # AUTHOR:
+                return 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_empty_author_line_stays_the_last() {
+    check(
+        "a.rs",
+        "// AUTHOR: a?\n// AUTHOR:\nfn a() {}",
+        "b",
+        expect![[r#"
+            // AUTHOR: a?
+            // AGENT: b
+            // AUTHOR:
+            fn a() {}"#]],
+    );
+}
+
+#[test]
+fn trailing_markers_move_above_their_code() {
+    check(
+        "a.rs",
+        "fn a() {\n    foo(); // AUTHOR: why?\n    // AUTHOR: and this?\n    bar();\n}\n",
+        "So.",
+        expect![[r#"
+            fn a() {
+            // AUTHOR: why?
+            // AUTHOR: and this?
+            // AGENT: So.
+            // AUTHOR:
+                foo();
+                bar();
+            }
+        "#]],
+    );
+    check(
+        "a.ts",
+        "foo();\nf(a, /* AUTHOR: why 2? */ 2);\n",
+        "So.\nTwo.",
+        expect![[r#"
+            foo();
+            /* AUTHOR: why 2? */
+            /* AGENT: So. */
+            /*   Two. */
+            /* AUTHOR: */
+            f(a, 2);
+        "#]],
+    );
+    // Not between a line and its continuation, nor inside a string.
+    check(
+        "a.c",
+        "int a;\n#define X(a) \\\n  foo(a) \\\n  bar(a) // AUTHOR: why?\nint b;\n",
+        "So.",
+        expect![[r#"
+            int a;
+            // AUTHOR: why?
+            // AGENT: So.
+            // AUTHOR:
+            #define X(a) \
+              foo(a) \
+              bar(a)
+            int b;
+        "#]],
+    );
+    check(
+        "a.js",
+        "a();\nconst s = `\n  x\n  y`; // AUTHOR: why?\n",
+        "So.",
+        expect![[r#"
+            a();
+            // AUTHOR: why?
+            // AGENT: So.
+            // AUTHOR:
+            const s = `
+              x
+              y`;
+        "#]],
+    );
+    // Two threads that touch would be one.
+    check(
+        "a.py",
+        "x = 1 # AUTHOR: second?\n",
+        "So.",
+        expect![[r#"
+            # AUTHOR: second?
+            # AGENT: So.
+            # AUTHOR:
+            x = 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_moved_thread_does_not_run_into_the_one_above() {
+    let text = "# AUTHOR: first?\nx = 1 # AUTHOR: second?\n";
+    let id = threads("a.py", text)[1].id.clone();
+    let written = write("a.py", text, |source| {
+        respond(source, &id, Role::Agent, None, "So.", Style::default())
+    })
+    .unwrap();
+    expect![[r#"
+        # AUTHOR: first?
+
+        # AUTHOR: second?
+        # AGENT: So.
+        # AUTHOR:
+        x = 1
+    "#]]
+    .assert_eq(&apply_edits(text, &written.edits));
+}
+
+#[test]
+fn indentation_may_be_kept() {
+    let text = "def f():\n    x = 1 # AUTHOR: why?\n";
+    let id = threads("a.py", text)[0].id.clone();
+    let style = Style {
+        keep_indentation: true,
+    };
+    let written = write("a.py", text, |source| {
+        respond(source, &id, Role::Agent, Some("claude"), "So.\nYes.", style)
+    })
+    .unwrap();
+    expect![[r#"
+        def f():
+            # AUTHOR: why?
+            # AGENT(claude): So.
+            #   Yes.
+            # AUTHOR:
+            x = 1
+    "#]]
+    .assert_eq(&apply_edits(text, &written.edits));
+}
+
+#[test]
+fn block_comments_keep_their_form() {
+    check(
+        "a.c",
+        "int a;\n    /**\n     * AUTHOR: why?\n     * More of the comment.\n     */\nint b;\n",
+        "So.\nTwo.",
+        expect![[r#"
+            int a;
+                /**
+                 * AUTHOR: why?
+                 * AGENT: So.
+                 *   Two.
+                 * AUTHOR:
+                 * More of the comment.
+                 */
+            int b;
+        "#]],
+    );
+    check(
+        "a.c",
+        "int a;\n/* AUTHOR: why?\n   AUTHOR: and this? */\nint b;\n",
+        "So.\n\nTwo.",
+        expect![[r#"
+            int a;
+            /* AUTHOR: why?
+               AUTHOR: and this?
+               AGENT: So.
+
+                 Two.
+               AUTHOR: */
+            int b;
+        "#]],
+    );
+    check(
+        "a.c",
+        "int a;\n/* AUTHOR: why?\n */\nint b;\n",
+        "So.",
+        expect![[r#"
+            int a;
+            /* AUTHOR: why?
+             * AGENT: So.
+             * AUTHOR:
+             */
+            int b;
+        "#]],
+    );
+    check(
+        "a.html",
+        "<p>Hello <!-- AUTHOR: who? --> you</p>\n<!--\nnote\n-->\n",
+        "World --> x",
+        expect![[r#"
+            <!-- AUTHOR: who? -->
+            <!-- AGENT: World --&#062; x -->
+            <!-- AUTHOR: -->
+            <p>Hello you</p>
+            <!--
+            note
+            -->
+        "#]],
+    );
+    check(
+        "a.tsx",
+        "const a = () => (\n  <div>\n    <p>x</p> {/* AUTHOR: two? */}\n  </div>\n);\n",
+        "So.",
+        expect![[r#"
+            const a = () => (
+              <div>
+            {/* AUTHOR: two? */}
+            {/* AGENT: So. */}
+            {/* AUTHOR: */}
+                <p>x</p>
+              </div>
+            );
+        "#]],
+    );
+}
+
+#[test]
+fn dangerous_answers_are_escaped() {
+    check(
+        "a.c",
+        "int a;\n/* AUTHOR: why? */\nint b;\n",
+        "a */ b\nAUTHOR: fake\nAGENT(x): fake\n\u{1b}[31m &#047;",
+        expect![[r#"
+            int a;
+            /* AUTHOR: why? */
+            /* AGENT: a *&#047; b */
+            /*   AUTHOR&#058; fake */
+            /*   AGENT(x)&#058; fake */
+            /*   &#027;[31m &#038;#047; */
+            /* AUTHOR: */
+            int b;
+        "#]],
+    );
+    check(
+        "a.c",
+        "// AUTHOR: why?\nint b;\n",
+        "ends in \\",
+        expect![[r#"
+            // AUTHOR: why?
+            // AGENT: ends in &#092;
+            // AUTHOR:
+            int b;
+        "#]],
+    );
+}
+
+#[test]
+fn bytes_around_stay() {
+    check(
+        "a.rs",
+        "\u{feff}// AUTHOR: a?\r\nfn a() {}  \r\nfn b() {}\n",
+        "b",
+        expect!["\u{feff}// AUTHOR: a?\r\n// AGENT: b\r\n// AUTHOR:\r\nfn a() {}  \r\nfn b() {}\n"],
+    );
+    check(
+        "a.rs",
+        "fn a() {}\r\n// AUTHOR: a?",
+        "b",
+        expect!["fn a() {}\r\n// AUTHOR: a?\r\n// AGENT: b\r\n// AUTHOR:"],
+    );
+    check(
+        "a.rs",
+        "\tfn a() {} // AUTHOR: a?",
+        "b",
+        expect!["// AUTHOR: a?\n// AGENT: b\n// AUTHOR:\n\tfn a() {}"],
+    );
+}
+
+#[test]
+fn saying_the_same_again_changes_nothing() {
+    let text = "// AUTHOR: a?\n// AGENT: b\n//   c\n// AUTHOR:\nfn a() {}\n";
+    let id = threads("a.rs", text)[0].id.clone();
+    let again = |role, said: &str| {
+        write("a.rs", text, |source| {
+            respond(source, &id, role, None, said, Style::default())
+        })
+    };
+    let already = again(Role::Agent, " b\n c ").unwrap();
+    assert!(already.already && already.edits.is_empty());
+    assert!(!again(Role::Agent, "d").unwrap().already);
+    assert_eq!(again(Role::Agent, " \n\t"), Err(Refused::Empty));
+    assert_eq!(
+        write("a.rs", text, |source| respond(
+            source,
+            "00000000",
+            Role::Agent,
+            None,
+            "x",
+            Style::default()
+        )),
+        Err(Refused::Gone)
+    );
+}
+
+#[test]
+fn the_author_fills_the_empty_line() {
+    let say = |text: &str, said: &str| {
+        let id = threads("a.rs", text)[0].id.clone();
+        let written = write("a.rs", text, |source| {
+            respond(source, &id, Role::Author, None, said, Style::default())
+        })
+        .unwrap();
+        apply_edits(text, &written.edits)
+    };
+    let asked = "// AUTHOR: a?\n// AGENT: b\n// AUTHOR(jane): \nfn a() {}\n";
+    assert_eq!(
+        say(asked, "no\nnever"),
+        "// AUTHOR: a?\n// AGENT: b\n// AUTHOR(jane): no\n//   never\nfn a() {}\n"
+    );
+    assert_eq!(
+        say("// AUTHOR: a?\n// AGENT: b\nfn a() {}\n", "no"),
+        "// AUTHOR: a?\n// AGENT: b\n// AUTHOR: no\nfn a() {}\n"
+    );
+    assert_eq!(
+        say("/* AUTHOR: */\nfn a() {}\n", "no?\nyes"),
+        "/* AUTHOR: no? */\n/*   yes */\nfn a() {}\n"
+    );
+    assert_eq!(
+        say("fn a() {}\n/*\n * AUTHOR: */\n", "no"),
+        "fn a() {}\n/*\n * AUTHOR: no */\n"
+    );
+    assert_eq!(
+        say("fn a() {} // AUTHOR:\n", "no"),
+        "// AUTHOR: no\nfn a() {}\n"
+    );
+}
+
+fn opened(path: &str, text: &str, line: usize, said: &str) -> String {
+    let (written, cursor) = write(path, text, |source| {
+        new_thread(source, line, said, Style::default())
+    })
+    .unwrap();
+    let mut after = apply_edits(text, &written.edits);
+    after.insert(cursor, '|');
+    after
+}
+
+#[test]
+fn new_threads() {
+    assert_eq!(
+        opened("a.rs", "fn a() {\n    b();\n}\n", 1, ""),
+        "fn a() {\n// AUTHOR: |\n    b();\n}\n"
+    );
+    assert_eq!(
+        opened("a.rs", "fn a() {}", 0, "why?\nso"),
+        "// AUTHOR: why?\n//   so|\nfn a() {}"
+    );
+    assert_eq!(opened("a.css", "a {}\n", 1, ""), "a {}\n/* AUTHOR: | */\n");
+    assert_eq!(
+        opened(
+            "a.py",
+            "#!/usr/bin/python\n# coding: utf-8\nx = 1\n",
+            0,
+            "why?"
+        ),
+        "#!/usr/bin/python\n# coding: utf-8\n# AUTHOR: why?|\nx = 1\n"
+    );
+    assert_eq!(
+        opened("a.py", "\u{feff}x = 1\r\n", 0, "why?"),
+        "\u{feff}# AUTHOR: why?|\r\nx = 1\r\n"
+    );
+    assert_eq!(
+        opened("a.js", "a();\nconst s = `\n x\n`;\n", 2, "why?"),
+        "a();\n// AUTHOR: why?|\nconst s = `\n x\n`;\n"
+    );
+    assert_eq!(
+        opened("a.rs", "// AUTHOR: one?\nfn a() {}\n", 1, "two?"),
+        "// AUTHOR: one?\n\n// AUTHOR: two?|\nfn a() {}\n"
+    );
+    assert_eq!(
+        opened("a.rs", "// AUTHOR: one?\nfn a() {}\n", 0, "two?"),
+        "// AUTHOR: two?|\n\n// AUTHOR: one?\nfn a() {}\n"
+    );
+    assert_eq!(
+        opened("a.c", "int a;\n/*\n * x\n */\n", 3, "two?"),
+        "int a;\n/*\n * x\n * AUTHOR: two?|\n */\n"
+    );
+    assert_eq!(
+        opened("a.md", "---\ntitle: x\n---\n\n# Text\n", 0, "two?"),
+        "---\ntitle: x\n---\n<!-- AUTHOR: two?| -->\n\n# Text\n"
+    );
+    let none = write("a.rs", "a\nb\n", |source| {
+        new_thread(source, 3, "x", Style::default())
+    });
+    assert_eq!(none, Err(Refused::NoLine { lines: 3 }));
+}
+
+fn dismissed(path: &str, text: &str) -> (String, usize) {
+    let id = threads(path, text)[0].id.clone();
+    let written = write(path, text, |source| dismiss(source, &id)).unwrap();
+    (apply_edits(text, &written.edits), written.lines_removed)
+}
+
+#[test]
+fn dismissing_removes_the_threads_lines() {
+    let gone = |path, text: &str| dismissed(path, text).0;
+    assert_eq!(
+        dismissed(
+            "a.rs",
+            "fn a() {}\n    // AUTHOR: a?\n    //   b\n// AGENT: c\n// AUTHOR:\nfn b() {}\n"
+        ),
+        ("fn a() {}\nfn b() {}\n".into(), 4)
+    );
+    assert_eq!(
+        gone("a.rs", "foo(); // AUTHOR: a?\n// AGENT: b\nbar();\n"),
+        "foo();\nbar();\n"
+    );
+    assert_eq!(gone("a.rs", "f(a, /* AUTHOR: a? */ 2);\n"), "f(a, 2);\n");
+    assert_eq!(gone("a.rs", "f(/* AUTHOR: a? */ a);\n"), "f(a);\n");
+    assert_eq!(gone("a.c", "int/* AUTHOR: a? */a;\n"), "int a;\n");
+    assert_eq!(gone("a.c", "f() /* AUTHOR: a? */;\n"), "f();\n");
+    assert_eq!(gone("a.c", "  /* AUTHOR: a? */ f();\n"), "  f();\n");
+    assert_eq!(gone("a.rs", "fn a() {}\r\n// AUTHOR: a?"), "fn a() {}");
+    assert_eq!(gone("a.rs", "\u{feff}// AUTHOR: a?"), "\u{feff}");
+    assert_eq!(
+        gone(
+            "a.c",
+            "int a;\n/*\n * AUTHOR: a?\n * AGENT: b\n */\nint b;\n"
+        ),
+        "int a;\nint b;\n"
+    );
+    assert_eq!(
+        gone(
+            "a.c",
+            "int a;\n/*\n * text\n * AUTHOR: a?\n * AGENT: b */\nint b;\n"
+        ),
+        "int a;\n/*\n * text\n */\nint b;\n"
+    );
+    assert_eq!(
+        gone("a.c", "int a;\n/* AUTHOR: a?\n * text\n */\nint b;\n"),
+        "int a;\n/*\n * text\n */\nint b;\n"
+    );
+    assert_eq!(
+        gone("a.tsx", "const a = <div>\n  {/* AUTHOR: a? */}\n</div>;\n"),
+        "const a = <div>\n</div>;\n"
+    );
+    // What is left does not become one thread.
+    assert_eq!(
+        gone("a.py", "x = 1\n# AUTHOR: a?\ny = 2\n# AUTHOR: b?\n"),
+        "x = 1\ny = 2\n# AUTHOR: b?\n"
+    );
+}
+
+#[test]
+fn clearing_removes_all() {
+    let text = "# FILE: a\n# AUTHOR: Jane Doe\n# AUTHOR: a?\nx = 1 # AUTHOR: b?\n# AGENT: c\n\n# AUTHOR: d?\n";
+    let written = write("a.py", text, clear).unwrap();
+    assert_eq!(
+        apply_edits(text, &written.edits),
+        "# FILE: a\n# AUTHOR: Jane Doe\nx = 1\n\n"
+    );
+    assert_eq!(written.lines_removed, 4);
+    assert_eq!(write("a.py", "x = 1\n", clear), Err(Refused::NoThreads));
+}
+
+#[test]
+fn edits_that_change_threads_are_told() {
+    let text = "fn a() {\n    foo(); // AUTHOR: a?\n}\n// AUTHOR: b?\n// AGENT: c\nfn b() {}\n";
+    let touches = |from: &str, to: &str| {
+        let start = text.find(from).unwrap();
+        let edit = Edit {
+            range: start..start + from.len(),
+            text: to.into(),
+        };
+        write("a.rs", text, |source| {
+            Ok::<_, Refused>(touches_threads(source, std::slice::from_ref(&edit)))
+        })
+        .unwrap()
+    };
+    assert!(!touches("foo()", "bar(1)"));
+    assert!(!touches("fn b() {}", "fn c() {}\n"));
+    assert!(!touches(
+        "}\n// AUTHOR: b?",
+        "}\nfn x() {}\n\n// AUTHOR: b?"
+    ));
+    assert!(!touches("fn a() {\n", ""));
+    assert!(touches("// AGENT: c\n", ""));
+    assert!(touches("// AGENT: c\n", "// AGENT: d\n"));
+    assert!(touches("// AGENT: c\n", "  // AGENT: c\n"));
+    assert!(touches("// AGENT: c\n", "fn x() {}\n// AGENT: c\n"));
+    assert!(touches("fn b() {}\n", "// AUTHOR: new\nfn b() {}\n"));
+    assert!(touches("// AUTHOR: a?", ""));
+}
+
+#[test]
+fn two_markers_on_one_line() {
+    let text = "int f(int a, /* AUTHOR: yes */ int b) { return a; } // AUTHOR: yes\nint a;\n";
+    let both: Vec<String> = threads("a.c", text)
+        .iter()
+        .map(|thread| {
+            let written = write("a.c", text, |source| {
+                respond(
+                    source,
+                    &thread.id,
+                    Role::Agent,
+                    None,
+                    "So.",
+                    Style::default(),
+                )
+            });
+            apply_edits(text, &written.unwrap().edits)
+        })
+        .collect();
+    // The second stays below: above, it would be the first that said the same.
+    expect![[r#"
+        [
+            "/* AUTHOR: yes */\n/* AGENT: So. */\n/* AUTHOR: */\nint f(int a, int b) { return a; } // AUTHOR: yes\nint a;\n",
+            "int f(int a, /* AUTHOR: yes */ int b) { return a; } // AUTHOR: yes\n// AGENT: So.\n// AUTHOR:\nint a;\n",
+        ]
+    "#]]
+    .assert_debug_eq(&both);
+}

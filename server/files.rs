@@ -1,0 +1,409 @@
+//! L3. The tree: open buffers first, then the disk. Walking, reading, atomic writing, confinement.
+
+mod confine;
+mod disk;
+mod ignored;
+mod scan;
+mod search;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod watch;
+
+pub use search::{Found, Named, Query};
+pub use watch::{Watch, watch};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dashmap::DashMap;
+
+use crate::comments::{Syntax, detect};
+use crate::text::{Change, Document, Encoding, Splice, Unfit};
+
+/// An open document as the editor has it. Cheap to clone.
+#[derive(Clone)]
+pub struct Buffer {
+    pub document: Document,
+    pub syntax: Arc<Syntax>,
+    /// The editor's language id.
+    pub language_id: String,
+    /// The URI exactly as the editor sent it.
+    pub uri: String,
+}
+
+/// The open documents of all workspaces, by absolute path; changed by document notifications alone,
+/// in wire order. What [`Buffers::get`] gives out is whole: the structure belongs to the text.
+#[derive(Default)]
+pub struct Buffers {
+    open: DashMap<PathBuf, Open>,
+}
+
+/// Changes are applied as they come; the structure catches up when somebody asks, so that a burst of
+/// keystrokes is parsed once.
+struct Open {
+    buffer: Buffer,
+    pending: Vec<Splice>,
+}
+
+impl Buffers {
+    pub fn open(&self, path: PathBuf, uri: &str, language_id: &str, version: i32, text: &str) {
+        let name = path.to_string_lossy();
+        let language = detect(&name, Some(language_id), head(text));
+        let buffer = Buffer {
+            document: Document::new(text, version),
+            syntax: Arc::new(Syntax::parse(text, language)),
+            language_id: language_id.to_owned(),
+            uri: uri.to_owned(),
+        };
+        self.open.insert(
+            path,
+            Open {
+                buffer,
+                pending: Vec::new(),
+            },
+        );
+    }
+
+    /// `None`: the document is not open.
+    pub fn change(
+        &self,
+        path: &Path,
+        version: i32,
+        changes: &[Change],
+        encoding: Encoding,
+    ) -> Option<Result<(), Unfit>> {
+        let mut open = self.open.get_mut(path)?;
+        Some(
+            match open.buffer.document.apply(changes, encoding, version) {
+                Ok(splices) => {
+                    open.pending.extend(splices);
+                    Ok(())
+                }
+                Err(unfit) => Err(unfit),
+            },
+        )
+    }
+
+    pub fn get(&self, path: &Path) -> Option<Buffer> {
+        {
+            let open = self.open.get(path)?;
+            if open.pending.is_empty() {
+                return Some(open.buffer.clone());
+            }
+        }
+        let mut open = self.open.get_mut(path)?;
+        let Open { buffer, pending } = &mut *open;
+        if !pending.is_empty() {
+            let text = buffer.document.text();
+            Arc::make_mut(&mut buffer.syntax).update(pending, &text);
+            pending.clear();
+        }
+        Some(buffer.clone())
+    }
+
+    pub fn version(&self, path: &Path) -> Option<i32> {
+        self.open
+            .get(path)
+            .map(|open| open.buffer.document.version())
+    }
+
+    pub fn is_open(&self, path: &Path) -> bool {
+        self.open.contains_key(path)
+    }
+
+    pub fn close(&self, path: &Path) -> bool {
+        self.open.remove(path).is_some()
+    }
+
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.open.iter().map(|entry| entry.key().clone()).collect()
+    }
+}
+
+/// The first lines of a text, where a shebang or a modeline would be.
+pub fn head(text: &str) -> &str {
+    let end = text
+        .match_indices('\n')
+        .nth(4)
+        .map_or(text.len(), |(at, _)| at);
+    let mut end = end.min(1024);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The default of the setting `threads.maxFileSize`, in bytes.
+pub const MAX_SIZE: u64 = 8 * 1024 * 1024;
+
+/// What a read saw, to be compared at the write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The buffer's version; `None`: it was read from disk.
+    pub version: Option<i32>,
+    /// SHA-256 of the bytes.
+    pub hash: [u8; 32],
+}
+
+/// A text that was read.
+#[derive(Clone)]
+pub struct Text {
+    /// Absolute.
+    pub path: PathBuf,
+    pub text: Arc<str>,
+    pub seen: Seen,
+    /// The bytes were no UTF-8: `text` has replacement characters and must not be written back.
+    pub lossy: bool,
+    pub buffer: Option<Buffer>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("path not found: {0}")]
+    NotFound(String),
+    #[error("{0} is outside the workspace")]
+    Outside(String),
+    #[error("{0} is a folder, not a file")]
+    IsFolder(String),
+    #[error("{0} is no ordinary file")]
+    NotOrdinary(String),
+    #[error("{0} is larger than {1} bytes")]
+    TooLarge(String, u64),
+    #[error("{0} is binary")]
+    Binary(String),
+    #[error("{0} is not valid UTF-8: it can be read but not written")]
+    NotUtf8(String),
+    #[error("{0} changed since it was read")]
+    Changed(String),
+    #[error("{path}: {source}")]
+    Io {
+        path: String,
+        source: std::io::Error,
+    },
+}
+
+/// One workspace folder (or a sub-agent's worktree) as tools and verbs see it.
+pub struct Tree {
+    root: PathBuf,
+    /// As the caller wrote it: editors may name files by it.
+    given: PathBuf,
+    pub buffers: Arc<Buffers>,
+    /// Bytes; larger files are not read from disk, skipped by scans and reported.
+    pub max_size: u64,
+}
+
+impl Tree {
+    /// `root` is made canonical; it must be a folder.
+    pub fn new(root: &Path, buffers: Arc<Buffers>) -> Result<Self, FileError> {
+        let shown = || root.display().to_string();
+        let canonical = root
+            .canonicalize()
+            .map_err(|e| confine::error(&shown(), e))?;
+        if !canonical.is_dir() {
+            return Err(FileError::NotOrdinary(shown()));
+        }
+        let given = std::path::absolute(root).unwrap_or_else(|_| canonical.clone());
+        Ok(Self {
+            root: canonical,
+            given,
+            buffers,
+            max_size: MAX_SIZE,
+        })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The absolute path of `path` (relative to the root, or absolute inside it); refused outside,
+    /// symlinks resolved. The last components need not exist.
+    pub fn resolve(&self, path: &str) -> Result<PathBuf, FileError> {
+        self.resolve_path(Path::new(path))
+    }
+
+    /// [`Self::resolve`] for names that may be no UTF-8.
+    pub fn resolve_path(&self, path: &Path) -> Result<PathBuf, FileError> {
+        confine::resolve(&self.root, &self.given, path)
+    }
+
+    /// Relative to the root, with `/`; `None` outside. Links are not looked at.
+    pub fn relative(&self, path: &Path) -> Option<String> {
+        let rest = path
+            .strip_prefix(&self.root)
+            .or_else(|_| path.strip_prefix(&self.given))
+            .ok()?;
+        let parts: Vec<_> = rest
+            .components()
+            .map(|c| c.as_os_str().to_string_lossy())
+            .collect();
+        Some(parts.join("/"))
+    }
+
+    /// The name under which the editor has the file of a resolved path open: its own, or one through a
+    /// link to the root or to the file.
+    pub fn open_as(&self, resolved: &Path) -> Option<PathBuf> {
+        if self.buffers.is_open(resolved) {
+            return Some(resolved.to_owned());
+        }
+        let rest = resolved.strip_prefix(&self.root).ok()?;
+        let given = (self.given != self.root).then(|| self.given.join(rest));
+        if let Some(given) = given.filter(|g| self.buffers.is_open(g)) {
+            return Some(given);
+        }
+        let link = |path: &PathBuf| path.starts_with(&self.root) && path.is_symlink();
+        let mut links = self.buffers.paths().into_iter().filter(link);
+        links.find(|path| self.resolve_path(path).is_ok_and(|r| r == resolved))
+    }
+
+    /// The open buffer of a resolved path.
+    pub fn buffer(&self, resolved: &Path) -> Option<Buffer> {
+        self.buffers.get(&self.open_as(resolved)?)
+    }
+
+    /// The buffer where one is open, else the disk (opened below the root without following links out of it).
+    /// A byte-order mark stays in the text.
+    pub fn read(&self, path: &str) -> Result<Text, FileError> {
+        self.read_path(Path::new(path))
+    }
+
+    /// [`Self::read`] for names that may be no UTF-8.
+    pub fn read_path(&self, path: &Path) -> Result<Text, FileError> {
+        let resolved = self.resolve_path(path)?;
+        if let Some(buffer) = self.buffer(&resolved) {
+            let text = buffer.document.text();
+            let seen = Seen {
+                version: Some(buffer.document.version()),
+                hash: disk::hash(text.as_bytes()),
+            };
+            return Ok(Text {
+                path: resolved,
+                text,
+                seen,
+                lossy: false,
+                buffer: Some(buffer),
+            });
+        }
+        let bytes = self.read_bytes(&resolved)?;
+        if is_binary(&bytes) {
+            return Err(FileError::Binary(self.shown(&resolved)));
+        }
+        let seen = Seen {
+            version: None,
+            hash: disk::hash(&bytes),
+        };
+        let (text, lossy) = match String::from_utf8(bytes) {
+            Ok(text) => (text, false),
+            Err(e) => (String::from_utf8_lossy(e.as_bytes()).into_owned(), true),
+        };
+        Ok(Text {
+            path: resolved,
+            text: text.into(),
+            seen,
+            lossy,
+            buffer: None,
+        })
+    }
+
+    /// The file's bytes on disk, whatever an editor has; binary or not.
+    pub fn read_bytes(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+        let resolved = self.resolve_path(path)?;
+        let shown = self.shown(&resolved);
+        disk::place(&self.root, &resolved, &shown)?.read(self.max_size)
+    }
+
+    /// Writes `content` atomically (temporary file beside it, fsync, rename), keeping mode, links and owner;
+    /// `seen` is compared with what is there at that moment (`None`: the file must not exist; parents are made).
+    /// Only for files that are not open in an editor.
+    pub fn write(&self, path: &str, content: &[u8], seen: Option<&Seen>) -> Result<(), FileError> {
+        self.write_path(Path::new(path), content, seen)
+    }
+
+    /// [`Self::write`] for names that may be no UTF-8.
+    pub fn write_path(
+        &self,
+        path: &Path,
+        content: &[u8],
+        seen: Option<&Seen>,
+    ) -> Result<(), FileError> {
+        let resolved = self.resolve_path(path)?;
+        let shown = self.shown(&resolved);
+        if self.buffer(&resolved).is_some() {
+            // Opened since it was read: its owner is the editor now.
+            return Err(FileError::Changed(shown));
+        }
+        if seen.is_none()
+            && let Some(parent) = resolved
+                .parent()
+                .and_then(|p| p.strip_prefix(&self.root).ok())
+        {
+            confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
+        }
+        disk::place(&self.root, &resolved, &shown)?.replace(content, seen.map(|s| &s.hash))
+    }
+
+    /// Removes a file that still is what was `seen` (undo of its making).
+    pub fn remove(&self, path: &Path, seen: &Seen) -> Result<(), FileError> {
+        let resolved = self.resolve_path(path)?;
+        let shown = self.shown(&resolved);
+        disk::place(&self.root, &resolved, &shown)?.remove(&seen.hash)
+    }
+
+    /// Every file that the scan reads below `path` (absolute paths, sorted): tracked ∪ (untracked − ignored − hidden).
+    /// Links are not followed; what does not exist on disk, tracked or open in an editor, is not listed.
+    pub fn list(&self, path: &str) -> Result<Vec<PathBuf>, FileError> {
+        let start = self.resolve(path)?;
+        scan::list(&self.root, &start).map_err(|e| confine::error(path, e))
+    }
+
+    /// Whether [`Self::list`] of the whole tree names this file (absolute).
+    pub fn lists(&self, file: &Path) -> bool {
+        walk::lists(&self.root, file)
+    }
+
+    /// Reads every file that [`Self::list`] names, from the disk alone, with `threads` readers, and keeps
+    /// those that are `wanted`.
+    pub fn scan(
+        &self,
+        path: &str,
+        threads: usize,
+        wanted: impl Fn(&[u8]) -> bool + Sync,
+    ) -> Result<Scan, FileError> {
+        let start = self.resolve(path)?;
+        scan::scan(&self.root, &start, threads, self.max_size, &wanted)
+            .map_err(|e| confine::error(path, e))
+    }
+
+    fn shown(&self, resolved: &Path) -> String {
+        self.relative(resolved)
+            .unwrap_or_else(|| resolved.display().to_string())
+    }
+}
+
+/// What a scan found, in the order of paths.
+#[derive(Debug, Default)]
+pub struct Scan {
+    pub hits: Vec<Hit>,
+    /// Passed over: too large, unreadable, or wanted but binary.
+    pub skipped: Vec<FileError>,
+    /// Files that were read.
+    pub files: usize,
+}
+
+/// A file that is wanted, as it is on disk.
+#[derive(Debug)]
+pub struct Hit {
+    /// Absolute.
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+}
+
+/// The hash of [`Seen`].
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
+    disk::hash(bytes)
+}
+
+/// Git's rule: a NUL among the first 8000 bytes.
+pub fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes.get(..8000).unwrap_or(bytes)).is_some()
+}

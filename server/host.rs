@@ -1,0 +1,82 @@
+//! L3. What the engine asks of the face that runs it (an editor, a terminal, nobody).
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+
+use crate::text::Edit;
+
+/// Edits of one open buffer; offsets count in the text of `version`.
+#[derive(Clone, Debug)]
+pub struct BufferEdit {
+    pub path: PathBuf,
+    pub version: i32,
+    pub edits: Vec<Edit>,
+}
+
+/// Why an editor did not take edits. Nothing was changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotApplied {
+    #[error("the text changed meanwhile")]
+    Changed,
+    #[error("the editor refused the edit: {0}")]
+    Refused(String),
+    #[error("no editor is connected")]
+    NoEditor,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Error,
+    Warning,
+    Info,
+}
+
+/// A question with buttons.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub text: String,
+    pub choices: Vec<String>,
+}
+
+/// What a run is doing, for `$/progress` or a terminal's bar.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    Begin { title: String },
+    Report { message: String },
+    End { message: String },
+}
+
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// Applies edits to open buffers, all or none, and returns when the new text has come back
+    /// (`didChange`), so that the next read sees it.
+    async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied>;
+
+    /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
+    async fn ask(&self, question: Question) -> Option<usize>;
+
+    fn message(&self, level: Level, text: &str);
+
+    /// `run` is the run's id. Begin comes once, End once.
+    fn progress(&self, run: &str, progress: Progress);
+
+    /// The threads of these files (absolute paths), or what is known of their turns, changed.
+    fn changed(&self, paths: &[PathBuf]);
+}
+
+/// Nobody there: tests and headless runs.
+pub struct Nobody;
+
+#[async_trait]
+impl Host for Nobody {
+    async fn apply(&self, _label: &str, _edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        Err(NotApplied::NoEditor)
+    }
+    async fn ask(&self, _question: Question) -> Option<usize> {
+        None
+    }
+    fn message(&self, _level: Level, _text: &str) {}
+    fn progress(&self, _run: &str, _progress: Progress) {}
+    fn changed(&self, _paths: &[PathBuf]) {}
+}

@@ -1,0 +1,173 @@
+//! L6. The language server: LSP 3.17 on tower-lsp, behind an adapter that cures what tower-lsp's own loop
+//! gets wrong (`lsp/transport.rs`). A file for each group of methods; each calls a verb of the [`Session`].
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use dashmap::DashMap;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types as lsp;
+
+use crate::config::Folders;
+use crate::files::Watch;
+use crate::session::Session;
+
+mod actions;
+mod capabilities;
+mod client;
+mod commands;
+mod connect;
+mod conversation;
+mod diagnostics;
+mod documents;
+mod frames;
+mod from_proto;
+mod host;
+mod hover;
+mod lifecycle;
+mod navigation;
+mod outbox;
+mod publish;
+mod symbols;
+mod testing;
+mod to_proto;
+mod transport;
+
+use capabilities::Client as ClientCapabilities;
+use client::Client;
+use conversation::Scratch;
+use documents::Documents;
+use publish::Publisher;
+
+/// How the editor is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Stdio,
+    /// Connects to the socket (a named pipe elsewhere) on which the client listens.
+    Pipe(PathBuf),
+    /// Connects to the port of this machine on which the client listens.
+    Socket(u16),
+    /// Listens itself, for one client at a time; loopback only, with a token.
+    Listen(SocketAddr),
+}
+
+/// Serves until the client says `exit`, hangs up or dies; the exit status as LSP 3.17 §exit has it.
+pub fn serve(transport: Transport) -> ExitCode {
+    connect::serve(transport)
+}
+
+/// Why serving a client came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// `exit`; `true`: `shutdown` came before it.
+    Exit(bool),
+    /// The pipe is closed.
+    HungUp,
+    /// The process that `initialize` named is gone.
+    ParentDied,
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// It has not read for so long that nothing more can be kept for it.
+    Abandoned,
+    /// It has not shown the token.
+    Refused,
+}
+
+/// What one client's connection is made of; shared by everything that serves it.
+struct Server {
+    client: Arc<Client>,
+    folders: Folders,
+    /// What `initialize` must bring along (`--listen`).
+    token: Option<String>,
+    runtime: tokio::runtime::Handle,
+    ended: mpsc::UnboundedSender<Ended>,
+    /// Set once by `initialize`.
+    session: OnceLock<Arc<Session>>,
+    capabilities: OnceLock<ClientCapabilities>,
+    documents: Documents,
+    publisher: Publisher,
+    scratch: Scratch,
+    /// Folders that this server watches itself.
+    watches: DashMap<PathBuf, Watch>,
+}
+
+impl Server {
+    fn session(&self) -> Result<&Arc<Session>> {
+        self.session.get().ok_or_else(Error::internal_error)
+    }
+
+    fn capabilities(&self) -> &ClientCapabilities {
+        static NONE: OnceLock<ClientCapabilities> = OnceLock::new();
+        self.capabilities
+            .get()
+            .unwrap_or_else(|| NONE.get_or_init(ClientCapabilities::default))
+    }
+
+    fn end(&self, why: Ended) {
+        // The receiver is gone only when the end has come already.
+        let _ = self.ended.send(why);
+    }
+}
+
+/// The typed methods, as tower-lsp routes them. Those that pass through to child servers and the document
+/// notifications are taken before, in [`transport`].
+struct Methods(Arc<Server>);
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Methods {
+    /// For tower-lsp's own life cycle alone. The client's request is answered by [`lifecycle::initialize`],
+    /// which reads the parameters as they came: a client may know more than the types here.
+    async fn initialize(&self, _: lsp::InitializeParams) -> Result<lsp::InitializeResult> {
+        Ok(lsp::InitializeResult::default())
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        lifecycle::shutdown(&self.0).await;
+        Ok(())
+    }
+
+    async fn code_action(
+        &self,
+        params: lsp::CodeActionParams,
+    ) -> Result<Option<lsp::CodeActionResponse>> {
+        actions::code_actions(&self.0, &params).map(Some)
+    }
+
+    async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
+        actions::lenses(&self.0, &params).map(Some)
+    }
+
+    async fn folding_range(
+        &self,
+        params: lsp::FoldingRangeParams,
+    ) -> Result<Option<Vec<lsp::FoldingRange>>> {
+        symbols::folds(&self.0, &params).map(Some)
+    }
+}
+
+/// An error that names what is wrong with the parameters.
+fn invalid(message: impl Into<String>) -> Error {
+    Error::invalid_params(message.into())
+}
+
+type Params = Option<Value>;
+
+/// What is shown beside the text changed: clients that ask for it are told to ask again.
+fn refresh(server: &Arc<Server>) {
+    let client = server.capabilities();
+    let mut methods = Vec::new();
+    if client.lens_refresh {
+        methods.push("workspace/codeLens/refresh");
+    }
+    if client.pull_diagnostics && client.diagnostic_refresh {
+        methods.push("workspace/diagnostic/refresh");
+    }
+    for method in methods {
+        server.client.ask(method, Value::Null, &server.runtime);
+    }
+}

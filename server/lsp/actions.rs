@@ -1,0 +1,311 @@
+//! Code actions and lenses: what can be done with the threads of a file, as far as it applies now.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensParams,
+    Command, TextEdit, Url, WorkspaceEdit,
+};
+
+use super::{Server, to_proto};
+use crate::present;
+use crate::session::{Session, View};
+use crate::store::Run;
+use crate::threads::{self, Status, Thread};
+
+/// Kind of what concerns the whole file.
+const SOURCE: &str = "source.postil";
+
+struct Offer<'a> {
+    server: &'a Server,
+    params: &'a CodeActionParams,
+    actions: Vec<CodeActionOrCommand>,
+}
+
+pub(super) fn code_actions(
+    server: &Arc<Server>,
+    params: &CodeActionParams,
+) -> Result<Vec<CodeActionOrCommand>> {
+    let session = server.session()?;
+    let uri = params.text_document.uri.as_str();
+    let Some(path) = server
+        .documents
+        .path(uri)
+        .filter(|path| !server.documents.is_unfit(path))
+    else {
+        return Ok(Vec::new());
+    };
+    let Ok(view) = session.view(&path) else {
+        return Ok(Vec::new());
+    };
+    let mut offer = Offer {
+        server,
+        params,
+        actions: Vec::new(),
+    };
+    let lines = params.range.start.line as usize..=params.range.end.line as usize;
+    let here: Vec<&Thread> = view
+        .threads
+        .iter()
+        .filter(|thread| {
+            thread.first_line() <= *lines.end() && *lines.start() <= thread.last_line()
+        })
+        .collect();
+    for thread in &here {
+        offer.thread(session, &path, thread, here.len() > 1);
+    }
+    offer.near_misses(&view, &lines);
+    if here.is_empty() {
+        let argument =
+            json!({"uri": uri, "position": {"line": params.range.start.line, "character": 0}});
+        offer.add(
+            "New thread here",
+            CodeActionKind::REFACTOR_REWRITE,
+            "newThread",
+            argument,
+            None,
+        );
+    }
+    let pending = view
+        .threads
+        .iter()
+        .any(|thread| thread.status == Status::Pending && !runs(session, thread));
+    if pending {
+        let kind = CodeActionKind::from(format!("{SOURCE}.replyAll"));
+        offer.add(
+            "Reply to all pending",
+            kind,
+            "replyAll",
+            json!({"uri": uri}),
+            None,
+        );
+    }
+    Ok(offer.actions)
+}
+
+fn runs(session: &Session, thread: &Thread) -> bool {
+    session.turn_of(&thread.id).is_some_and(|turn| turn.running)
+}
+
+/// The newest run of a thread, if there is one.
+fn run_of(session: &Session, path: &Path, thread: &Thread) -> Option<Run> {
+    let store = session.workspace_of(path)?.store().ok()?;
+    store.run(&thread.id).ok()
+}
+
+impl Offer<'_> {
+    fn thread(&mut self, session: &Session, path: &Path, thread: &Thread, several: bool) {
+        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
+        let name = |what: &str| {
+            if several {
+                format!("{what}: {}", present::title(thread))
+            } else {
+                what.to_owned()
+            }
+        };
+        let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
+            self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
+        };
+        let running = runs(session, thread);
+        let run = run_of(session, path, thread);
+        if running {
+            add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
+        } else {
+            if thread.status == Status::Pending {
+                add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent");
+                add("Plan only (read-only)", CodeActionKind::QUICKFIX, "plan");
+            }
+            add("Reply (author)", CodeActionKind::QUICKFIX, "reply");
+            add(
+                "Resolve (remove thread)",
+                CodeActionKind::QUICKFIX,
+                "dismissThread",
+            );
+        }
+        if run.is_some() {
+            add(
+                "Open conversation",
+                CodeActionKind::QUICKFIX,
+                "openConversation",
+            );
+        }
+        if running {
+            return;
+        }
+        let undoable = run.as_ref().is_some_and(|run| {
+            let store = session
+                .workspace_of(path)
+                .and_then(|workspace| workspace.store().ok());
+            store
+                .and_then(|store| store.last_changes(&run.id).ok())
+                .is_some_and(|changes| !changes.is_empty())
+        });
+        if undoable {
+            add("Undo last turn", CodeActionKind::QUICKFIX, "undoTurn");
+        }
+        let kind = CodeActionKind::from(format!("{SOURCE}.clearAndCommit"));
+        let whole_file = json!({"uri": self.params.text_document.uri});
+        if !self.offered("Clear threads and commit file") {
+            self.add(
+                "Clear threads and commit file",
+                kind,
+                "clearAndCommit",
+                whole_file,
+                None,
+            );
+        }
+    }
+
+    fn offered(&self, title: &str) -> bool {
+        self.actions.iter().any(|action| match action {
+            CodeActionOrCommand::Command(command) => command.title == title,
+            CodeActionOrCommand::CodeAction(action) => action.title == title,
+        })
+    }
+
+    fn near_misses(&mut self, view: &View, lines: &std::ops::RangeInclusive<usize>) {
+        let document = to_proto::document(view);
+        let encoding = self.server.capabilities().encoding;
+        for miss in threads::near_misses(&view.text, &view.syntax) {
+            let range = document.range(&miss.range, encoding);
+            if !lines.contains(&(range.start.line as usize))
+                || !self.wanted(&CodeActionKind::QUICKFIX)
+                || !self.server.capabilities().code_action_literals
+            {
+                continue;
+            }
+            let edit = TextEdit {
+                range: to_proto::typed_range(range),
+                new_text: miss.replacement.clone(),
+            };
+            let uri = self.params.text_document.uri.clone();
+            self.actions
+                .push(CodeActionOrCommand::CodeAction(CodeAction {
+                    title: format!("Write `{}`", present::visible(&miss.replacement)),
+                    kind: Some(CodeActionKind::QUICKFIX),
+                    is_preferred: Some(true),
+                    edit: Some(WorkspaceEdit {
+                        changes: Some([(uri, vec![edit])].into()),
+                        ..WorkspaceEdit::default()
+                    }),
+                    ..CodeAction::default()
+                }));
+        }
+    }
+
+    /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`.
+    fn wanted(&self, kind: &CodeActionKind) -> bool {
+        let only = self.params.context.only.as_deref().unwrap_or_default();
+        let below = |wanted: &CodeActionKind| {
+            let rest = kind.as_str().strip_prefix(wanted.as_str());
+            wanted.as_str().is_empty()
+                || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        only.is_empty() || only.iter().any(below)
+    }
+
+    fn add(
+        &mut self,
+        title: &str,
+        kind: CodeActionKind,
+        verb: &str,
+        argument: Value,
+        thread: Option<&str>,
+    ) {
+        if !self.wanted(&kind) {
+            return;
+        }
+        let client = self.server.capabilities();
+        let command = Command {
+            title: title.to_owned(),
+            command: format!("{}{verb}", client.prefix),
+            arguments: Some(vec![argument]),
+        };
+        if !client.code_action_literals {
+            return self.actions.push(CodeActionOrCommand::Command(command));
+        }
+        let about = |diagnostic: &&tower_lsp::lsp_types::Diagnostic| {
+            let id = diagnostic
+                .data
+                .as_ref()
+                .and_then(|data| data.get("thread_id"))
+                .and_then(Value::as_str);
+            id.is_some() && id == thread
+        };
+        let diagnostics: Vec<_> = self
+            .params
+            .context
+            .diagnostics
+            .iter()
+            .filter(about)
+            .cloned()
+            .collect();
+        self.actions
+            .push(CodeActionOrCommand::CodeAction(CodeAction {
+                title: title.to_owned(),
+                is_preferred: (verb == "replyAsAgent").then_some(true),
+                kind: Some(kind),
+                diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
+                command: Some(command),
+                ..CodeAction::default()
+            }));
+    }
+}
+
+/// Over each thread: what it waits for, and what to do.
+pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Vec<CodeLens>> {
+    let session = server.session()?;
+    let uri: &Url = &params.text_document.uri;
+    let Some(path) = server
+        .documents
+        .path(uri.as_str())
+        .filter(|path| !server.documents.is_unfit(path))
+    else {
+        return Ok(Vec::new());
+    };
+    let Ok(view) = session.view(&path) else {
+        return Ok(Vec::new());
+    };
+    let document = to_proto::document(&view);
+    let client = server.capabilities();
+    let mut all = Vec::new();
+    for thread in view.threads.iter() {
+        let marker: Range<usize> = thread
+            .messages
+            .first()
+            .map_or(0..0, |message| message.marker.clone());
+        let range = to_proto::typed_range(document.range(&marker, client.encoding));
+        let argument = json!({"uri": uri, "thread_id": thread.id});
+        let mut add = |title: String, verb: &str| {
+            let command = Command {
+                title,
+                command: format!("{}{verb}", client.prefix),
+                arguments: Some(vec![argument.clone()]),
+            };
+            all.push(CodeLens {
+                range,
+                command: Some(command),
+                data: None,
+            });
+        };
+        match session.turn_of(&thread.id).filter(|turn| turn.running) {
+            Some(turn) => add(
+                format!("{} · Cancel", present::short(&turn.message, 80)),
+                "cancelTurn",
+            ),
+            None if thread.status == Status::Pending => {
+                add(String::from("Reply as agent"), "replyAsAgent");
+                add(String::from("Resolve"), "dismissThread");
+            }
+            None => {
+                add(format!("{} · Reply", present::state(thread)), "reply");
+                add(String::from("Resolve"), "dismissThread");
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,159 @@
+//! What the client can do, read from its JSON as it came, and what this server announces: only what is
+//! implemented and what the client can take.
+
+use serde_json::{Value, json};
+
+use super::commands;
+use crate::text::Encoding;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Client {
+    pub encoding: Encoding,
+    pub apply_edit: bool,
+    pub document_changes: bool,
+    pub configuration: bool,
+    pub progress: bool,
+    pub show_document: bool,
+    pub watch_files: bool,
+    pub watch_configuration: bool,
+    pub pull_diagnostics: bool,
+    pub related_information: bool,
+    pub code_action_literals: bool,
+    pub diagnostic_refresh: bool,
+    pub lens_refresh: bool,
+    /// Hover as Markdown.
+    pub markdown: bool,
+    /// A tree of symbols instead of a list.
+    pub symbol_tree: bool,
+    /// What stands before each command (`postil.`).
+    pub prefix: String,
+}
+
+impl Client {
+    /// `params` of `initialize`.
+    pub fn read(params: &Value) -> Self {
+        let capabilities = params.get("capabilities").unwrap_or(&Value::Null);
+        let at = |pointer: &str| capabilities.pointer(pointer);
+        let can = |pointer: &str| at(pointer).and_then(Value::as_bool).unwrap_or(false);
+        let lists = |pointer: &str, word: &str| {
+            at(pointer)
+                .and_then(Value::as_array)
+                .is_some_and(|list| list.iter().any(|item| item == word))
+        };
+        Self {
+            encoding: encoding(at("/general/positionEncodings")),
+            apply_edit: can("/workspace/applyEdit"),
+            document_changes: can("/workspace/workspaceEdit/documentChanges"),
+            configuration: can("/workspace/configuration"),
+            progress: can("/window/workDoneProgress"),
+            show_document: can("/window/showDocument/support"),
+            watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration"),
+            watch_configuration: can("/workspace/didChangeConfiguration/dynamicRegistration"),
+            pull_diagnostics: at("/textDocument/diagnostic").is_some_and(Value::is_object),
+            related_information: can("/textDocument/publishDiagnostics/relatedInformation")
+                || can("/textDocument/diagnostic/relatedInformation"),
+            code_action_literals: at("/textDocument/codeAction/codeActionLiteralSupport")
+                .is_some_and(Value::is_object),
+            diagnostic_refresh: can("/workspace/diagnostics/refreshSupport")
+                || can("/workspace/diagnostic/refreshSupport"),
+            lens_refresh: can("/workspace/codeLens/refreshSupport"),
+            markdown: lists("/textDocument/hover/contentFormat", "markdown"),
+            symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
+            prefix: params
+                .pointer("/initializationOptions/commandPrefix")
+                .and_then(Value::as_str)
+                .unwrap_or("postil.")
+                .to_owned(),
+        }
+    }
+}
+
+/// The first of the client's encodings that is known here; UTF-16 where it names none (LSP 3.17 §Position).
+fn encoding(offered: Option<&Value>) -> Encoding {
+    let offered = offered
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    offered
+        .iter()
+        .find_map(|name| match name.as_str()? {
+            "utf-8" => Some(Encoding::Utf8),
+            "utf-16" => Some(Encoding::Utf16),
+            "utf-32" => Some(Encoding::Utf32),
+            _ => None,
+        })
+        .unwrap_or_default()
+}
+
+/// `ServerCapabilities`. `proxy`: the code's own navigation is forwarded (`proxy.mode = "always"`).
+pub(super) fn announce(client: &Client, proxy: bool) -> Value {
+    let mut all = json!({
+        "positionEncoding": match client.encoding {
+            Encoding::Utf8 => "utf-8",
+            Encoding::Utf16 => "utf-16",
+            Encoding::Utf32 => "utf-32",
+        },
+        "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
+        "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.postil"]},
+        "codeLensProvider": {},
+        "definitionProvider": true,
+        "declarationProvider": true,
+        "typeDefinitionProvider": true,
+        "implementationProvider": true,
+        "referencesProvider": true,
+        "hoverProvider": true,
+        "documentSymbolProvider": true,
+        "workspaceSymbolProvider": true,
+        "foldingRangeProvider": true,
+        "executeCommandProvider": {"commands": commands::all(&client.prefix)},
+        "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
+    });
+    let Some(object) = all.as_object_mut() else {
+        return all;
+    };
+    if proxy {
+        object.insert(String::from("documentHighlightProvider"), json!(true));
+        object.insert(
+            String::from("renameProvider"),
+            json!({"prepareProvider": true}),
+        );
+        object.insert(String::from("callHierarchyProvider"), json!(true));
+        object.insert(
+            String::from("signatureHelpProvider"),
+            json!({"triggerCharacters": ["(", ","]}),
+        );
+    }
+    if client.pull_diagnostics {
+        let provider = json!({"identifier": "postil", "interFileDependencies": false, "workspaceDiagnostics": true});
+        object.insert(String::from("diagnosticProvider"), provider);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_chooses_the_encoding() {
+        let encoding = |offered: Value| {
+            Client::read(&json!({"capabilities": {"general": {"positionEncodings": offered}}}))
+                .encoding
+        };
+        assert_eq!(encoding(json!(["utf-8", "utf-16"])), Encoding::Utf8);
+        assert_eq!(
+            encoding(json!(["utf-7", "utf-32", "utf-16"])),
+            Encoding::Utf32
+        );
+        assert_eq!(encoding(json!([])), Encoding::Utf16);
+        assert_eq!(encoding(Value::Null), Encoding::Utf16);
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_can_do_nothing() {
+        let client = Client::read(&Value::Null);
+        assert!(!client.apply_edit && !client.progress && !client.pull_diagnostics);
+        assert_eq!(client.prefix, "postil.");
+        assert!(announce(&client, false).get("diagnosticProvider").is_none());
+    }
+}

@@ -1,0 +1,137 @@
+//! The client as the server sees it: notifications and requests to it, and its answers. Requests of tower-lsp's
+//! own `Client` are not used: an answer to a handler that was cancelled meanwhile would panic there.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::outbox::Outbox;
+
+/// The client's error, or that there is no client any more.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("{0}")]
+    Answered(String),
+    #[error("the editor is gone")]
+    Gone,
+}
+
+type Answer = Result<Value, ClientError>;
+
+pub(crate) struct Client {
+    pub(crate) outbox: Arc<Outbox>,
+    next: AtomicI64,
+    /// `None`: the client is gone.
+    waiting: Mutex<Option<HashMap<i64, oneshot::Sender<Answer>>>>,
+}
+
+impl Client {
+    pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
+        Self {
+            outbox,
+            next: AtomicI64::new(1),
+            waiting: Mutex::new(Some(HashMap::new())),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<HashMap<i64, oneshot::Sender<Answer>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A notification that must arrive.
+    pub(crate) fn notify(&self, method: &str, params: impl Serialize) {
+        self.outbox
+            .send(&json!({"jsonrpc": "2.0", "method": method, "params": json!(params)}));
+    }
+
+    /// A notification that may be left out where the client does not read.
+    pub(crate) fn report(&self, method: &str, params: impl Serialize) {
+        self.outbox
+            .report(&json!({"jsonrpc": "2.0", "method": method, "params": json!(params)}));
+    }
+
+    /// Asks the client and waits for its answer, as long as it takes; an answer that comes after the
+    /// future was dropped is ignored.
+    pub(crate) async fn request(&self, method: &str, params: Value) -> Answer {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        match self.waiting().as_mut() {
+            Some(waiting) => waiting.insert(id, sender),
+            None => return Err(ClientError::Gone),
+        };
+        let _forget = Forget { client: self, id };
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        if let Some(message) = message.as_object_mut().filter(|_| !params.is_null()) {
+            message.insert(String::from("params"), params);
+        }
+        self.outbox.send(&message);
+        receiver.await.unwrap_or(Err(ClientError::Gone))
+    }
+
+    /// Asks and does not wait: what the client answers is logged at most.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+        runtime: &tokio::runtime::Handle,
+    ) {
+        let client = self.clone();
+        runtime.spawn(async move {
+            if let Err(error) = client.request(method, params).await {
+                tracing::debug!("{method}: {error}");
+            }
+        });
+    }
+
+    /// The client answered; `false`: nobody asked.
+    pub(crate) fn answered(&self, message: &mut Value) -> bool {
+        let Some(id) = message.get("id").and_then(Value::as_i64) else {
+            return false;
+        };
+        let Some(sender) = self
+            .waiting()
+            .as_mut()
+            .and_then(|waiting| waiting.remove(&id))
+        else {
+            return false;
+        };
+        let answer = match message.get("error").filter(|error| !error.is_null()) {
+            Some(error) => {
+                let text = error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .unwrap_or("the editor answered with an error");
+                Err(ClientError::Answered(text.to_owned()))
+            }
+            None => Ok(message
+                .get_mut("result")
+                .map(Value::take)
+                .unwrap_or_default()),
+        };
+        let _ = sender.send(answer);
+        true
+    }
+
+    /// Nobody will answer any more.
+    pub(crate) fn gone(&self) {
+        *self.waiting() = None;
+    }
+}
+
+/// Lets go of a request whose answer nobody waits for.
+struct Forget<'a> {
+    client: &'a Client,
+    id: i64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.client.waiting().as_mut() {
+            waiting.remove(&self.id);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Ways to reach the client, and the frame around serving it: runtime, signals, the end.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use super::client::Client;
+use super::conversation::Scratch;
+use super::documents::Documents;
+use super::outbox::Outbox;
+use super::publish::Publisher;
+use super::{Ended, Server, Transport, transport};
+use crate::config::Folders;
+
+/// What the engine may take to wind up; the process is to be gone within a second.
+const WIND_UP: Duration = Duration::from_millis(700);
+/// What the last answers may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(150);
+
+/// Both directions of a connection, and how to end it from this side.
+struct Connection {
+    reader: Box<dyn Read + Send>,
+    writer: Box<dyn Write + Send>,
+    hang_up: Box<dyn Fn() + Send>,
+}
+
+pub(super) fn serve(transport: Transport) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("postil")
+        .build();
+    let served = match runtime {
+        Ok(runtime) => {
+            let served = serve_on(&runtime, transport);
+            // What still runs ends with the process.
+            runtime.shutdown_background();
+            served
+        }
+        Err(error) => Err(anyhow::Error::from(error)),
+    };
+    match served {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve_on(runtime: &Runtime, transport: Transport) -> anyhow::Result<ExitCode> {
+    let folders = Folders::of_user()?;
+    let connection = match transport {
+        Transport::Stdio => standard_streams()?,
+        #[cfg(unix)]
+        Transport::Pipe(path) => {
+            let stream = std::os::unix::net::UnixStream::connect(&path).map_err(|error| {
+                anyhow::anyhow!("no client listens on {}: {error}", path.display())
+            })?;
+            let (reader, other) = (stream.try_clone()?, stream.try_clone()?);
+            let hang_up = Box::new(move || drop(other.shutdown(std::net::Shutdown::Both)));
+            Connection {
+                reader: Box::new(reader),
+                writer: Box::new(stream),
+                hang_up,
+            }
+        }
+        #[cfg(not(unix))]
+        Transport::Pipe(_) => {
+            anyhow::bail!("--pipe is not available on this platform: use --socket")
+        }
+        Transport::Socket(port) => {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            let stream = TcpStream::connect(address)
+                .map_err(|error| anyhow::anyhow!("no client listens on port {port}: {error}"))?;
+            tcp(stream)?
+        }
+        Transport::Listen(address) => return listen(runtime, &folders, address),
+    };
+    Ok(exit_code(serve_one(runtime, &folders, connection, None)))
+}
+
+/// Serves one client after the other, until one says `exit`.
+fn listen(runtime: &Runtime, folders: &Folders, address: SocketAddr) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        address.ip().is_loopback(),
+        "{} is not this machine: listen on 127.0.0.1",
+        address.ip()
+    );
+    let listener = TcpListener::bind(address)
+        .map_err(|error| anyhow::anyhow!("cannot listen on {address}: {error}"))?;
+    let token = match std::env::var("POSTIL_TOKEN") {
+        Ok(token) if !token.is_empty() => {
+            complain(&format!(
+                "listening on {}, with the token of POSTIL_TOKEN",
+                listener.local_addr()?
+            ));
+            token
+        }
+        _ => {
+            let token = uuid::Uuid::new_v4().simple().to_string();
+            complain(&format!(
+                "listening on {}, token {token}",
+                listener.local_addr()?
+            ));
+            token
+        }
+    };
+    loop {
+        let (stream, _) = listener.accept()?;
+        let ended = serve_one(runtime, folders, tcp(stream)?, Some(token.clone()));
+        if matches!(ended, Ended::Exit(_) | Ended::Signal | Ended::ParentDied) {
+            return Ok(exit_code(ended));
+        }
+    }
+}
+
+fn exit_code(ended: Ended) -> ExitCode {
+    match ended {
+        Ended::Exit(true) => ExitCode::SUCCESS,
+        // As a shell counts it.
+        Ended::Signal => ExitCode::from(128 + 15),
+        Ended::Exit(false)
+        | Ended::HungUp
+        | Ended::ParentDied
+        | Ended::Abandoned
+        | Ended::Refused => ExitCode::FAILURE,
+    }
+}
+
+fn serve_one(
+    runtime: &Runtime,
+    folders: &Folders,
+    connection: Connection,
+    token: Option<String>,
+) -> Ended {
+    let (sender, mut ended) = mpsc::unbounded_channel();
+    let outbox = Arc::new(Outbox::default());
+    let server = Arc::new(Server {
+        client: Arc::new(Client::new(outbox.clone())),
+        folders: folders.clone(),
+        token,
+        runtime: runtime.handle().clone(),
+        ended: sender,
+        session: OnceLock::new(),
+        capabilities: OnceLock::new(),
+        documents: Documents::default(),
+        publisher: Publisher::default(),
+        scratch: Scratch::default(),
+        watches: DashMap::new(),
+    });
+    let Connection {
+        reader,
+        writer,
+        hang_up,
+    } = connection;
+    let (reading, writing) = (server.clone(), server.clone());
+    std::thread::spawn(move || {
+        if let Err(error) = writing.client.outbox.write_to(writer) {
+            tracing::info!("the client does not take what is written to it: {error}");
+            writing.end(Ended::HungUp);
+        }
+    });
+    std::thread::spawn(move || transport::read(&reading, reader));
+    super::publish::start(&server);
+
+    let why = runtime.block_on(async {
+        let why = tokio::select! {
+            why = ended.recv() => why.unwrap_or(Ended::HungUp),
+            () = signalled() => Ended::Signal,
+        };
+        server.client.gone();
+        if let Some(session) = server.session.get() {
+            let _ = tokio::time::timeout(WIND_UP, session.shutdown()).await;
+        }
+        why
+    });
+    tracing::info!("the end: {why:?}");
+    server.publisher.stop();
+    outbox.close();
+    outbox.flush(LAST_WORDS);
+    hang_up();
+    server.scratch.clear();
+    server.watches.clear();
+    why
+}
+
+#[cfg(unix)]
+async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        _ => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn signalled() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Standard input and output without the buffers of the standard library: a frame is to be one write.
+fn standard_streams() -> anyhow::Result<Connection> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        let reader = std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        let writer = std::fs::File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Connection {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+            hang_up: Box::new(|| ()),
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        Ok(Connection {
+            reader: Box::new(std::io::stdin()),
+            writer: Box::new(std::io::stdout()),
+            hang_up: Box::new(|| ()),
+        })
+    }
+}
+
+fn tcp(stream: TcpStream) -> anyhow::Result<Connection> {
+    // Small frames must not wait for an acknowledgement.
+    stream.set_nodelay(true)?;
+    let (reader, other) = (stream.try_clone()?, stream.try_clone()?);
+    let hang_up = Box::new(move || drop(other.shutdown(std::net::Shutdown::Both)));
+    Ok(Connection {
+        reader: Box::new(reader),
+        writer: Box::new(stream),
+        hang_up,
+    })
+}
+
+/// For whoever started the server; the protocol has standard output.
+fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "postil: {message}");
+}

@@ -1,0 +1,220 @@
+//! Open documents: the notifications, applied on the reading thread in the order of the wire, and what the
+//! face remembers of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dashmap::DashMap;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{Server, commands, from_proto};
+use crate::host::Level;
+use crate::text::Unfit;
+
+pub(super) struct Documents {
+    /// URI to path, as they stood when the document was opened.
+    open: DashMap<String, PathBuf>,
+    /// Documents of which the server lost track, until they are opened anew.
+    unfit: DashMap<PathBuf, ()>,
+    /// Counts document notifications; see [`Documents::news`].
+    count: watch::Sender<u64>,
+    /// Workspace folders: as the client names them, and with links resolved.
+    folders: RwLock<Vec<(PathBuf, PathBuf)>>,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self {
+            open: DashMap::new(),
+            unfit: DashMap::new(),
+            count: watch::Sender::new(0),
+            folders: RwLock::default(),
+        }
+    }
+}
+
+impl Documents {
+    /// The path of a URI: that under which it was opened, else what it says.
+    pub fn path(&self, uri: &str) -> Option<PathBuf> {
+        let open = self.open.get(uri).map(|path| path.clone());
+        open.or_else(|| from_proto::path(uri))
+    }
+
+    /// The URI under which a path is open.
+    pub fn uri(&self, path: &Path) -> Option<String> {
+        self.open
+            .iter()
+            .find(|entry| entry.value() == path)
+            .map(|entry| entry.key().clone())
+    }
+
+    pub fn is_unfit(&self, path: &Path) -> bool {
+        self.unfit.contains_key(path)
+    }
+
+    /// Wakes after each document notification that was applied.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.count.subscribe()
+    }
+
+    pub fn add_folder(&self, named: PathBuf, canonical: PathBuf) {
+        self.folders
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((named, canonical));
+    }
+
+    pub fn remove_folder(&self, named: &Path) {
+        self.folders
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|folder| folder.0 != named);
+    }
+
+    /// A path below a folder that the client reached over a link.
+    pub fn as_the_client_names_it(&self, path: &Path) -> Option<PathBuf> {
+        let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
+        folders.iter().find_map(|(named, canonical)| {
+            path.strip_prefix(canonical)
+                .ok()
+                .map(|rest| named.join(rest))
+        })
+    }
+}
+
+/// `false`: this is no document notification. What is out of order (a change of a document that is not open,
+/// a second opening) is taken as well as it can be, and logged.
+pub(super) fn notification(server: &Arc<Server>, method: &str, params: &Value) -> bool {
+    let apply = match method {
+        "textDocument/didOpen" => open,
+        "textDocument/didChange" => change,
+        "textDocument/didSave" => save,
+        "textDocument/didClose" => close,
+        _ => return false,
+    };
+    let Some(uri) = params.pointer("/textDocument/uri").and_then(Value::as_str) else {
+        tracing::warn!("{method} without a URI was ignored");
+        return true;
+    };
+    // Other schemes (untitled:, git:) are no files: they hold no threads.
+    if let Some(path) = server.documents.path(uri) {
+        apply(server, uri, path, params);
+    }
+    server.documents.count.send_modify(|count| *count += 1);
+    true
+}
+
+fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    let field = |name: &str| {
+        params
+            .pointer("/textDocument")
+            .and_then(|document| document.get(name))
+    };
+    let Some(text) = field("text").and_then(Value::as_str) else {
+        tracing::warn!("didOpen without a text was ignored");
+        return;
+    };
+    let version = field("version").and_then(version).unwrap_or(0);
+    let language = field("languageId")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    server.documents.unfit.remove(&path);
+    if server
+        .documents
+        .open
+        .insert(uri.to_owned(), path.clone())
+        .is_some()
+    {
+        tracing::info!("{uri} was opened twice: the newer text counts");
+    }
+    session.open(path.clone(), uri, language, version, text);
+    server.publisher.urgent(path);
+}
+
+fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    if !server.documents.open.contains_key(uri) {
+        tracing::info!("{uri} was changed but is not open");
+        return;
+    }
+    if server.documents.is_unfit(&path) {
+        return;
+    }
+    let changes = params.get("contentChanges").and_then(from_proto::changes);
+    let version = params.pointer("/textDocument/version").and_then(version);
+    let done = match (changes, version) {
+        (Some(changes), Some(version)) => session
+            .change(&path, version, &changes, server.capabilities().encoding)
+            .map_err(|unfit| why(&unfit)),
+        _ => Err(String::from("a change could not be read")),
+    };
+    if let Err(why) = done {
+        lose(server, &path, &why);
+    }
+    server.publisher.urgent(path);
+}
+
+fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
+    let Some(session) = server.session.get().cloned() else {
+        return;
+    };
+    session.saved(&path);
+    // A commit that waited for this: git and its hooks may take long.
+    let committing = path.clone();
+    server
+        .runtime
+        .spawn_blocking(move || match session.commit_after_save(&committing) {
+            Some(Ok(done)) => session
+                .host
+                .message(Level::Info, &commands::committed(&done)),
+            Some(Err(error)) => session.host.message(Level::Error, &error.to_string()),
+            None => {}
+        });
+    server.publisher.urgent(path);
+}
+
+fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    if server.documents.open.remove(uri).is_none() {
+        tracing::info!("{uri} was closed but is not open");
+        return;
+    }
+    server.documents.unfit.remove(&path);
+    session.close(&path);
+    server.publisher.urgent(path);
+}
+
+/// The text here is no longer the editor's: nothing is shown or written until it is opened anew.
+fn lose(server: &Server, path: &Path, why: &str) {
+    server.documents.unfit.insert(path.to_owned(), ());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    tracing::warn!("lost track of {}: {why}", path.display());
+    let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
+    server
+        .client
+        .notify("window/showMessage", json!({"type": 1, "message": message}));
+}
+
+fn why(unfit: &Unfit) -> String {
+    match unfit {
+        Unfit::StartAfterEnd => String::from("a change starts after its end"),
+        Unfit::PastTheEnd { line, lines } => {
+            format!("a change in line {}, of {lines}", u64::from(*line) + 1)
+        }
+        Unfit::OlderVersion { have, got } => format!("version {got} came after {have}"),
+    }
+}
+
+fn version(value: &Value) -> Option<i32> {
+    value
+        .as_i64()
+        .and_then(|version| i32::try_from(version).ok())
+}

@@ -1,0 +1,343 @@
+//! The editor as the engine's [`Host`]: edits, questions, messages, progress.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dashmap::DashMap;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::client::ClientError;
+use super::{Server, to_proto};
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::text::{Edit, apply_edits};
+
+mod landed;
+
+/// An editor may ask its user before it applies an edit.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How long the new text may take to come back after the editor applied an edit; Neovim gathers changes
+/// for 150 ms.
+const ECHO: Duration = Duration::from_secs(5);
+/// A text came back without the edit: how long another may follow that has it.
+const SECOND_ECHO: Duration = Duration::from_millis(400);
+/// Reports are drawn no oftener.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+const TOKEN: &str = "postil/";
+
+pub(super) struct EditorHost {
+    server: Weak<Server>,
+    /// Runs whose progress is shown.
+    progress: DashMap<String, mpsc::UnboundedSender<Progress>>,
+}
+
+impl EditorHost {
+    pub fn new(server: &Arc<Server>) -> Self {
+        Self {
+            server: Arc::downgrade(server),
+            progress: DashMap::new(),
+        }
+    }
+}
+
+/// The run whose progress has this token.
+pub(super) fn run_of_token(token: &str) -> Option<&str> {
+    token.strip_prefix(TOKEN)
+}
+
+/// One buffer of an edit that is on its way.
+struct Sent {
+    path: PathBuf,
+    version: i32,
+    before: Arc<str>,
+    expected: String,
+    edits: Vec<Edit>,
+}
+
+#[async_trait]
+impl Host for EditorHost {
+    async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        let server = self.server.upgrade().ok_or(NotApplied::NoEditor)?;
+        let (sent, edit) = prepare(&server, edits)?;
+        let mut news = server.documents.news();
+        let asked = server
+            .client
+            .request("workspace/applyEdit", json!({"label": label, "edit": edit}));
+        let answer = match timeout(ANSWER, asked).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(ClientError::Gone)) => return Err(NotApplied::NoEditor),
+            Ok(Err(ClientError::Answered(why))) => return Err(NotApplied::Refused(why)),
+            Err(_) => {
+                return Err(NotApplied::Refused(format!(
+                    "it did not answer for {} s",
+                    ANSWER.as_secs()
+                )));
+            }
+        };
+        if answer.get("applied").and_then(Value::as_bool) != Some(true) {
+            if sent
+                .iter()
+                .any(|sent| version(&server, &sent.path) != Some(sent.version))
+            {
+                return Err(NotApplied::Changed);
+            }
+            let why = answer
+                .get("failureReason")
+                .and_then(Value::as_str)
+                .unwrap_or("it gave no reason");
+            return Err(NotApplied::Refused(why.to_owned()));
+        }
+        for sent in &sent {
+            come_back(&server, sent, &mut news).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, question: Question) -> Option<usize> {
+        let server = self.server.upgrade()?;
+        let actions: Vec<Value> = question
+            .choices
+            .iter()
+            .map(|title| json!({"title": title}))
+            .collect();
+        let params = json!({"type": 3, "message": question.text, "actions": actions});
+        let answer = server
+            .client
+            .request("window/showMessageRequest", params)
+            .await
+            .ok()?;
+        let title = answer.get("title")?.as_str()?;
+        question.choices.iter().position(|choice| choice == title)
+    }
+
+    fn message(&self, level: Level, text: &str) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        let kind = match level {
+            Level::Error => 1,
+            Level::Warning => 2,
+            Level::Info => 3,
+        };
+        server
+            .client
+            .notify("window/showMessage", json!({"type": kind, "message": text}));
+    }
+
+    fn progress(&self, run: &str, progress: Progress) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        if !server.capabilities().progress {
+            return;
+        }
+        match &progress {
+            Progress::Begin { .. } => {
+                let (sender, receiver) = mpsc::unbounded_channel();
+                let _ = sender.send(progress);
+                self.progress.insert(run.to_owned(), sender);
+                server.runtime.clone().spawn(show_progress(
+                    server,
+                    format!("{TOKEN}{run}"),
+                    receiver,
+                ));
+            }
+            Progress::Report { .. } => {
+                if let Some(sender) = self.progress.get(run) {
+                    let _ = sender.send(progress);
+                }
+            }
+            Progress::End { .. } => {
+                if let Some((_, sender)) = self.progress.remove(run) {
+                    let _ = sender.send(progress);
+                }
+            }
+        }
+    }
+
+    fn changed(&self, paths: &[PathBuf]) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        for path in paths {
+            server.publisher.urgent(path.clone());
+        }
+        super::refresh(&server);
+    }
+}
+
+fn version(server: &Server, path: &Path) -> Option<i32> {
+    server.session.get()?.buffers.version(path)
+}
+
+/// An insertion at a line's end that begins with that line end, as the same lines put in at the next line's
+/// start: a key that the author typed at that moment, and that is still on its way, moves no column then.
+fn whole_lines(text: &str, edit: Edit) -> Edit {
+    let at = edit.range.start;
+    let ends = ["\r\n", "\n"].into_iter().find(|end| {
+        edit.range.is_empty()
+            && text.get(at..).is_some_and(|rest| rest.starts_with(end))
+            && edit.text.starts_with(end)
+    });
+    match ends {
+        Some(end) => Edit {
+            range: at + end.len()..at + end.len(),
+            text: format!("{}{end}", edit.text.get(end.len()..).unwrap_or_default()),
+        },
+        None => edit,
+    }
+}
+
+/// The `WorkspaceEdit`, and what the buffers are to hold afterwards.
+fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value), NotApplied> {
+    let client = server.capabilities();
+    if !client.apply_edit {
+        return Err(NotApplied::Refused(String::from(
+            "it takes no edits (workspace/applyEdit)",
+        )));
+    }
+    let session = server.session.get().ok_or(NotApplied::NoEditor)?;
+    let mut all = Vec::new();
+    let mut document_changes = Vec::new();
+    let mut changes = serde_json::Map::new();
+    for BufferEdit {
+        path,
+        version,
+        edits,
+    } in edits
+    {
+        if server.documents.is_unfit(&path) {
+            return Err(NotApplied::Refused(String::from(
+                "its text is not known any more: close and reopen the file",
+            )));
+        }
+        let buffer = session.buffers.get(&path).ok_or(NotApplied::Changed)?;
+        if buffer.document.version() != version {
+            return Err(NotApplied::Changed);
+        }
+        let before = buffer.document.text();
+        let edits: Vec<Edit> = edits
+            .into_iter()
+            .map(|edit| whole_lines(&before, edit))
+            .collect();
+        let texts: Vec<Value> = edits
+            .iter()
+            .map(|edit| json!({"range": to_proto::range(buffer.document.range(&edit.range, client.encoding)), "newText": edit.text}))
+            .collect();
+        if client.document_changes {
+            document_changes.push(
+                json!({"textDocument": {"uri": buffer.uri, "version": version}, "edits": texts}),
+            );
+        } else {
+            changes.insert(buffer.uri.clone(), Value::Array(texts));
+        }
+        let expected = apply_edits(&before, &edits);
+        all.push(Sent {
+            path,
+            version,
+            before,
+            expected,
+            edits,
+        });
+    }
+    let edit = if client.document_changes {
+        json!({"documentChanges": document_changes})
+    } else {
+        json!({"changes": changes})
+    };
+    Ok((all, edit))
+}
+
+/// Waits until the buffer shows the edit. An editor may say "applied" and not have done it, because its buffer
+/// was newer (Neovim): then the text that comes back decides. Nothing is ever "corrected" here.
+async fn come_back(
+    server: &Server,
+    sent: &Sent,
+    news: &mut watch::Receiver<u64>,
+) -> Result<(), NotApplied> {
+    if sent.expected == *sent.before {
+        return Ok(());
+    }
+    let mut end = Instant::now() + ECHO;
+    let mut other = None;
+    loop {
+        let session = server.session.get().ok_or(NotApplied::NoEditor)?;
+        let Some(buffer) = session.buffers.get(&sent.path) else {
+            return Err(NotApplied::Changed);
+        };
+        let version = buffer.document.version();
+        if version != sent.version && other != Some(version) {
+            let now = buffer.document.text();
+            if *now == *sent.expected {
+                return Ok(());
+            }
+            if landed::landed(&sent.before, &sent.edits, &sent.expected, &now) {
+                tracing::info!(
+                    "{} came back with more than our edit: the author typed meanwhile",
+                    sent.path.display()
+                );
+                return Ok(());
+            }
+            other = Some(version);
+            end = end.min(Instant::now() + SECOND_ECHO);
+        }
+        match timeout_at(end, news.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(NotApplied::NoEditor),
+            Err(_) if other.is_some() => return Err(NotApplied::Changed),
+            Err(_) => {
+                return Err(NotApplied::Refused(format!(
+                    "it said so, but the new text did not come for {} s",
+                    ECHO.as_secs()
+                )));
+            }
+        }
+    }
+}
+
+/// Shows the progress of one run under a token that the server makes.
+async fn show_progress(
+    server: Arc<Server>,
+    token: String,
+    mut steps: mpsc::UnboundedReceiver<Progress>,
+) {
+    let Some(Progress::Begin { title }) = steps.recv().await else {
+        return;
+    };
+    if server
+        .client
+        .request("window/workDoneProgress/create", json!({"token": token}))
+        .await
+        .is_err()
+    {
+        return;
+    }
+    let tell = |value: Value| {
+        server
+            .client
+            .report("$/progress", json!({"token": token, "value": value}))
+    };
+    tell(json!({"kind": "begin", "title": title, "cancellable": true}));
+    loop {
+        let Some(mut step) = steps.recv().await else {
+            return tell(json!({"kind": "end"}));
+        };
+        // What came meanwhile is older than the last.
+        while !matches!(step, Progress::End { .. }) {
+            match steps.try_recv() {
+                Ok(newer) => step = newer,
+                Err(_) => break,
+            }
+        }
+        match step {
+            Progress::Begin { title: message } | Progress::Report { message } => {
+                tell(json!({"kind": "report", "message": message}));
+                tokio::time::sleep(REPORT_EVERY).await;
+            }
+            Progress::End { message } => return tell(json!({"kind": "end", "message": message})),
+        }
+    }
+}

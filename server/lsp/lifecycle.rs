@@ -1,0 +1,395 @@
+//! The life of a connection: initialize, what is registered then, folders, settings, watched files, the end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{Error, ErrorCode};
+
+use super::host::EditorHost;
+use super::{Ended, Server, capabilities, from_proto, navigation, transport};
+use crate::files::watch;
+use crate::host::Level;
+use crate::session::Session;
+
+/// How often the parent is looked for where the system cannot tell of its end.
+const PARENT_POLL: Duration = Duration::from_millis(400);
+
+/// Answers `initialize`. Reads the parameters as they came, so that a client which knows more than this server
+/// (or less than it should) is served.
+pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, Error> {
+    if let Some(token) = &server.token {
+        let shown = params
+            .pointer("/initializationOptions/token")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !same(token, shown) {
+            return Err(transport::failure(
+                ErrorCode::InvalidRequest,
+                "initializationOptions.token is not the token of this server",
+            ));
+        }
+    }
+    let client = capabilities::Client::read(&params);
+    let roots = roots(&params);
+    let host = Arc::new(EditorHost::new(server));
+    let session = Session::new(Vec::new(), None, host, server.folders.clone())
+        .map_err(|error| super::to_proto::error(&error))?;
+    let trusted = params
+        .pointer("/initializationOptions/trusted")
+        .and_then(Value::as_bool);
+    for root in roots {
+        add_folder(server, &session, root, trusted);
+    }
+    let announced = capabilities::announce(&client, navigation::proxies(&session));
+    session.children.set_client(
+        params.get("capabilities").cloned().unwrap_or_default(),
+        client.encoding,
+    );
+    let progress = Arc::downgrade(server);
+    session
+        .children
+        .set_forward(Arc::new(move |method, params| {
+            if let Some(server) = progress.upgrade() {
+                server.client.report(method, params);
+            }
+        }));
+    // Set once: a second initialize was refused before.
+    let _ = server.capabilities.set(client);
+    let _ = server.session.set(session);
+    if let Some(parent) = params.get("processId").and_then(Value::as_i64) {
+        let server = server.clone();
+        std::thread::spawn(move || {
+            wait_for_end(parent);
+            tracing::info!("process {parent}, for which this server works, is gone");
+            server.end(Ended::ParentDied);
+        });
+    }
+    Ok(
+        json!({"capabilities": announced, "serverInfo": {"name": "postil", "version": env!("CARGO_PKG_VERSION")}}),
+    )
+}
+
+/// The workspace folders, in the words of old clients too.
+fn roots(params: &Value) -> Vec<PathBuf> {
+    let folders = params
+        .get("workspaceFolders")
+        .and_then(Value::as_array)
+        .filter(|folders| !folders.is_empty());
+    if let Some(folders) = folders {
+        return folders
+            .iter()
+            .filter_map(|folder| from_proto::folder(folder.get("uri")?.as_str()?))
+            .collect();
+    }
+    let uri = params
+        .get("rootUri")
+        .and_then(Value::as_str)
+        .and_then(from_proto::folder);
+    uri.or_else(|| {
+        params
+            .get("rootPath")
+            .and_then(Value::as_str)
+            .map(PathBuf::from)
+    })
+    .into_iter()
+    .collect()
+}
+
+fn add_folder(server: &Server, session: &Session, root: PathBuf, trusted: Option<bool>) {
+    if let Err(error) = session.add_folder(&root) {
+        tracing::warn!("the folder {} is left out: {error}", root.display());
+        return;
+    }
+    if let Some(trusted) = trusted {
+        session.trust_for_session(&root, trusted);
+    }
+    let canonical = from_proto::canonical(&root);
+    server.documents.add_folder(root, canonical);
+}
+
+/// Takes as long for any token, right or wrong.
+fn same(token: &str, shown: &str) -> bool {
+    let differ = token
+        .bytes()
+        .zip(shown.bytes())
+        .fold(0, |differ, (a, b)| differ | (a ^ b));
+    token.len() == shown.len() && differ == 0
+}
+
+/// `false`: not a notification that is handled here.
+pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) -> bool {
+    match method {
+        "initialized" => initialized(server),
+        "workspace/didChangeConfiguration" => configuration_changed(server, params),
+        "workspace/didChangeWorkspaceFolders" => folders_changed(server, &params),
+        "workspace/didChangeWatchedFiles" => files_changed(server, &params),
+        "window/workDoneProgress/cancel" => cancel_progress(server, &params),
+        "$/setTrace" => {}
+        _ => return false,
+    }
+    true
+}
+
+fn initialized(server: &Arc<Server>) {
+    let server = server.clone();
+    server.runtime.clone().spawn(async move {
+        let client = server.capabilities();
+        let mut registrations = Vec::new();
+        if client.watch_files {
+            registrations.push(
+                json!({"id": "postil-files", "method": "workspace/didChangeWatchedFiles",
+                "registerOptions": {"watchers": [{"globPattern": "**/*"}]}}),
+            );
+        }
+        if client.watch_configuration {
+            registrations.push(
+                json!({"id": "postil-settings", "method": "workspace/didChangeConfiguration",
+                "registerOptions": {"section": "postil"}}),
+            );
+        }
+        if !registrations.is_empty() {
+            let asked = server
+                .client
+                .request(
+                    "client/registerCapability",
+                    json!({"registrations": registrations}),
+                )
+                .await;
+            if let Err(error) = asked {
+                tracing::warn!("the client did not register: {error}");
+            }
+        }
+        pull_settings(&server).await;
+        publish_all(&server).await;
+        watch_ourselves(&server);
+    });
+}
+
+/// Watches the folders where the client does not (Neovim on Linux, for one).
+fn watch_ourselves(server: &Arc<Server>) {
+    if server.capabilities().watch_files {
+        return;
+    }
+    let server = server.clone();
+    server.runtime.clone().spawn_blocking(move || {
+        let Some(session) = server.session.get() else {
+            return;
+        };
+        for workspace in session.workspaces() {
+            let told = Arc::downgrade(&server);
+            let changed = move |paths| {
+                if let Some(server) = told.upgrade() {
+                    reread(&server, paths);
+                }
+            };
+            if server.watches.contains_key(workspace.root()) {
+                continue;
+            }
+            match watch(&workspace.tree, changed) {
+                Ok(watch) => {
+                    server.watches.insert(workspace.root().to_owned(), watch);
+                }
+                Err(why) => {
+                    let root = workspace.root().display();
+                    session.host.message(
+                        Level::Warning,
+                        &format!("Changes of closed files below {root} are not noticed: {why}."),
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// Threads of closed files too.
+async fn publish_all(server: &Arc<Server>) {
+    let server = server.clone();
+    // The walk reads the whole tree.
+    let walked = tokio::task::spawn_blocking(move || {
+        let Some(session) = server.session.get() else {
+            return;
+        };
+        server.publisher.later(session.files_with_threads());
+    });
+    if walked.await.is_err() {
+        tracing::error!("a defect while the workspace was walked");
+    }
+}
+
+async fn pull_settings(server: &Arc<Server>) {
+    if !server.capabilities().configuration {
+        return;
+    }
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    match server
+        .client
+        .request(
+            "workspace/configuration",
+            json!({"items": [{"section": "postil"}]}),
+        )
+        .await
+    {
+        Ok(Value::Array(mut sections)) if !sections.is_empty() => {
+            let section = sections.swap_remove(0);
+            if section.is_object() {
+                session.configure(section);
+            }
+        }
+        Ok(_) => {}
+        Err(error) => tracing::info!("the client has no settings for us: {error}"),
+    }
+}
+
+/// Clients that answer `workspace/configuration` are asked; others send the settings along.
+fn configuration_changed(server: &Arc<Server>, mut params: Value) {
+    if server.capabilities().configuration {
+        let server = server.clone();
+        server
+            .runtime
+            .clone()
+            .spawn(async move { pull_settings(&server).await });
+        return;
+    }
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    if let Some(section) = params
+        .pointer_mut("/settings/postil")
+        .map(Value::take)
+        .filter(Value::is_object)
+    {
+        session.configure(section);
+    }
+}
+
+fn folders_changed(server: &Arc<Server>, params: &Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    let folders = |name: &str| -> Vec<PathBuf> {
+        let list = params
+            .pointer("/event")
+            .and_then(|event| event.get(name))
+            .and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(|folder| from_proto::folder(folder.get("uri")?.as_str()?))
+            .collect()
+    };
+    for gone in folders("removed") {
+        session.remove_folder(&gone);
+        server.documents.remove_folder(&gone);
+        server.watches.remove(&from_proto::canonical(&gone));
+        server.publisher.withdraw(from_proto::canonical(&gone));
+    }
+    for new in folders("added") {
+        add_folder(server, session, new, None);
+    }
+    let server = server.clone();
+    server
+        .runtime
+        .clone()
+        .spawn(async move { publish_all(&server).await });
+}
+
+fn files_changed(server: &Arc<Server>, params: &Value) {
+    let changes = params.get("changes").and_then(Value::as_array);
+    let paths: Vec<PathBuf> = changes
+        .into_iter()
+        .flatten()
+        .filter_map(|change| from_proto::path(change.get("uri")?.as_str()?))
+        // git's own files are no text of the author's.
+        .filter(|path| !path.components().any(|part| part.as_os_str() == ".git"))
+        .collect();
+    if paths.is_empty() {
+        return;
+    }
+    let server = server.clone();
+    // Reading may take long: a checkout changes thousands of files.
+    server
+        .runtime
+        .clone()
+        .spawn_blocking(move || reread(&server, paths));
+}
+
+fn reread(server: &Server, paths: Vec<PathBuf>) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    session.disk_changed(&paths);
+    server.publisher.later(paths);
+}
+
+fn cancel_progress(server: &Arc<Server>, params: &Value) {
+    let Some(run) = params
+        .get("token")
+        .and_then(Value::as_str)
+        .and_then(super::host::run_of_token)
+        .map(str::to_owned)
+    else {
+        return;
+    };
+    let Some(session) = server.session.get().cloned() else {
+        return;
+    };
+    server.runtime.spawn(async move {
+        if let Err(error) = session.cancel(&run).await {
+            tracing::info!("run {run} was not cancelled: {error}");
+        }
+    });
+}
+
+/// Turns are ended and recorded before `shutdown` is answered.
+pub(super) async fn shutdown(server: &Server) {
+    if let Some(session) = server.session.get() {
+        session.shutdown().await;
+    }
+}
+
+/// Waits until a process is gone, or has ended and waits to be collected by its parent. Blocking.
+fn wait_for_end(process: i64) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::event::{PollFd, PollFlags, poll};
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
+        let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+        match id.map(|id| pidfd_open(id, PidfdFlags::empty())) {
+            Some(Ok(descriptor)) => loop {
+                match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None) {
+                    Ok(_) => return,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => break,
+                }
+            },
+            Some(Err(rustix::io::Errno::SRCH)) => return,
+            // An old kernel, or one that forbids it.
+            _ => {}
+        }
+    }
+    while is_alive(process) {
+        std::thread::sleep(PARENT_POLL);
+    }
+}
+
+#[cfg(unix)]
+fn is_alive(process: i64) -> bool {
+    let id = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    // A process of somebody else is alive too.
+    id.is_some_and(|id| {
+        !matches!(
+            rustix::process::test_kill_process(id),
+            Err(rustix::io::Errno::SRCH)
+        )
+    })
+}
+
+#[cfg(not(unix))]
+fn is_alive(_: i64) -> bool {
+    true
+}

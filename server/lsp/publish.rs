@@ -1,0 +1,171 @@
+//! Pushed diagnostics: one thread that publishes, file after file, open documents first. No debounce; of a file
+//! whose text changed meanwhile nothing stale is sent, for it stands in the queue again.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use dashmap::DashSet;
+use serde_json::{Value, json};
+
+use super::{Server, diagnostics, to_proto};
+
+#[derive(Default)]
+pub(super) struct Publisher {
+    queue: Mutex<Queue>,
+    news: Condvar,
+    /// Files that the client pulls: they are no longer pushed, or they would be shown twice.
+    pulled: DashSet<PathBuf>,
+}
+
+#[derive(Default)]
+struct Queue {
+    urgent: VecDeque<PathBuf>,
+    later: VecDeque<PathBuf>,
+    waiting: HashSet<PathBuf>,
+    withdrawn: Vec<PathBuf>,
+    stopped: bool,
+}
+
+impl Publisher {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A document that somebody looks at.
+    pub fn urgent(&self, path: PathBuf) {
+        let mut queue = self.lock();
+        if queue.waiting.insert(path.clone()) {
+            queue.urgent.push_back(path);
+        } else if let Some(at) = queue.later.iter().position(|other| *other == path) {
+            queue.later.remove(at);
+            queue.urgent.push_back(path);
+        }
+        self.news.notify_one();
+    }
+
+    pub fn later(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut queue = self.lock();
+        for path in paths {
+            if queue.waiting.insert(path.clone()) {
+                queue.later.push_back(path);
+            }
+        }
+        self.news.notify_one();
+    }
+
+    /// The client asks for this file's diagnostics itself.
+    pub fn pulled(&self, path: PathBuf) {
+        if self.pulled.insert(path.clone()) {
+            self.urgent(path);
+        }
+    }
+
+    /// A workspace folder is gone, and with it the diagnostics of its closed files.
+    pub fn withdraw(&self, folder: PathBuf) {
+        self.lock().withdrawn.push(folder);
+        self.news.notify_one();
+    }
+
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.news.notify_all();
+    }
+
+    /// `shown`: the files that something is shown of.
+    fn next(&self, shown: &HashMap<PathBuf, String>) -> Option<PathBuf> {
+        let mut queue = self.lock();
+        loop {
+            if queue.stopped {
+                return None;
+            }
+            for folder in std::mem::take(&mut queue.withdrawn) {
+                for path in shown.keys().filter(|path| path.starts_with(&folder)) {
+                    if queue.waiting.insert(path.clone()) {
+                        queue.later.push_back(path.clone());
+                    }
+                }
+            }
+            let next = queue.urgent.pop_front();
+            if let Some(path) = next.or_else(|| queue.later.pop_front()) {
+                queue.waiting.remove(&path);
+                return Some(path);
+            }
+            queue = self
+                .news
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+pub(super) fn start(server: &Arc<Server>) {
+    let server = Arc::downgrade(server);
+    std::thread::spawn(move || run(&server));
+}
+
+fn run(server: &Weak<Server>) {
+    // Files whose published list is not empty, with the URI it was published under.
+    let mut shown: HashMap<PathBuf, String> = HashMap::new();
+    let Some(server) = server.upgrade() else {
+        return;
+    };
+    let _runtime = server.runtime.enter();
+    while let Some(path) = server.publisher.next(&shown) {
+        let done =
+            std::panic::catch_unwind(AssertUnwindSafe(|| publish(&server, &path, &mut shown)));
+        if done.is_err() {
+            tracing::error!(
+                "a defect while the diagnostics of {} were made",
+                path.display()
+            );
+        }
+    }
+}
+
+fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    let open = server.documents.uri(path);
+    let (version, mut list) = diagnostics::of(server, session, path);
+    if version.is_some() && session.buffers.version(path) != version {
+        // The text changed meanwhile: the file stands in the queue again.
+        return;
+    }
+    if server.publisher.pulled.contains(path) {
+        if open.is_none() {
+            // Closed: the next document under this path starts anew.
+            server.publisher.pulled.remove(path);
+        }
+        list.clear();
+        if !shown.contains_key(path) {
+            return;
+        }
+    }
+    // Of a closed file an empty list is sent only to take back another.
+    if list.is_empty() && open.is_none() && !shown.contains_key(path) {
+        return;
+    }
+    let uri = open
+        .or_else(|| shown.get(path).cloned())
+        .unwrap_or_else(|| to_proto::uri(server, path));
+    if list.is_empty() {
+        shown.remove(path);
+    } else {
+        shown.insert(path.clone(), uri.clone());
+    }
+    send(server, &uri, version, list);
+}
+
+fn send(server: &Server, uri: &str, version: Option<i32>, list: Vec<Value>) {
+    let mut params = json!({"uri": uri, "diagnostics": list});
+    if let Some((params, version)) = params.as_object_mut().zip(version) {
+        params.insert(String::from("version"), json!(version));
+    }
+    server.client.outbox.publish(
+        uri,
+        &json!({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params}),
+    );
+}

@@ -1,0 +1,147 @@
+//! L3. Streaming to a model: one request and event form for all, one file per wire format below `models/`.
+
+pub mod anthropic;
+mod assembly;
+mod http;
+pub mod prices;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    User,
+    Assistant,
+}
+
+/// One piece of a message.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    Text {
+        text: String,
+    },
+    /// Kept as it came and sent back unchanged across tool calls.
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    RedactedThinking {
+        data: String,
+    },
+    /// `input` is an object; a string holds arguments that were no JSON, as they came: such a call is
+    /// answered with an error and not carried out.
+    ToolUse {
+        id: String,
+        name: String,
+        input: serde_json::Value,
+    },
+    ToolResult {
+        id: String,
+        content: String,
+        is_error: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Turn {
+    pub speaker: Speaker,
+    pub blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON schema of the parameters.
+    pub parameters: serde_json::Value,
+}
+
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub system: String,
+    pub turns: Vec<Turn>,
+    pub tools: Vec<ToolSpec>,
+    pub max_tokens: u32,
+}
+
+/// What happens while an answer streams.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Text(String),
+    ToolUse {
+        name: String,
+    },
+    /// Tried again: which try, why, after how many milliseconds.
+    Retry {
+        attempt: u32,
+        why: String,
+        wait_ms: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    EndTurn,
+    ToolUse,
+    MaxTokens,
+    /// The answer was cut because the context window is full.
+    ContextFull,
+    /// The provider paused a long answer; sending it back goes on.
+    Pause,
+    Refusal,
+    Other,
+}
+
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub blocks: Vec<Block>,
+    pub stop: Stop,
+    pub usage: Usage,
+    /// The model that answered, as it names itself.
+    pub model: String,
+}
+
+/// What went wrong, in words for a person, and what to do. Never holds a key.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("{0}")]
+    NoKey(String),
+    #[error("{0}")]
+    Refused(String),
+    /// The conversation is longer than the model's context window.
+    #[error("{0}")]
+    TooLong(String),
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("{0}")]
+    Malformed(String),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// `provider/model`.
+    fn name(&self) -> String;
+    /// Tokens that fit.
+    fn context_window(&self) -> u64;
+    /// US dollars of a usage, where prices are known.
+    fn cost(&self, usage: &Usage) -> Option<f64>;
+    /// Streams one answer, with retries; `events` hears it as it comes. Returns within a second of a cancel.
+    async fn stream(
+        &self,
+        request: &Request,
+        events: &(dyn Fn(Event) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Answer, ModelError>;
+}

@@ -1,0 +1,287 @@
+//! The answer of Anthropic's Messages API put together from its stream events. Pure: data in, answer out.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::http::{Fault, broken};
+use super::{Answer, Block, Event, Stop, Usage};
+
+/// A block while it streams.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    Redacted(String),
+    /// `whole` is the input of the block's start, used where no part of it streamed.
+    Tool {
+        id: String,
+        name: String,
+        json: String,
+        whole: Value,
+    },
+    /// A kind that this program has no use for.
+    Other,
+}
+
+/// What has come so far.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    parts: BTreeMap<u64, Part>,
+    usage: Usage,
+    model: String,
+    stop: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Wire {
+    MessageStart {
+        message: Start,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Value,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Value,
+    },
+    MessageDelta {
+        delta: StopDelta,
+        usage: Option<Counts>,
+    },
+    MessageStop,
+    Error {
+        error: WireError,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    #[serde(default)]
+    model: String,
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct StopDelta {
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+/// `{"type":"overloaded_error","message":"Overloaded"}`
+#[derive(Deserialize)]
+pub(super) struct WireError {
+    #[serde(default, rename = "type")]
+    pub kind: String,
+    #[serde(default)]
+    pub message: String,
+}
+
+impl Assembly {
+    /// Takes one event; true once the answer is whole. `refusal` turns an error reported in mid-stream
+    /// into a fault.
+    pub fn take(
+        &mut self,
+        data: &str,
+        hear: &(dyn Fn(Event) + Send + Sync),
+        refusal: impl Fn(&WireError) -> Fault,
+    ) -> Result<bool, Fault> {
+        let event: Wire = serde_json::from_str(data).map_err(|error| broken(&error.to_string()))?;
+        match event {
+            Wire::MessageStart { message } => {
+                // A second start would begin another answer in the middle of this one.
+                if !self.parts.is_empty() {
+                    return Err(broken("a second answer in the same stream"));
+                }
+                self.model = message.model;
+                self.count(message.usage);
+            }
+            Wire::ContentBlockStart {
+                index,
+                content_block,
+            } => {
+                let part = begin(content_block);
+                if let Part::Tool { name, .. } = &part {
+                    hear(Event::ToolUse { name: name.clone() });
+                }
+                if let Part::Text(text) = &part
+                    && !text.is_empty()
+                {
+                    hear(Event::Text(text.clone()));
+                }
+                if self.parts.insert(index, part).is_some() {
+                    return Err(broken("the same block began twice"));
+                }
+            }
+            Wire::ContentBlockDelta { index, delta } => {
+                let Some(part) = self.parts.get_mut(&index) else {
+                    return Err(broken("a piece of a block that never began"));
+                };
+                grow(part, &delta, hear);
+            }
+            Wire::MessageDelta { delta, usage } => {
+                self.stop = delta.stop_reason.or(self.stop.take());
+                self.count(usage);
+            }
+            Wire::MessageStop => return Ok(true),
+            Wire::Error { error } => return Err(refusal(&error)),
+            Wire::Other => {}
+        }
+        Ok(false)
+    }
+
+    fn count(&mut self, counts: Option<Counts>) {
+        let Some(counts) = counts else { return };
+        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
+        set(&mut self.usage.input, counts.input_tokens);
+        set(&mut self.usage.output, counts.output_tokens);
+        set(&mut self.usage.cache_read, counts.cache_read_input_tokens);
+        set(
+            &mut self.usage.cache_write,
+            counts.cache_creation_input_tokens,
+        );
+    }
+
+    /// The whole answer. `asked` is the model that was asked, for a server that does not name itself.
+    pub fn finish(self, asked: &str) -> Answer {
+        let stop = match self.stop.as_deref() {
+            Some("end_turn" | "stop_sequence") => Stop::EndTurn,
+            Some("tool_use") => Stop::ToolUse,
+            Some("max_tokens") => Stop::MaxTokens,
+            Some("model_context_window_exceeded") => Stop::ContextFull,
+            Some("pause_turn") => Stop::Pause,
+            Some("refusal") => Stop::Refusal,
+            _ => Stop::Other,
+        };
+        let blocks = self.parts.into_values().filter_map(end).collect();
+        let model = if self.model.is_empty() {
+            asked.to_owned()
+        } else {
+            self.model
+        };
+        Answer {
+            blocks,
+            stop,
+            usage: self.usage,
+            model,
+        }
+    }
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn begin(block: Value) -> Part {
+    match block.get("type").and_then(Value::as_str) {
+        Some("text") => Part::Text(text(&block, "text")),
+        Some("thinking") => Part::Thinking {
+            thinking: text(&block, "thinking"),
+            signature: text(&block, "signature"),
+        },
+        Some("redacted_thinking") => Part::Redacted(text(&block, "data")),
+        Some("tool_use") => Part::Tool {
+            id: text(&block, "id"),
+            name: text(&block, "name"),
+            json: String::new(),
+            whole: block.get("input").cloned().unwrap_or_default(),
+        },
+        _ => Part::Other,
+    }
+}
+
+fn grow(part: &mut Part, delta: &Value, hear: &(dyn Fn(Event) + Send + Sync)) {
+    match (part, delta.get("type").and_then(Value::as_str)) {
+        (Part::Text(all), Some("text_delta")) => {
+            let piece = text(delta, "text");
+            all.push_str(&piece);
+            hear(Event::Text(piece));
+        }
+        (Part::Tool { json, .. }, Some("input_json_delta")) => {
+            json.push_str(&text(delta, "partial_json"))
+        }
+        (Part::Thinking { thinking, .. }, Some("thinking_delta")) => {
+            thinking.push_str(&text(delta, "thinking"))
+        }
+        (Part::Thinking { signature, .. }, Some("signature_delta")) => {
+            signature.push_str(&text(delta, "signature"))
+        }
+        // Citations and what may come: nothing here needs them.
+        _ => {}
+    }
+}
+
+fn end(part: Part) -> Option<Block> {
+    Some(match part {
+        Part::Text(text) if text.is_empty() => return None,
+        Part::Text(text) => Block::Text { text },
+        // Models may leave the thinking's text out; the signature stands for it and must go back.
+        Part::Thinking {
+            thinking,
+            signature,
+        } => Block::Thinking {
+            thinking,
+            signature,
+        },
+        Part::Redacted(data) => Block::RedactedThinking { data },
+        Part::Tool {
+            id,
+            name,
+            json,
+            whole,
+        } => {
+            let input = if json.trim().is_empty() {
+                if whole.is_object() {
+                    whole
+                } else {
+                    Value::Object(serde_json::Map::new())
+                }
+            } else {
+                match serde_json::from_str::<Value>(&json) {
+                    Ok(input) if input.is_object() => input,
+                    _ => Value::String(json),
+                }
+            };
+            Block::ToolUse { id, name, input }
+        }
+        Part::Other => return None,
+    })
+}
+
+/// The error in the body of a response that is no answer, where the body holds one.
+pub(super) fn error_of(body: &str) -> Option<WireError> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        error: WireError,
+    }
+    serde_json::from_str::<Envelope>(body)
+        .ok()
+        .map(|envelope| envelope.error)
+}
+
+/// Whether an error of this kind may pass (the API reports overload inside a 200, too).
+pub(super) fn passes(kind: &str) -> bool {
+    matches!(
+        kind,
+        "overloaded_error" | "api_error" | "rate_limit_error" | "timeout_error"
+    )
+}

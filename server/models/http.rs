@@ -1,0 +1,307 @@
+//! What every wire format needs of HTTP: a client, streams that are watched and bounded, faults that know
+//! whether trying again can help, and the wait before it.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use eventsource_stream::{Event as SseEvent, EventStreamError, Eventsource};
+use futures::{Stream, StreamExt};
+use rand::Rng;
+use reqwest::header::HeaderMap;
+
+use super::ModelError;
+
+/// How long and how much.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Tries after the first one.
+    pub retries: u32,
+    /// Before the first retry; doubles with each, with jitter.
+    pub first_wait: Duration,
+    /// No wait is longer, whatever `Retry-After` says.
+    pub longest_wait: Duration,
+    /// Without a byte for so long, a connection counts as dead. Not a limit of the whole answer.
+    pub idle: Duration,
+    /// Keep-alives and nothing else for so long count as dead, too.
+    pub quiet: Duration,
+    /// Bytes of one answer on the wire, uncompressed.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            retries: 5,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(60),
+            idle: Duration::from_secs(90),
+            quiet: Duration::from_secs(600),
+            max_bytes: 16 << 20,
+        }
+    }
+}
+
+/// One line of a stream: what is larger is no answer of a model, and would be searched again and again.
+const MAX_LINE: usize = 4 << 20;
+
+/// One try that failed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub error: ModelError,
+    /// Whether the same request may succeed later.
+    pub again: bool,
+    /// What the server asked to wait.
+    pub after: Option<Duration>,
+}
+
+impl Fault {
+    pub fn last(error: ModelError) -> Self {
+        Self {
+            error,
+            again: false,
+            after: None,
+        }
+    }
+    pub fn passing(error: ModelError) -> Self {
+        Self {
+            error,
+            again: true,
+            after: None,
+        }
+    }
+}
+
+/// The client. One for all TLS connections; plain HTTP (a model on loopback, a test) needs no root
+/// certificates and goes through no proxy.
+pub(super) fn client(url: &reqwest::Url) -> Result<reqwest::Client, ModelError> {
+    static TLS: OnceLock<reqwest::Client> = OnceLock::new();
+    if url.scheme() == "https"
+        && let Some(client) = TLS.get()
+    {
+        return Ok(client.clone());
+    }
+    // Refused where one is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("postil/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(15))
+        // A redirect to another host would take the key along.
+        .redirect(reqwest::redirect::Policy::none());
+    if url.scheme() != "https" {
+        builder = builder.tls_certs_only(std::iter::empty());
+        if url.host_str().is_some_and(is_loopback) {
+            builder = builder.no_proxy();
+        }
+    }
+    let client = builder.build().map_err(|e| {
+        ModelError::Unavailable(format!(
+            "no secure connection can be made ({}): install the system's root certificates (`ca-certificates`)",
+            root_cause(&e)
+        ))
+    })?;
+    if url.scheme() == "https" {
+        return Ok(TLS.get_or_init(|| client).clone());
+    }
+    Ok(client)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The innermost reason of an error: the one that tells something.
+pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// The wait before try `attempt` (1 is the first retry): what the server asked for, else exponential,
+/// with jitter so that many clients do not come back at once.
+pub(super) fn wait(limits: &Limits, attempt: u32, after: Option<Duration>) -> Duration {
+    let wait = after.unwrap_or_else(|| {
+        let doubled = limits.first_wait.saturating_mul(
+            1u32.checked_shl(attempt.saturating_sub(1))
+                .unwrap_or(u32::MAX),
+        );
+        doubled.mul_f64(rand::rng().random_range(0.75..1.25))
+    });
+    wait.min(limits.longest_wait)
+}
+
+/// `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), or `retry-after-ms`.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|v| v.to_str().ok())
+            .map(str::trim)
+    };
+    let seconds = |text: &str, unit: f64| {
+        let number: f64 = text.parse().ok()?;
+        (number >= 0.0).then(|| Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
+    };
+    if let Some(wait) = value("retry-after-ms").and_then(|v| seconds(v, 0.001)) {
+        return Some(wait);
+    }
+    let text = value("retry-after")?;
+    seconds(text, 1.0).or_else(|| {
+        let when = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+        let left = when
+            .as_second()
+            .saturating_sub(jiff::Timestamp::now().as_second());
+        Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
+    })
+}
+
+/// At most `limit` bytes of a body that is not wanted for more than a message.
+pub(super) async fn head_of(response: reqwest::Response, limit: usize, idle: Duration) -> String {
+    let mut stream = response.bytes_stream();
+    let mut body = Vec::new();
+    while body.len() < limit {
+        match tokio::time::timeout(idle, stream.next()).await {
+            Ok(Some(Ok(chunk))) => body.extend_from_slice(&chunk),
+            _ => break,
+        }
+    }
+    body.truncate(limit);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// The events of a stream: server-sent events by the standard's rules, watched for idleness and bounded.
+pub(super) fn events(
+    response: reqwest::Response,
+    limits: &Limits,
+) -> impl Stream<Item = Result<SseEvent, Fault>> + Send + use<> {
+    struct Watch<S> {
+        bytes: S,
+        total: usize,
+        line: usize,
+        limits: Limits,
+        over: bool,
+    }
+    let watch = Watch {
+        bytes: response.bytes_stream().boxed(),
+        total: 0,
+        line: 0,
+        limits: limits.clone(),
+        over: false,
+    };
+    let watched = futures::stream::unfold(watch, |mut watch| async move {
+        if watch.over {
+            return None;
+        }
+        let item = match tokio::time::timeout(watch.limits.idle, watch.bytes.next()).await {
+            Err(_) => Err(Fault::passing(ModelError::Unavailable(format!(
+                "the model sent nothing for {} s: ask again, or choose another model",
+                watch.limits.idle.as_secs()
+            )))),
+            Ok(None) => return None,
+            Ok(Some(Err(error))) => Err(cut(&root_cause(&error))),
+            Ok(Some(Ok(chunk))) => {
+                watch.total = watch.total.saturating_add(chunk.len());
+                watch.line = match chunk.iter().rposition(|b| matches!(b, b'\n' | b'\r')) {
+                    Some(at) => chunk.len() - at,
+                    None => watch.line.saturating_add(chunk.len()),
+                };
+                if watch.total > watch.limits.max_bytes || watch.line > MAX_LINE {
+                    Err(Fault::last(ModelError::Malformed(format!(
+                        "the model's answer is larger than {} MB and was refused: ask for less at once",
+                        watch.limits.max_bytes.min(if watch.line > MAX_LINE {
+                            MAX_LINE
+                        } else {
+                            usize::MAX
+                        }) >> 20
+                    ))))
+                } else {
+                    Ok(chunk)
+                }
+            }
+        };
+        watch.over = item.is_err();
+        Some((item, watch))
+    });
+    watched.eventsource().map(|event| {
+        event.map_err(|error| match error {
+            EventStreamError::Transport(fault) => fault,
+            EventStreamError::Utf8(_) | EventStreamError::Parser(_) => {
+                broken("no server-sent events")
+            }
+        })
+    })
+}
+
+/// The connection ended before the answer did.
+pub(super) fn cut(why: &str) -> Fault {
+    Fault::passing(ModelError::Unavailable(format!(
+        "the model's answer was cut off ({why}): ask again; nothing was done with the part that came"
+    )))
+}
+
+/// What came is not what the wire format allows.
+pub(super) fn broken(why: &str) -> Fault {
+    Fault::passing(ModelError::Malformed(format!(
+        "the model's answer could not be read ({why}): ask again, or check the base URL"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, value: &str) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        if let Ok(value) = value.parse() {
+            map.insert(name, value);
+        }
+        map
+    }
+
+    #[test]
+    fn waits_grow_and_are_capped() {
+        let limits = Limits::default();
+        for attempt in 1..40 {
+            let waited = wait(&limits, attempt, None);
+            let expected = 0.5 * 2f64.powi(attempt as i32 - 1);
+            assert!(
+                waited.as_secs_f64() >= (expected * 0.75).min(60.0)
+                    && waited <= limits.longest_wait,
+                "{attempt}: {waited:?}"
+            );
+        }
+        assert_eq!(
+            wait(&limits, 1, Some(Duration::from_secs(1_000_000_000))),
+            limits.longest_wait
+        );
+        assert_eq!(wait(&limits, 5, Some(Duration::ZERO)), Duration::ZERO);
+    }
+
+    #[test]
+    fn retry_after_is_read_in_all_its_forms() {
+        assert_eq!(
+            retry_after(&headers("retry-after", "7")),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(
+            retry_after(&headers("retry-after-ms", "250")),
+            Some(Duration::from_millis(250))
+        );
+        assert_eq!(
+            retry_after(&headers("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")),
+            Some(Duration::ZERO)
+        );
+        assert_eq!(
+            retry_after(&headers("retry-after", "1e300")),
+            Some(Duration::MAX)
+        );
+        assert_eq!(retry_after(&headers("retry-after", "-1")), None);
+        assert_eq!(retry_after(&headers("retry-after", "soon")), None);
+        assert_eq!(retry_after(&headers("retry-after", "nan")), None);
+    }
+}

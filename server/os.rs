@@ -1,0 +1,218 @@
+//! L3. What the operating system alone can do: a child that dies with us, groups of processes, the
+//! memory of one, an environment without secrets. The only module in which `unsafe` is found.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Makes the program of `command` end when this process ends, however it ends (Linux: the kernel sends
+/// it SIGKILL when the *thread* that started it is gone, so start it from one that lives as long as the
+/// process), and puts it into a process group of its own, so that [`end_group`] reaches what it starts.
+/// Elsewhere only the group is made, or nothing.
+pub fn die_with_parent(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(target_os = "linux")]
+    pre_exec(command);
+}
+
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "pre_exec: the closure makes two system calls, allocates nothing and takes no lock"
+)]
+fn pre_exec(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only async-signal-safe calls are made (prctl, getppid).
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // The parent may have died between the fork and the line above.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(std::io::Error::from_raw_os_error(
+                    rustix::io::Errno::SRCH.raw_os_error(),
+                ));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Ends every process of the group that `pid` leads: asked (SIGTERM), or at once (SIGKILL).
+pub fn end_group(pid: u32, at_once: bool) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        if pid == Pid::INIT || pid == rustix::process::getpgrp() {
+            return;
+        }
+        // An error means that nobody of the group is left.
+        let _ = kill_process_group(pid, if at_once { Signal::KILL } else { Signal::TERM });
+    }
+    #[cfg(not(unix))]
+    let _ = (pid, at_once);
+}
+
+/// Bytes resident of the processes in the group that `pid` leads; `None` where the system does not tell.
+pub fn group_memory(pid: u32) -> Option<u64> {
+    let mut sum = None;
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else {
+            continue;
+        };
+        if id != pid && group_of(id) != Some(pid) {
+            continue;
+        }
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
+        let resident = status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmRSS:"))
+            .and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+        if let Some(kilobytes) = resident {
+            *sum.get_or_insert(0) += kilobytes * 1024;
+        }
+    }
+    sum
+}
+
+fn group_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name stands in parentheses and may hold anything; state, parent, group follow it.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// Whether a variable of this name and value looks like a secret: keys, tokens, passwords, the
+/// credentials of clouds, addresses with a password in them.
+pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    let ends = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "APIKEY",
+        "PAT",
+        "PASS",
+        "PWD_FILE",
+        "CREDENTIALS",
+        "CREDENTIAL",
+        "DSN",
+    ];
+    let holds = [
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "SECRET",
+        "_TOKEN_",
+        "API_KEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+        "CREDENTIAL",
+    ];
+    let begins = [
+        "AWS_",
+        "AZURE_",
+        "GOOGLE_APPLICATION",
+        "GCLOUD_",
+        "GCP_",
+        "OPENAI_",
+        "ANTHROPIC_",
+        "VAULT_",
+    ];
+    if ends
+        .iter()
+        .any(|e| name == *e || name.strip_suffix(e).is_some_and(|n| n.ends_with('_')))
+        || holds.iter().any(|h| name.contains(h))
+        || begins.iter().any(|b| name.starts_with(b))
+    {
+        return true;
+    }
+    let value = value.to_string_lossy();
+    value.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split('/').next().unwrap_or(rest);
+        authority
+            .split_once('@')
+            .is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+/// PATH as a program below us sees it: absolute folders only, none inside `workspaces`.
+pub fn search_path(path: &OsStr, workspaces: &[PathBuf]) -> Vec<PathBuf> {
+    let outside = |folder: &Path| {
+        let real = folder
+            .canonicalize()
+            .unwrap_or_else(|_| folder.to_path_buf());
+        !workspaces
+            .iter()
+            .any(|w| folder.starts_with(w) || real.starts_with(w))
+    };
+    std::env::split_paths(path)
+        .filter(|f| f.is_absolute() && outside(f))
+        .collect()
+}
+
+/// Our environment for a program below us: nothing that looks like a secret, PATH as [`search_path`].
+pub fn environment(workspaces: &[PathBuf]) -> Vec<(OsString, OsString)> {
+    std::env::vars_os()
+        .filter(|(name, value)| !is_secret(name, value))
+        .map(|(name, value)| {
+            if name == "PATH" {
+                let joined =
+                    std::env::join_paths(search_path(&value, workspaces)).unwrap_or_default();
+                return (name, joined);
+            }
+            (name, value)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_name_or_value() {
+        let secret = |n: &str, v: &str| is_secret(OsStr::new(n), OsStr::new(v));
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "GITHUB_TOKEN",
+            "MY_SECRET",
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "AWS_PROFILE",
+            "token",
+            "CANARY_KEY",
+        ] {
+            assert!(secret(name, "x"), "{name}");
+        }
+        assert!(secret("DATABASE_URL", "postgres://me:hidden@host/db"));
+        for (name, value) in [
+            ("HOME", "/home/me"),
+            ("RUST_SRC_PATH", "/x"),
+            ("PWD", "/"),
+            ("MONKEY", "x"),
+            ("PAGER", "less"),
+            ("URL", "https://host/a@b:c"),
+        ] {
+            assert!(!secret(name, value), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_search_path_has_no_relative_folder_and_none_of_a_workspace() {
+        let path =
+            std::env::join_paths(["/usr/bin", ".", "", "bin", "/w/node_modules/.bin", "/w2"])
+                .unwrap();
+        assert_eq!(
+            search_path(&path, &[PathBuf::from("/w")]),
+            [PathBuf::from("/usr/bin"), PathBuf::from("/w2")]
+        );
+    }
+}

@@ -1,0 +1,453 @@
+//! L5. One engine: owns documents, workspaces, children and running turns. Every face calls these verbs;
+//! a face adds no feature.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use dashmap::DashMap;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::children::{Children, Limits};
+use crate::comments::Syntax;
+use crate::config::{self, Folders, Loaded, ProxyMode};
+use crate::edits::Refused;
+use crate::files::{Buffer, Buffers, FileError, Seen, Tree};
+use crate::host::Host;
+use crate::index::Index;
+use crate::store::{Store, StoreError};
+use crate::threads::Thread;
+use crate::trust::Trust;
+
+mod documents;
+mod provenance;
+mod turns;
+mod undo;
+mod verbs;
+
+use provenance::Provenance;
+use turns::Turns;
+
+/// The answer of `get_threads`, in the names of threads.md.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadList {
+    pub threads: Vec<serde_json::Value>,
+    pub summary: Summary,
+    /// Files passed over: too large, binary-looking with a marker …; each a sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Summary {
+    pub total: usize,
+    pub pending: usize,
+    pub awaiting_user: usize,
+}
+
+/// What a write answers (`{"success":true,"file":…}` and what else applies).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Done {
+    pub success: bool,
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines_removed: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub committed: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_staged_files: Vec<String>,
+    /// `already there`, `nothing to commit` …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What goes wrong, with a stable code for `--json`; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no thread `{0}`; `postil threads` shows the ids")]
+    UnknownThread(String),
+    #[error("thread id `{prefix}` is ambiguous: {}", candidates.join(", "))]
+    AmbiguousThread {
+        prefix: String,
+        candidates: Vec<String>,
+    },
+    #[error("thread id `{0}` is too short: give at least four digits")]
+    ShortId(String),
+    #[error("the thread is no longer in {0}; nothing was written")]
+    Gone(String),
+    #[error("the text is empty; nothing was written")]
+    Empty,
+    #[error("{0}")]
+    File(#[from] FileError),
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("{0} is not trusted; `postil trust` shows what trusting it would allow")]
+    Untrusted(String),
+    /// The history cannot be opened; why is in the text.
+    #[error("{0}")]
+    NoHistory(String),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownThread(_) => "unknown_thread",
+            Self::AmbiguousThread { .. } => "ambiguous_id",
+            Self::ShortId(_) => "short_id",
+            Self::Gone(_) => "thread_gone",
+            Self::Empty => "empty",
+            Self::File(_) => "file",
+            Self::Store(error) => error.code(),
+            Self::NoHistory(_) => "store",
+            Self::Untrusted(_) => "untrusted",
+            Self::Other(_) => "failed",
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Gone => Self::Gone(String::from("the file")),
+            Refused::Empty => Self::Empty,
+            Refused::NoLine { lines } => {
+                Self::Other(format!("there is no such line: the file has {lines}"))
+            }
+            Refused::NoThreads => Self::Other(String::from("the file has no threads")),
+            Refused::Unreadable => Self::Other(String::from(
+                "no comment there would read back as what was to be written; nothing was written: try another line or other words",
+            )),
+        }
+    }
+}
+
+/// One workspace folder.
+pub struct Workspace {
+    pub tree: Arc<Tree>,
+    pub index: Index,
+    loaded: RwLock<Arc<Loaded>>,
+    store: OnceLock<Result<Arc<Store>, String>>,
+    folders: Folders,
+}
+
+impl Workspace {
+    pub fn root(&self) -> &Path {
+        self.tree.root()
+    }
+
+    /// The settings in force.
+    pub fn loaded(&self) -> Arc<Loaded> {
+        self.loaded
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The history, opened at first use. An error says why it is off; everything else works without.
+    pub fn store(&self) -> Result<Arc<Store>, Error> {
+        self.store
+            .get_or_init(|| {
+                let open = || Store::open(&self.folders.data, self.root());
+                let opened = open().or_else(|error| match error {
+                    StoreError::Corrupt { .. } => {
+                        tracing::error!("{error}");
+                        open()
+                    }
+                    error => Err(error),
+                });
+                opened.map(Arc::new).map_err(|error| error.to_string())
+            })
+            .clone()
+            .map_err(Error::NoHistory)
+    }
+}
+
+/// A file's threads as they are now, with the text that they were read from.
+#[derive(Clone)]
+pub struct View {
+    pub path: PathBuf,
+    pub text: Arc<str>,
+    /// The buffer, where the file is open.
+    pub buffer: Option<Buffer>,
+    pub syntax: Arc<Syntax>,
+    pub threads: Arc<Vec<Thread>>,
+    /// The file is no UTF-8: it is shown, and never written.
+    pub lossy: bool,
+    /// What the disk held; `None` for a buffer.
+    pub seen: Option<Seen>,
+}
+
+/// How a turn is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct TurnOptions {
+    pub model: Option<String>,
+    pub plan: bool,
+    /// Edits allowed on a thread that arrived (`--yes`, or the author said so).
+    pub allow_arrived: bool,
+    pub budget: Option<f64>,
+}
+
+/// A turn that runs, or the last one of a thread.
+#[derive(Clone, Debug, Serialize)]
+pub struct TurnState {
+    pub run_id: String,
+    pub thread_id: String,
+    pub file: String,
+    pub running: bool,
+    /// What it is doing, or why it failed.
+    pub message: String,
+    pub failed: bool,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct TurnEnd {
+    pub run_id: String,
+    pub thread_id: String,
+    pub file: String,
+    /// `completed`, `failed`, `cancelled`, `paused`
+    pub status: String,
+    pub answer: Option<String>,
+    pub error: Option<String>,
+}
+
+/// The engine. Cheap verbs are plain functions; those that ask the face or wait are async.
+pub struct Session {
+    pub buffers: Arc<Buffers>,
+    pub children: Arc<Children>,
+    pub host: Arc<dyn Host>,
+    pub folders: Folders,
+    workspaces: RwLock<Vec<Arc<Workspace>>>,
+    client_settings: RwLock<Option<Value>>,
+    trust: Trust,
+    /// The editor's own answer, for this session alone.
+    session_trust: DashMap<PathBuf, bool>,
+    views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
+    provenance: Provenance,
+    turns: Turns,
+    /// Files cleared in the editor, to be committed when they are saved: message, text before, view before.
+    pending_commits: DashMap<PathBuf, (String, String, View)>,
+}
+
+impl Session {
+    /// `roots`: the workspace folders; the first is the one that relative paths count from.
+    pub fn new(
+        roots: Vec<PathBuf>,
+        client_settings: Option<Value>,
+        host: Arc<dyn Host>,
+        folders: Folders,
+    ) -> Result<Arc<Self>, Error> {
+        let buffers = Arc::new(Buffers::default());
+        let first = config::load(
+            &folders,
+            roots.first().map(PathBuf::as_path),
+            client_settings.as_ref(),
+        )
+        .settings;
+        let limits = limits_of(&first);
+        let children = Children::new(first.servers, limits, buffers.clone());
+        children.set_host(host.clone());
+        let session = Arc::new(Self {
+            trust: Trust::open(&folders.data),
+            buffers,
+            children,
+            host,
+            folders,
+            workspaces: RwLock::default(),
+            client_settings: RwLock::new(client_settings),
+            session_trust: DashMap::new(),
+            views: DashMap::new(),
+            provenance: Provenance::default(),
+            turns: Turns::default(),
+            pending_commits: DashMap::new(),
+        });
+        for root in &roots {
+            session.add_folder(root)?;
+        }
+        Ok(session)
+    }
+
+    // -- workspaces ------------------------------------------------------------------------------
+
+    pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
+        let mut tree = Tree::new(root, self.buffers.clone())?;
+        let client = self
+            .client_settings
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let loaded = config::load(&self.folders, Some(tree.root()), client.as_ref());
+        tree.max_size = loaded.settings.max_file_size;
+        let workspace = Workspace {
+            tree: Arc::new(tree),
+            index: Index::default(),
+            loaded: RwLock::new(Arc::new(loaded)),
+            store: OnceLock::new(),
+            folders: self.folders.clone(),
+        };
+        let mut workspaces = self
+            .workspaces
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if workspaces
+            .iter()
+            .all(|known| known.root() != workspace.root())
+        {
+            workspaces.push(Arc::new(workspace));
+        }
+        drop(workspaces);
+        self.tell_children();
+        Ok(())
+    }
+
+    pub fn remove_folder(&self, root: &Path) {
+        let canonical = root.canonicalize();
+        let root = canonical.as_deref().unwrap_or(root);
+        self.workspaces
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|workspace| workspace.root() != root);
+        self.tell_children();
+    }
+
+    pub fn workspaces(&self) -> Vec<Arc<Workspace>> {
+        self.workspaces
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The workspace folder of a file (the deepest one), if any.
+    pub fn workspace_of(&self, path: &Path) -> Option<Arc<Workspace>> {
+        let workspaces = self
+            .workspaces
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        workspaces
+            .iter()
+            .filter(|workspace| path.starts_with(workspace.root()))
+            .max_by_key(|workspace| workspace.root().as_os_str().len())
+            .cloned()
+    }
+
+    /// The workspace folder of a file, or the reason why there is none.
+    fn home_of(&self, path: &Path) -> Result<Arc<Workspace>, Error> {
+        self.workspace_of(path)
+            .ok_or_else(|| FileError::Outside(path.display().to_string()).into())
+    }
+
+    /// New settings of the client; the files are read again.
+    pub fn configure(&self, client: Value) {
+        *self
+            .client_settings
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Some(client);
+        self.reload_settings();
+    }
+
+    /// `postil.toml` or the user's file changed on disk.
+    pub fn reload_settings(&self) {
+        let client = self
+            .client_settings
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for workspace in self.workspaces() {
+            let loaded = config::load(&self.folders, Some(workspace.root()), client.as_ref());
+            *workspace
+                .loaded
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
+        }
+        self.configure_children();
+        self.tell_children();
+    }
+
+    pub fn is_trusted(&self, root: &Path) -> bool {
+        match self.session_trust.get(root) {
+            Some(answer) => *answer,
+            None => self.trust.is_trusted(root),
+        }
+    }
+
+    /// The editor's own answer (`initializationOptions.trusted`); for this session alone.
+    pub fn trust_for_session(&self, root: &Path, trusted: bool) {
+        self.session_trust.insert(
+            root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+            trusted,
+        );
+        self.tell_children();
+    }
+
+    /// Trusts a folder for good.
+    pub fn trust(&self, root: &Path) -> Result<(), Error> {
+        self.trust
+            .grant(root)
+            .map_err(|e| Error::Other(format!("the trust could not be stored: {e:#}")))?;
+        self.session_trust.remove(root);
+        self.tell_children();
+        Ok(())
+    }
+
+    /// Takes a folder's trust back; `false`: it had none.
+    pub fn revoke_trust(&self, root: &Path) -> Result<bool, Error> {
+        let had = self
+            .trust
+            .revoke(root)
+            .map_err(|e| Error::Other(format!("the trust could not be changed: {e:#}")))?;
+        self.session_trust.remove(root);
+        self.tell_children();
+        Ok(had)
+    }
+
+    /// What trusting a folder would allow to run, a sentence each.
+    pub fn trust_would_allow(&self, root: &Path) -> Vec<String> {
+        self.trust.would_allow(root)
+    }
+
+    fn tell_children(&self) {
+        let trusted = self
+            .workspaces()
+            .iter()
+            .map(|w| w.root().to_owned())
+            .filter(|root| self.is_trusted(root))
+            .collect();
+        self.children.set_trusted(trusted);
+        let modes = self.workspaces();
+        let mut modes = modes.iter().map(|w| w.loaded().settings.proxy_mode);
+        let first = modes.next();
+        let off = first == Some(ProxyMode::Off) && modes.all(|mode| mode == ProxyMode::Off);
+        self.children.set_off(off);
+    }
+
+    /// Children that are started from now on follow the settings of the first folder.
+    fn configure_children(&self) {
+        if let Some(first) = self.workspaces().first() {
+            let loaded = first.loaded();
+            let settings = &loaded.settings;
+            let limits = limits_of(settings);
+            self.children.configure(settings.servers.clone(), limits);
+        }
+    }
+
+    /// Ends running turns (recorded as cancelled) and children.
+    pub async fn shutdown(&self) {
+        self.keep_provenance(None);
+        self.end_turns().await;
+        self.children.shutdown().await;
+    }
+}
+
+fn limits_of(settings: &config::Settings) -> Limits {
+    Limits {
+        timeout: settings.proxy_timeout,
+        max_children: settings.proxy_max_children,
+        idle: settings.proxy_idle,
+    }
+}

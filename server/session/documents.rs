@@ -1,0 +1,388 @@
+//! Open documents and what is read from files: views, diagnostics, lists of threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Error, Session, Summary, ThreadList, View, Workspace};
+use crate::comments::{Syntax, detect};
+use crate::files::{FileError, head};
+use crate::present::{self, Diagnostic, Severity};
+use crate::text::{Change, Encoding, Unfit};
+use crate::threads::{self, NoThread, Role, Status, Thread};
+
+impl Session {
+    // -- documents: synchronous, in wire order ------------------------------------------------------
+
+    /// The path under which a file is known here: links resolved as far as it exists.
+    pub fn canonical(path: &Path) -> PathBuf {
+        let mut rest = Vec::new();
+        let mut there = path;
+        loop {
+            if let Ok(found) = there.canonicalize() {
+                return rest.iter().rev().fold(found, |path, name| path.join(name));
+            }
+            match (there.parent(), there.file_name()) {
+                (Some(parent), Some(name)) => {
+                    rest.push(name);
+                    there = parent;
+                }
+                _ => return path.to_owned(),
+            }
+        }
+    }
+
+    /// `path` is canonical. What stands in the text now and was not typed here before has arrived.
+    pub fn open(&self, path: PathBuf, uri: &str, language_id: &str, version: i32, text: &str) {
+        self.buffers
+            .open(path.clone(), uri, language_id, version, text);
+        self.views.remove(&path);
+        if let Ok(view) = self.view(&path) {
+            self.note_arrived(&view);
+        }
+        self.children.opened(&path);
+    }
+
+    /// The changes of one `didChange`; a document that is not open is passed over.
+    pub fn change(
+        &self,
+        path: &Path,
+        version: i32,
+        changes: &[Change],
+        encoding: Encoding,
+    ) -> Result<(), Unfit> {
+        if let Some(outcome) = self.buffers.change(path, version, changes, encoding) {
+            outcome?;
+            if changes.iter().any(brings_threads) {
+                self.note_if_reloaded(path);
+            }
+            self.children.changed(path);
+        }
+        Ok(())
+    }
+
+    pub fn saved(&self, path: &Path) {
+        self.keep_provenance(Some(path));
+        self.children.saved(path);
+        if path.file_name().is_some_and(|name| name == "postil.toml") {
+            self.reload_settings();
+        }
+    }
+
+    /// The file is shown as it is on disk from now on.
+    pub fn close(&self, path: &Path) {
+        self.keep_provenance(Some(path));
+        self.buffers.close(path);
+        self.views.remove(path);
+        self.forget_arrived(path);
+        if let Some(workspace) = self.workspace_of(path) {
+            workspace.index.refresh(&workspace.tree, path);
+        }
+        self.children.closed(path);
+    }
+
+    /// Files changed, were made or deleted on disk; blocking for the time of reading them.
+    pub fn disk_changed(&self, paths: &[PathBuf]) {
+        self.children.disk_changed(paths);
+        for path in paths {
+            let Some(workspace) = self.workspace_of(path) else {
+                continue;
+            };
+            if path.file_name().is_some_and(|name| name == "postil.toml") {
+                self.reload_settings();
+            }
+            if path.exists() {
+                workspace.index.refresh(&workspace.tree, path);
+            } else {
+                workspace.index.forget(path);
+            }
+        }
+    }
+
+    // -- reading ---------------------------------------------------------------------------------
+
+    /// The threads of one file, buffer first. Reused for an open buffer while its version stands.
+    pub fn view(&self, path: &Path) -> Result<View, Error> {
+        let Some(buffer) = self.buffers.get(path) else {
+            let workspace = self.home_of(path)?;
+            let read = workspace.tree.read(&path.to_string_lossy())?;
+            let relative = workspace.tree.relative(path).unwrap_or_default();
+            let syntax = Syntax::parse(&read.text, detect(&relative, None, head(&read.text)));
+            let threads = threads::find(&relative, &read.text, &syntax);
+            return Ok(View {
+                path: path.to_owned(),
+                text: read.text.clone(),
+                buffer: None,
+                syntax: Arc::new(syntax),
+                threads: Arc::new(threads),
+                lossy: read.lossy,
+                seen: Some(read.seen),
+            });
+        };
+        let text = buffer.document.text();
+        let version = buffer.document.version();
+        let known = self
+            .views
+            .get(path)
+            .filter(|view| view.0 == version)
+            .map(|view| view.1.clone());
+        let threads = known.unwrap_or_else(|| {
+            let found = Arc::new(threads::find(&self.relative(path), &text, &buffer.syntax));
+            self.views.insert(path.to_owned(), (version, found.clone()));
+            found
+        });
+        Ok(View {
+            path: path.to_owned(),
+            text,
+            syntax: buffer.syntax.clone(),
+            buffer: Some(buffer),
+            threads,
+            lossy: false,
+            seen: None,
+        })
+    }
+
+    /// Relative to its workspace folder with `/`; the path itself outside.
+    pub fn relative(&self, path: &Path) -> String {
+        self.workspace_of(path)
+            .and_then(|workspace| workspace.tree.relative(path))
+            .unwrap_or_else(|| path.to_string_lossy().into_owned())
+    }
+
+    /// Diagnostics of one file: its threads, near misses, turns that failed.
+    pub fn diagnostics(&self, view: &View) -> Vec<Diagnostic> {
+        let mut all = present::diagnostics(&view.threads);
+        for thread in view.threads.iter() {
+            let Some(turn) = self
+                .turn_of(&thread.id)
+                .filter(|turn| turn.failed && !turn.running)
+            else {
+                continue;
+            };
+            if thread.status != Status::Pending {
+                continue;
+            }
+            let range = thread
+                .messages
+                .last()
+                .map_or(0..0, |message| message.range.clone());
+            all.push(Diagnostic {
+                range,
+                severity: Severity::Warning,
+                code: "turn-failed",
+                message: present::visible(&turn.message),
+                thread_id: Some(thread.id.clone()),
+                related: Vec::new(),
+            });
+        }
+        all.extend(present::near_miss_diagnostics(&threads::near_misses(
+            &view.text,
+            &view.syntax,
+        )));
+        all
+    }
+
+    /// Every file of all workspaces that has a thread, open or closed. Blocking (the first time it walks).
+    pub fn files_with_threads(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for workspace in self.workspaces() {
+            if !workspace.index.is_scanned() && workspace.index.scan(&workspace.tree, "").is_err() {
+                continue;
+            }
+            files.extend(
+                workspace
+                    .index
+                    .files()
+                    .into_iter()
+                    .filter(|path| !self.buffers.is_open(path)),
+            );
+        }
+        files.extend(
+            self.buffers
+                .paths()
+                .into_iter()
+                .filter(|path| self.view(path).is_ok_and(|view| !view.threads.is_empty())),
+        );
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// `get_threads`: `path` is a file or folder, relative to the first root or absolute. Walks anew. Blocking.
+    pub fn threads(&self, path: Option<&str>) -> Result<ThreadList, Error> {
+        let mut list = ThreadList {
+            threads: Vec::new(),
+            summary: Summary::default(),
+            skipped: Vec::new(),
+        };
+        for (workspace, path) in self.scope(path)? {
+            let absolute = workspace.tree.resolve(&path)?;
+            if absolute.is_file() || self.buffers.is_open(&absolute) {
+                let view = self.view(&absolute)?;
+                add_threads(
+                    &mut list,
+                    &workspace.tree.relative(&absolute).unwrap_or_default(),
+                    &view.threads,
+                    view.lossy,
+                );
+                continue;
+            }
+            if !absolute.exists() {
+                return Err(FileError::NotFound(path).into());
+            }
+            workspace.index.scan(&workspace.tree, &path)?;
+            let mut files: Vec<PathBuf> = workspace.index.files();
+            files.extend(
+                self.buffers
+                    .paths()
+                    .into_iter()
+                    .filter(|file| file.starts_with(workspace.root())),
+            );
+            files.retain(|file| file.starts_with(&absolute));
+            files.sort();
+            files.dedup();
+            for file in files {
+                let relative = workspace.tree.relative(&file).unwrap_or_default();
+                if self.buffers.is_open(&file) {
+                    add_threads(&mut list, &relative, &self.view(&file)?.threads, false);
+                } else if let Some(entry) = workspace.index.get(&file) {
+                    match entry.unparsed {
+                        Some(raw) => list.threads.push(
+                            json!({"parse_error": true, "file": relative, "raw_content": &*raw}),
+                        ),
+                        None => add_threads(&mut list, &relative, &entry.threads, entry.lossy),
+                    }
+                }
+            }
+            list.skipped.extend(workspace.index.skipped());
+        }
+        Ok(list)
+    }
+
+    /// The workspace folders that a path names, each with the path inside it.
+    pub(super) fn scope(&self, path: Option<&str>) -> Result<Vec<(Arc<Workspace>, String)>, Error> {
+        let workspaces = self.workspaces();
+        let Some(path) = path else {
+            return Ok(workspaces
+                .into_iter()
+                .map(|workspace| (workspace, String::new()))
+                .collect());
+        };
+        let workspace = if Path::new(path).is_absolute() {
+            self.home_of(&Self::canonical(Path::new(path)))?
+        } else {
+            workspaces
+                .into_iter()
+                .next()
+                .ok_or_else(|| FileError::Outside(path.to_owned()))?
+        };
+        Ok(vec![(workspace, path.to_owned())])
+    }
+
+    /// The file and thread of an id or unique prefix; `path` (canonical) narrows the search. Blocking where
+    /// the folder has not been walked yet.
+    pub fn find_thread(&self, id: &str, path: Option<&Path>) -> Result<(View, Thread), Error> {
+        let files = match path {
+            Some(path) => vec![path.to_owned()],
+            None => self.files_with_threads(),
+        };
+        if let Some(found) = self.thread_in(id, &files)? {
+            return Ok(found);
+        }
+        if path.is_none() {
+            // The index may be behind the disk: look once more at everything before saying no.
+            for workspace in self.workspaces() {
+                workspace.index.scan(&workspace.tree, "")?;
+            }
+            if let Some(found) = self.thread_in(id, &self.files_with_threads())? {
+                return Ok(found);
+            }
+        }
+        Err(Error::UnknownThread(id.to_owned()))
+    }
+
+    fn thread_in(&self, id: &str, files: &[PathBuf]) -> Result<Option<(View, Thread)>, Error> {
+        let mut ids: Vec<(String, &PathBuf)> = Vec::new();
+        for file in files {
+            let threads = match self
+                .workspace_of(file)
+                .and_then(|workspace| workspace.index.get(file))
+            {
+                Some(entry) if !self.buffers.is_open(file) => entry.threads,
+                _ => match self.view(file) {
+                    Ok(view) => view.threads,
+                    Err(_) if files.len() > 1 => continue,
+                    Err(error) => return Err(error),
+                },
+            };
+            ids.extend(threads.iter().map(|thread| (thread.id.clone(), file)));
+        }
+        match threads::resolve(id, ids.iter().map(|(id, _)| id.as_str())) {
+            Ok(found) => {
+                let Some((_, file)) = ids.into_iter().find(|(id, _)| *id == found) else {
+                    return Ok(None);
+                };
+                let view = self.view(file)?;
+                let thread = view
+                    .threads
+                    .iter()
+                    .find(|thread| thread.id == found)
+                    .cloned();
+                Ok(thread.map(|thread| (view, thread)))
+            }
+            Err(NoThread::Unknown) => Ok(None),
+            Err(NoThread::TooShort) => Err(Error::ShortId(id.to_owned())),
+            Err(NoThread::Ambiguous(candidates)) => Err(Error::AmbiguousThread {
+                prefix: id.to_owned(),
+                candidates,
+            }),
+        }
+    }
+}
+
+/// Whether a change could bring a whole message along: a reload of the file, a paste, an edit of ours.
+fn brings_threads(change: &Change) -> bool {
+    let (Change::Full(text) | Change::Incremental { text, .. }) = change;
+    text.contains("AUTHOR")
+}
+
+fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: bool) {
+    for thread in threads {
+        let messages: Vec<_> = thread
+            .messages
+            .iter()
+            .map(|message| {
+                let role = match message.role {
+                    Role::Author => "author",
+                    Role::Agent => "agent",
+                };
+                let mut entry =
+                    json!({"role": role, "line": message.line + 1, "text": message.text});
+                if let Some(name) = &message.name {
+                    entry["name"] = json!(name);
+                }
+                entry
+            })
+            .collect();
+        let status = match thread.status {
+            Status::Pending => {
+                list.summary.pending += 1;
+                "pending"
+            }
+            Status::AwaitingUser => {
+                list.summary.awaiting_user += 1;
+                "awaiting_user"
+            }
+        };
+        list.summary.total += 1;
+        let mut entry = json!({"id": thread.id, "file": file, "start_line": thread.first_line() + 1, "thread": messages, "status": status});
+        if thread.malformed {
+            entry["malformed"] = json!(true);
+        }
+        if lossy {
+            entry["invalid_utf8"] = json!(true);
+        }
+        list.threads.push(entry);
+    }
+}

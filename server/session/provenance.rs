@@ -1,0 +1,102 @@
+//! Who wrote an AUTHOR message: typed in an editor that postil serves (or by `postil new`, `postil say`),
+//! or arrived with the file. In memory while a buffer is open, in the store once it is saved, closed or asked about.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use dashmap::DashMap;
+
+use super::{Session, View};
+use crate::threads::{Role, Thread};
+
+/// Texts of AUTHOR messages that arrived, by open file.
+#[derive(Default)]
+pub(super) struct Provenance {
+    arrived: DashMap<PathBuf, HashSet<String>>,
+}
+
+impl Session {
+    /// The file was opened: every message in it that was not typed here before has arrived.
+    pub(super) fn note_arrived(&self, view: &View) {
+        let texts = author_texts(&view.threads)
+            .filter(|text| !self.stored_as_typed(&view.path, text))
+            .map(str::to_owned)
+            .collect();
+        self.provenance.arrived.insert(view.path.clone(), texts);
+    }
+
+    /// A change that makes the buffer what the disk holds is a reload (a checkout, another program): what
+    /// it brings was not typed here.
+    pub(super) fn note_if_reloaded(&self, path: &Path) {
+        let Ok(view) = self.view(path) else { return };
+        if std::fs::read(path).is_ok_and(|disk| disk == view.text.as_bytes()) {
+            let new: Vec<_> = author_texts(&view.threads)
+                .filter(|text| !self.stored_as_typed(path, text))
+                .map(str::to_owned)
+                .collect();
+            self.provenance
+                .arrived
+                .entry(path.to_owned())
+                .or_default()
+                .extend(new);
+        }
+    }
+
+    pub(super) fn forget_arrived(&self, path: &Path) {
+        self.provenance.arrived.remove(path);
+    }
+
+    /// Writes down what was typed in the open buffers (or in one), so that it is known after a restart.
+    pub(super) fn keep_provenance(&self, only: Option<&Path>) {
+        let paths = match only {
+            Some(path) => vec![path.to_owned()],
+            None => self.buffers.paths(),
+        };
+        for path in paths {
+            if !self.buffers.is_open(&path) {
+                continue;
+            }
+            let Ok(view) = self.view(&path) else { continue };
+            for text in author_texts(&view.threads) {
+                if self.is_typed(&path, text) && !self.stored_as_typed(&path, text) {
+                    self.store_as_typed(&path, text);
+                }
+            }
+        }
+    }
+
+    /// Whether the author typed this message here.
+    pub fn is_typed(&self, path: &Path, text: &str) -> bool {
+        match self.provenance.arrived.get(path) {
+            Some(arrived) => !arrived.contains(text),
+            None => self.stored_as_typed(path, text),
+        }
+    }
+
+    pub(super) fn store_as_typed(&self, path: &Path, text: &str) {
+        if let Some(store) = self
+            .workspace_of(path)
+            .and_then(|workspace| workspace.store().ok())
+            && let Err(error) = store.note_typed(&self.relative(path), text)
+        {
+            tracing::warn!(%error, "the origin of a message could not be kept");
+        }
+        if let Some(mut arrived) = self.provenance.arrived.get_mut(path) {
+            arrived.remove(text);
+        }
+    }
+
+    fn stored_as_typed(&self, path: &Path, text: &str) -> bool {
+        self.workspace_of(path)
+            .and_then(|workspace| workspace.store().ok())
+            .is_some_and(|store| store.was_typed(&self.relative(path), text).unwrap_or(false))
+    }
+}
+
+fn author_texts(threads: &[Thread]) -> impl Iterator<Item = &str> {
+    threads
+        .iter()
+        .flat_map(|thread| &thread.messages)
+        .filter(|message| message.role == Role::Author && !message.text.is_empty())
+        .map(|message| message.text.as_str())
+}

@@ -1,0 +1,302 @@
+//! Undo of a turn: its changes are taken back line by line, and no line that the author has changed since is touched.
+
+use std::path::Path;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::{Error, Session};
+use crate::host::BufferEdit;
+use crate::store::Change;
+use crate::text::{Edit, apply_edits};
+
+impl Session {
+    /// Puts back what the run's last turn changed; a sentence for each file.
+    pub async fn undo(&self, id: &str) -> Result<Vec<String>, Error> {
+        let (workspace, run) = self.run_of(id)?;
+        let store = workspace.store()?;
+        let changes = store.last_changes(&run.id)?;
+        if changes.is_empty() {
+            return Err(Error::Other(format!(
+                "run {} changed no file that could be put back",
+                run.id
+            )));
+        }
+        let mut files: Vec<&str> = Vec::new();
+        for change in &changes {
+            if !files.contains(&change.file.as_str()) {
+                files.push(&change.file);
+            }
+        }
+        let mut report = Vec::new();
+        for file in &files {
+            let steps: Vec<&Change> = changes
+                .iter()
+                .filter(|change| change.file == *file)
+                .collect();
+            report.push(
+                self.undo_file(&workspace.root().join(file), file, &steps)
+                    .await?,
+            );
+        }
+        store.mark_undone(&run.id)?;
+        self.turns.forget(&run.id);
+        let paths: Vec<_> = files
+            .iter()
+            .map(|file| workspace.root().join(file))
+            .collect();
+        self.host.changed(&paths);
+        Ok(report)
+    }
+
+    /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,
+    /// for the author may have typed between them.
+    async fn undo_file(&self, path: &Path, file: &str, steps: &[&Change]) -> Result<String, Error> {
+        let workspace = self.home_of(path)?;
+        let buffer = self.buffers.get(path);
+        let on_disk = if buffer.is_none() {
+            workspace.tree.read(file).ok()
+        } else {
+            None
+        };
+        let now = match (&buffer, &on_disk) {
+            (Some(buffer), _) => Some(buffer.document.text()),
+            (None, Some(read)) if !read.lossy => Some(read.text.clone()),
+            _ => None,
+        };
+        let before = steps.first().and_then(|step| step.before.as_deref());
+        let after = steps.last().and_then(|step| step.after.as_deref());
+        match (before, now) {
+            (None, None) => Ok(format!("{file}: is gone already")),
+            (None, Some(now)) if buffer.is_none() && after == Some(now.as_bytes()) => {
+                if let Some(read) = &on_disk {
+                    workspace.tree.remove(path, &read.seen)?;
+                }
+                workspace.index.forget(path);
+                Ok(format!("{file}: removed, the turn had made it"))
+            }
+            (None, Some(_)) => Ok(format!(
+                "{file}: kept, you have changed or opened it since the turn made it"
+            )),
+            (Some(before), None) => {
+                workspace.tree.write(file, before, None)?;
+                workspace.index.refresh(&workspace.tree, path);
+                Ok(format!("{file}: put back"))
+            }
+            (Some(_), Some(now)) => {
+                let mut text = now.to_string();
+                let mut kept = Vec::new();
+                for step in steps.iter().rev() {
+                    let before =
+                        String::from_utf8_lossy(step.before.as_deref().unwrap_or_default());
+                    let after = String::from_utf8_lossy(step.after.as_deref().unwrap_or_default());
+                    let (edits, left) = take_back(&before, &after, &text);
+                    text = apply_edits(&text, &edits);
+                    kept.extend(left);
+                }
+                let edits = line_edits(&now, &text);
+                match &buffer {
+                    _ if edits.is_empty() => {}
+                    Some(buffer) => {
+                        let edit = BufferEdit {
+                            path: path.to_owned(),
+                            version: buffer.document.version(),
+                            edits,
+                        };
+                        let applied = self.host.apply("Undo last turn", vec![edit]).await;
+                        applied.map_err(|e| {
+                            Error::Other(format!("{file}: {e}; nothing was put back"))
+                        })?;
+                    }
+                    None => {
+                        workspace.tree.write(
+                            file,
+                            text.as_bytes(),
+                            on_disk.as_ref().map(|read| &read.seen),
+                        )?;
+                        workspace.index.refresh(&workspace.tree, path);
+                    }
+                }
+                Ok(if kept.is_empty() {
+                    format!("{file}: put back")
+                } else {
+                    let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
+                    format!(
+                        "{file}: put back, but for what you have changed since at line {}",
+                        lines.join(", ")
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The edits, in whole lines, that make `new` of `old`.
+fn line_edits(old: &str, new: &str) -> Vec<Edit> {
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (
+        old.split_inclusive('\n').collect(),
+        new.split_inclusive('\n').collect(),
+    );
+    let starts = line_starts(&old_lines);
+    changes(&old_lines, &new_lines)
+        .into_iter()
+        .filter_map(|op| {
+            let (start, end) = (
+                *starts.get(op.old_range().start)?,
+                *starts.get(op.old_range().end)?,
+            );
+            Some(Edit {
+                range: start..end,
+                text: new_lines.get(op.new_range())?.concat(),
+            })
+        })
+        .collect()
+}
+
+/// The byte at which each line begins, and the text's end.
+fn line_starts(lines: &[&str]) -> Vec<usize> {
+    let mut starts = vec![0];
+    starts.extend(lines.iter().scan(0, |at, line| {
+        *at += line.len();
+        Some(*at)
+    }));
+    starts
+}
+
+/// The edits that take `before → after` back out of `now`, and the 1-based lines of `now` where the author
+/// has changed the same lines since and that are therefore left alone.
+fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>) {
+    let before_lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let after_lines: Vec<&str> = after.split_inclusive('\n').collect();
+    let now_lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let authors: Vec<DiffOp> = changes(&after_lines, &now_lines);
+    let starts = line_starts(&now_lines);
+    let mut edits = Vec::new();
+    let mut kept = Vec::new();
+    for op in changes(&after_lines, &before_lines) {
+        let (turns, old) = (op.old_range(), op.new_range());
+        let restored = before_lines.get(old).unwrap_or_default();
+        if authors.iter().any(|author| {
+            author.old_range() == turns && now_lines.get(author.new_range()) == Some(restored)
+        }) {
+            continue; // it stands there as before already: never written, or undone by hand
+        }
+        let touched = authors.iter().any(|author| {
+            let theirs = author.old_range();
+            theirs.start < turns.end && turns.start < theirs.end
+                || theirs == turns
+                || (turns.is_empty() && theirs.contains(&turns.start) && theirs.start < turns.start)
+        });
+        // Where a line of `after` stands in `now`: shifted by what the author added and removed above it.
+        let shift: isize = authors
+            .iter()
+            .filter(|author| author.old_range().end <= turns.start)
+            .map(|author| author.new_range().len() as isize - author.old_range().len() as isize)
+            .sum();
+        let place = |line: usize| {
+            usize::try_from(line as isize + shift)
+                .unwrap_or(0)
+                .min(now_lines.len())
+        };
+        if touched {
+            kept.push(place(turns.start) + 1);
+            continue;
+        }
+        let (Some(&start), Some(&end)) =
+            (starts.get(place(turns.start)), starts.get(place(turns.end)))
+        else {
+            continue;
+        };
+        edits.push(Edit {
+            range: start..end,
+            text: restored.concat(),
+        });
+    }
+    (edits, kept)
+}
+
+fn changes(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    capture_diff_slices(Algorithm::Myers, old, new)
+        .into_iter()
+        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::take_back;
+    use crate::text::apply_edits;
+
+    fn check(before: &str, after: &str, now: &str, expected: &str, kept: &[usize]) {
+        let (edits, left) = take_back(before, after, now);
+        assert_eq!(
+            (apply_edits(now, &edits).as_str(), left.as_slice()),
+            (expected, kept)
+        );
+    }
+
+    #[test]
+    fn an_untouched_file_is_as_before() {
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\nd\n",
+            "a\nB\nc\nd\n",
+            "a\nb\nc\n",
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_the_author_wrote_elsewhere_stays() {
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\n",
+            "new\na\nB\nc\nmore\n",
+            "new\na\nb\nc\nmore\n",
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_the_author_wrote_in_the_same_line_stays() {
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\n",
+            "x\na\nB mine\nc\n",
+            "x\na\nB mine\nc\n",
+            &[3],
+        );
+    }
+
+    #[test]
+    fn a_line_put_inside_an_added_block_keeps_the_block() {
+        check(
+            "a\nd\n",
+            "a\nb\nc\nd\n",
+            "a\nb\nmine\nc\nd\n",
+            "a\nb\nmine\nc\nd\n",
+            &[2],
+        );
+    }
+
+    #[test]
+    fn what_was_never_written_is_no_conflict() {
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\n",
+            "a\nb\nc\nmine\n",
+            "a\nb\nc\nmine\n",
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_removed_line_comes_back() {
+        check(
+            "a\nb\nc\n",
+            "a\nc\n",
+            "a\nc\nmine\n",
+            "a\nb\nc\nmine\n",
+            &[],
+        );
+    }
+}

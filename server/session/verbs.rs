@@ -1,0 +1,401 @@
+//! The writing verbs. Each finds its thread again in the text as it is at that moment, and goes through the
+//! editor where the file is open.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::{Done, Error, Session, View};
+use crate::edits::{self, Refused, Source, Style, Written};
+use crate::files::FileError;
+use crate::host::{BufferEdit, NotApplied};
+use crate::text::apply_edits;
+use crate::threads::{Action, Role};
+use crate::vcs;
+
+/// How often a write is made again against a text that changed meanwhile.
+const TRIES: usize = 8;
+
+/// A write that was made: the text before and after.
+pub(super) struct Made {
+    pub written: Written,
+    pub before: String,
+    pub after: String,
+}
+
+impl Session {
+    /// Adds an AGENT message and an empty AUTHOR line.
+    pub async fn respond(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        text: &str,
+        name: Option<&str>,
+    ) -> Result<Done, Error> {
+        self.add_message(id, path, Role::Agent, name, text).await
+    }
+
+    /// Adds the author's message, in the empty AUTHOR line where there is one.
+    pub async fn say(&self, id: &str, path: Option<&Path>, text: &str) -> Result<Done, Error> {
+        let done = self.add_message(id, path, Role::Author, None, text).await?;
+        self.note_said(&done, text);
+        Ok(done)
+    }
+
+    async fn add_message(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        role: Role,
+        name: Option<&str>,
+        text: &str,
+    ) -> Result<Done, Error> {
+        let (view, thread) = self.find_thread(id, path)?;
+        let made = self
+            .write(&view.path, "Answer a thread", |source, style| {
+                edits::respond(source, &thread.id, role, name, text, style)
+            })
+            .await?;
+        Ok(Done {
+            thread_id: Some(thread.id),
+            note: made
+                .written
+                .already
+                .then(|| String::from("the same text already stands there; nothing was changed")),
+            ..self.done(&view.path)
+        })
+    }
+
+    /// Starts a thread above the 0-based `line`. `path` is canonical.
+    pub async fn new_thread(&self, path: &Path, line: usize, text: &str) -> Result<Done, Error> {
+        self.write(path, "New thread", |source, style| {
+            edits::new_thread(source, line, text, style).map(|(written, _)| written)
+        })
+        .await?;
+        let view = self.view(path)?;
+        let thread = view.threads.iter().find(|thread| {
+            thread.messages.iter().any(|message| {
+                message.line == line || (message.line > line && message.text == text.trim())
+            })
+        });
+        let done = Done {
+            thread_id: thread.map(|thread| thread.id.clone()),
+            ..self.done(path)
+        };
+        if !text.trim().is_empty() {
+            self.note_said(&done, text);
+        }
+        Ok(done)
+    }
+
+    /// Removes a thread's lines. Its conversation is kept in the history.
+    pub async fn dismiss(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
+        let (view, thread) = self.find_thread(id, path)?;
+        let made = self
+            .write(&view.path, "Resolve a thread", |source, _| {
+                edits::dismiss(source, &thread.id)
+            })
+            .await?;
+        self.keep_closed(&view, std::slice::from_ref(&thread.id), None);
+        Ok(Done {
+            thread_id: Some(thread.id),
+            lines_removed: Some(made.written.lines_removed),
+            ..self.done(&view.path)
+        })
+    }
+
+    /// Removes every thread of the file and commits that file alone. In an editor the buffer is cleared first
+    /// and the commit follows when the author has saved it.
+    pub async fn clear_and_commit(
+        &self,
+        path: &Path,
+        message: Option<&str>,
+    ) -> Result<Done, Error> {
+        let view = self.view(path)?;
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let message = message.map_or_else(
+            || format!("Clear review threads from {name}"),
+            str::to_owned,
+        );
+        if view.threads.is_empty() {
+            return Err(Refused::NoThreads.into());
+        }
+        let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
+        let trusted = self.is_trusted(self.home_of(path)?.root());
+        let ids: Vec<String> = view
+            .threads
+            .iter()
+            .map(|thread| thread.id.clone())
+            .collect();
+
+        if view.buffer.is_some() {
+            let made = self
+                .write(path, "Clear threads", |source, _| edits::clear(source))
+                .await?;
+            self.pending_commits
+                .insert(path.to_owned(), (message, made.before, view));
+            return Ok(Done {
+                lines_removed: Some(made.written.lines_removed),
+                committed: Some(false),
+                note: Some(format!(
+                    "the threads are cleared; save {name} and it is committed"
+                )),
+                ..self.done(path)
+            });
+        }
+        let made = self
+            .write(path, "Clear threads", |source, _| edits::clear(source))
+            .await?;
+        // A hook may take its time: not on a thread that others wait for.
+        let committing =
+            tokio::task::spawn_blocking(move || vcs::commit_file(&place, &message, trusted));
+        let committed = committing
+            .await
+            .map_err(|error| Error::Other(error.to_string()))?;
+        match committed {
+            Ok(commit) => {
+                self.keep_closed(&view, &ids, commit.hash.as_deref());
+                Ok(Done {
+                    lines_removed: Some(made.written.lines_removed),
+                    committed: Some(commit.hash.is_some()),
+                    note: commit.hash.is_none().then(|| {
+                        String::from("the file is as HEAD has it: there is nothing to commit")
+                    }),
+                    commit_hash: commit.hash,
+                    other_staged_files: commit.other_staged,
+                    ..self.done(path)
+                })
+            }
+            Err(error) => {
+                self.put_back(path, &made).map_err(|e| {
+                    Error::Other(format!("{error}; and the file could not be put back: {e}"))
+                })?;
+                Err(Error::Other(error.to_string()))
+            }
+        }
+    }
+
+    /// The author saved a file whose threads were cleared in the editor: the commit that was asked for.
+    pub fn commit_after_save(&self, path: &Path) -> Option<Result<Done, Error>> {
+        let (_, (message, _, view)) = self.pending_commits.remove(path)?;
+        let committed = vcs::place(path).and_then(|place| {
+            let trusted = self
+                .workspace_of(path)
+                .is_some_and(|workspace| self.is_trusted(workspace.root()));
+            vcs::commit_file(&place, &message, trusted)
+        });
+        Some(match committed {
+            Ok(commit) => {
+                let ids: Vec<String> = view
+                    .threads
+                    .iter()
+                    .map(|thread| thread.id.clone())
+                    .collect();
+                self.keep_closed(&view, &ids, commit.hash.as_deref());
+                Ok(Done {
+                    committed: Some(commit.hash.is_some()),
+                    commit_hash: commit.hash,
+                    other_staged_files: commit.other_staged,
+                    ..self.done(path)
+                })
+            }
+            Err(error) => Err(Error::Other(error.to_string())),
+        })
+    }
+
+    /// Carries out every action word below `path`: commits first; a dismissal in a file that was just
+    /// committed is dropped, for its thread went with the commit.
+    pub async fn process_actions(&self, path: Option<&str>) -> Result<Vec<Done>, Error> {
+        let mut commits: Vec<PathBuf> = Vec::new();
+        let mut dismissals: Vec<(PathBuf, String)> = Vec::new();
+        self.threads(path)?;
+        let below: Vec<PathBuf> = self
+            .scope(path)?
+            .iter()
+            .map(|(workspace, path)| workspace.tree.resolve(path))
+            .collect::<Result<_, _>>()?;
+        for file in self.files_with_threads() {
+            if !below.iter().any(|folder| file.starts_with(folder)) {
+                continue;
+            }
+            let Ok(view) = self.view(&file) else { continue };
+            for thread in view.threads.iter() {
+                match thread.action() {
+                    Some(Action::Commit) if !commits.contains(&file) => commits.push(file.clone()),
+                    Some(Action::Commit) | None => {}
+                    Some(Action::Dismiss) => dismissals.push((file.clone(), thread.id.clone())),
+                }
+            }
+        }
+        let mut done = Vec::new();
+        for file in &commits {
+            done.push(self.clear_and_commit(file, None).await?);
+        }
+        let committed: HashSet<&PathBuf> = commits.iter().collect();
+        for (file, id) in &dismissals {
+            if !committed.contains(file) {
+                done.push(self.dismiss(id, Some(file)).await?);
+            }
+        }
+        Ok(done)
+    }
+
+    // -- the one way a verb changes a file ---------------------------------------------------------
+
+    /// Makes the edits against the text as it is now; again where it changed in between.
+    pub(super) async fn write(
+        &self,
+        path: &Path,
+        label: &str,
+        make: impl Fn(Source, Style) -> Result<Written, Refused>,
+    ) -> Result<Made, Error> {
+        let workspace = self.home_of(path)?;
+        let style = Style {
+            keep_indentation: workspace.loaded().settings.keep_indentation,
+        };
+        let relative = self.relative(path);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let view = self.view(path)?;
+            if view.lossy {
+                return Err(FileError::NotUtf8(relative).into());
+            }
+            let source = Source {
+                path: &relative,
+                text: &view.text,
+                syntax: &view.syntax,
+            };
+            let written = make(source, style).map_err(|refused| match refused {
+                Refused::Gone => Error::Gone(relative.clone()),
+                refused => refused.into(),
+            })?;
+            let after = apply_edits(&view.text, &written.edits);
+            let made = Made {
+                before: view.text.to_string(),
+                after,
+                written,
+            };
+            if made.written.edits.is_empty() {
+                return Ok(made);
+            }
+            match &view.buffer {
+                Some(buffer) => {
+                    let edit = BufferEdit {
+                        path: path.to_owned(),
+                        version: buffer.document.version(),
+                        edits: made.written.edits.clone(),
+                    };
+                    match self.host.apply(label, vec![edit]).await {
+                        Ok(()) => return Ok(made),
+                        Err(NotApplied::Changed) if tries < TRIES => {}
+                        Err(NotApplied::Refused(_))
+                            if tries < TRIES
+                                && self.buffers.version(path)
+                                    != Some(buffer.document.version()) => {}
+                        Err(error) => {
+                            return Err(Error::Other(format!(
+                                "{relative}: {error}; nothing was written"
+                            )));
+                        }
+                    }
+                }
+                None => match workspace.tree.write(
+                    &path.to_string_lossy(),
+                    made.after.as_bytes(),
+                    view.seen.as_ref(),
+                ) {
+                    Ok(()) => {
+                        workspace.index.refresh(&workspace.tree, path);
+                        self.host.changed(&[path.to_owned()]);
+                        return Ok(made);
+                    }
+                    Err(FileError::Changed(_)) if tries < TRIES => {}
+                    Err(error) => return Err(error.into()),
+                },
+            }
+        }
+    }
+
+    /// Undoes a write to disk that nobody has changed since.
+    fn put_back(&self, path: &Path, made: &Made) -> Result<(), Error> {
+        let workspace = self.home_of(path)?;
+        let now = workspace.tree.read(&path.to_string_lossy())?;
+        if *now.text != *made.after {
+            return Err(FileError::Changed(self.relative(path)).into());
+        }
+        workspace.tree.write(
+            &path.to_string_lossy(),
+            made.before.as_bytes(),
+            Some(&now.seen),
+        )?;
+        workspace.index.refresh(&workspace.tree, path);
+        Ok(())
+    }
+
+    fn done(&self, path: &Path) -> Done {
+        Done {
+            success: true,
+            file: self.relative(path),
+            ..Done::default()
+        }
+    }
+
+    /// The author said this here, whatever face it came through.
+    fn note_said(&self, done: &Done, text: &str) {
+        let Some(id) = &done.thread_id else { return };
+        for workspace in self.workspaces() {
+            let path = workspace.root().join(&done.file);
+            let Ok(view) = self.view(&path) else { continue };
+            if let Some(thread) = view.threads.iter().find(|thread| thread.id == *id) {
+                let read_back = thread
+                    .messages
+                    .iter()
+                    .rev()
+                    .find(|message| message.role == Role::Author && !message.text.is_empty());
+                self.store_as_typed(
+                    &path,
+                    read_back.map_or(text.trim(), |message| &message.text),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Keeps the conversations of closed threads in the history.
+    fn keep_closed(&self, view: &View, ids: &[String], commit: Option<&str>) {
+        let Some(store) = self
+            .workspace_of(&view.path)
+            .and_then(|workspace| workspace.store().ok())
+        else {
+            return;
+        };
+        let file = self.relative(&view.path);
+        for thread in view
+            .threads
+            .iter()
+            .filter(|thread| ids.contains(&thread.id))
+        {
+            let mut conversation = String::new();
+            for message in &thread.messages {
+                let role = match message.role {
+                    Role::Author => "AUTHOR",
+                    Role::Agent => "AGENT",
+                };
+                let name = message
+                    .name
+                    .as_deref()
+                    .map_or_else(String::new, |name| format!("({name})"));
+                conversation.push_str(&format!("{role}{name}: {}\n", message.text));
+            }
+            let lines = (thread.first_line() + 1, thread.last_line() + 1);
+            if let Err(error) = store.close_thread(&thread.id, &file, lines, &conversation, commit)
+            {
+                tracing::warn!(%error, "a closed conversation could not be kept");
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! L3. The round store: SQLite (WAL), one database per workspace in the user's data folder.
+//!
+//! Every round is durable before the call that adds it returns, and a round's number never changes.
+//! Several processes may use one store. Calls block (a durable one for as long as the disk takes to
+//! say so); keys and other secrets are never handed to this module.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+use serde_json::{Map, Value};
+
+mod lease;
+mod page;
+mod provenance;
+mod reads;
+mod schema;
+mod undo;
+mod writes;
+
+#[cfg(test)]
+mod tests;
+
+pub use page::{Format, Hint, Page};
+pub use reads::{Closed, Hit};
+pub use schema::location;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Queued,
+    Running,
+    AwaitingUser,
+    Completed,
+    Failed,
+    Cancelled,
+    /// The process died in mid-run; found at the next start.
+    Interrupted,
+}
+
+impl RunStatus {
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Running,
+        Self::AwaitingUser,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Interrupted,
+    ];
+
+    /// Its name, as it is stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::AwaitingUser => "awaiting_user",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// One run: the story of a thread from its first turn until it is closed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub id: String,
+    pub thread_id: String,
+    /// Relative to the workspace root.
+    pub file: String,
+    pub status: RunStatus,
+    pub started: jiff::Timestamp,
+    pub rounds: u64,
+    pub tokens: u64,
+    /// US dollars.
+    pub cost: f64,
+    pub model: String,
+    /// Why it failed, in words for a person.
+    pub error: Option<String>,
+}
+
+/// One step of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// 1-based, sequential within the run, never changed.
+    pub seq: u64,
+    pub role: Option<String>,
+    pub time: jiff::Timestamp,
+    pub metadata: Map<String, Value>,
+    pub content: String,
+}
+
+/// A file as it was before a turn and as the turn left it, for undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub file: String,
+    /// `None`: the file did not exist.
+    pub before: Option<Vec<u8>>,
+    pub after: Option<Vec<u8>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(
+        "the history in {path} was written by a newer postil (schema {found}, this one knows {known}); update postil"
+    )]
+    Newer {
+        path: String,
+        found: i64,
+        known: i64,
+    },
+    /// Said once, by the call that found it; the next open uses the new one.
+    #[error("the history in {path} was damaged; it is kept as {aside} and a new one begun")]
+    Corrupt { path: String, aside: String },
+    #[error(
+        "the history in {path} is damaged; the next start of postil sets it aside, nothing is deleted"
+    )]
+    Damaged { path: String },
+    #[error("no run `{0}`; `postil workflow list` shows them")]
+    UnknownRun(String),
+    #[error("run id `{0}` is too short: give at least four digits")]
+    ShortId(String),
+    #[error("`{0}` is ambiguous: {1}")]
+    Ambiguous(String, String),
+    #[error("this thread is being answered by another process (run {0})")]
+    Taken(String),
+    #[error("run {0} is not running")]
+    NotRunning(String),
+    #[error("history: {0}")]
+    Sqlite(rusqlite::Error),
+    #[error("{path}: {source}")]
+    Io {
+        path: String,
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    /// Stable, for `--json`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Newer { .. } => "store_newer",
+            Self::Corrupt { .. } | Self::Damaged { .. } => "store_damaged",
+            Self::UnknownRun(_) => "unknown_run",
+            Self::ShortId(_) => "short_id",
+            Self::Ambiguous(..) => "ambiguous_id",
+            Self::Taken(_) => "taken",
+            Self::NotRunning(_) => "not_running",
+            Self::Sqlite(_) | Self::Io { .. } => "store",
+        }
+    }
+}
+
+/// A workspace's store; cheap to share behind an `Arc`.
+pub struct Store {
+    path: PathBuf,
+    owner: lease::Owner,
+    /// `synchronous = FULL`: what was committed survives a power cut. Runs, rounds, changes.
+    durable: Mutex<Connection>,
+    /// `synchronous = NORMAL`: reads, heartbeats, provenance. Never waits for a durable write.
+    light: Mutex<Connection>,
+}
+
+impl Store {
+    /// The database of the workspace `root` below `data` (made 0700, files 0600). A damaged one is set
+    /// aside and reported as [`StoreError::Corrupt`]: opening again uses a new one. Runs whose process
+    /// died are `interrupted` from here on.
+    pub fn open(data: &Path, root: &Path) -> Result<Self, StoreError> {
+        let (path, durable, light) = schema::open(data, root)?;
+        let store = Self {
+            path,
+            owner: lease::Owner::this_process(),
+            durable: Mutex::new(durable),
+            light: Mutex::new(light),
+        };
+        store.release_dead()?;
+        Ok(store)
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn durable(&self) -> MutexGuard<'_, Connection> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn light(&self) -> MutexGuard<'_, Connection> {
+        self.light.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What SQLite said, seen through: damage is remembered, so that the next open looks closely.
+    fn fault(&self, error: rusqlite::Error) -> StoreError {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                schema::mark_suspect(&self.path);
+                StoreError::Damaged {
+                    path: self.path.display().to_string(),
+                }
+            }
+            _ => StoreError::Sqlite(error),
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Reading runs and rounds. A page is one seek in the index (run, seq), however long the run is.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::{Map, Value};
+
+use super::page::{self, Format, Page, Rounds};
+use super::{Round, Run, RunStatus, Store, StoreError};
+
+/// A round that holds the words that were looked for.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    pub run: Run,
+    pub seq: u64,
+    pub role: Option<String>,
+    /// The words with some of the text around them, on one line.
+    pub snippet: String,
+}
+
+/// The conversation of a thread that was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub thread_id: String,
+    pub file: String,
+    /// 1-based, inclusive, in the text that it was removed from.
+    pub lines: (usize, usize),
+    pub conversation: String,
+    pub commit: Option<String>,
+    pub time: Timestamp,
+}
+
+impl Store {
+    /// By id, unique prefix of one, or thread id (its newest run).
+    pub fn run(&self, id: &str) -> Result<Run, StoreError> {
+        let connection = self.light();
+        resolve(&connection, id).map_err(|e| self.fault(e))?
+    }
+
+    /// Newest first.
+    pub fn runs(
+        &self,
+        thread_id: Option<&str>,
+        status: Option<RunStatus>,
+        limit: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Run>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT * FROM runs WHERE (?1 IS NULL OR thread_id = ?1) AND (?2 IS NULL OR status = ?2)
+                 ORDER BY num DESC LIMIT ?3",
+            )?;
+            let rows = statement.query_map(
+                params![thread_id, status.map(RunStatus::name), limit_of(limit)],
+                run_from,
+            )?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// Rounds before `before` (or the newest), newest first, at most `limit`.
+    pub fn rounds_back(
+        &self,
+        run: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Round>, StoreError> {
+        let before = before.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        self.rounds_where(
+            "SELECT rounds.* FROM rounds WHERE run = (SELECT num FROM runs WHERE id = ?1) AND seq < ?2
+             ORDER BY seq DESC LIMIT ?3",
+            run,
+            before,
+            limit,
+        )
+    }
+
+    /// Rounds after `after` (0: from the first), oldest first, at most `limit`.
+    pub fn rounds_from(
+        &self,
+        run: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Round>, StoreError> {
+        self.rounds_where(
+            "SELECT rounds.* FROM rounds WHERE run = (SELECT num FROM runs WHERE id = ?1) AND seq > ?2
+             ORDER BY seq LIMIT ?3",
+            run,
+            i64::try_from(after).unwrap_or(i64::MAX),
+            limit,
+        )
+    }
+
+    fn rounds_where(
+        &self,
+        sql: &str,
+        run: &str,
+        seq: i64,
+        limit: usize,
+    ) -> Result<Vec<Round>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Round>> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![run, seq, limit_of(limit)], round_from)?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// How many rounds stand between the numbers `after` and `before`, both excluded. Counted only
+    /// where rounds of the run were deleted.
+    fn rounds_between(&self, run: &str, after: u64, before: u64) -> Result<u64, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<u64> {
+            let missing: Option<i64> = connection
+                .prepare_cached("SELECT missing FROM runs WHERE id = ?1")?
+                .query_row([run], |row| row.get(0))
+                .optional()?;
+            if missing == Some(0) {
+                return Ok(before.saturating_sub(after).saturating_sub(1));
+            }
+            let (after, before) = (i64::try_from(after), i64::try_from(before));
+            let (after, before) = (after.unwrap_or(i64::MAX), before.unwrap_or(i64::MAX));
+            connection
+                .prepare_cached(
+                    "SELECT count(*) AS rounds FROM rounds
+                     WHERE run = (SELECT num FROM runs WHERE id = ?1) AND seq > ?2 AND seq < ?3",
+                )?
+                .query_row(params![run, after, before], |row| number(row, "rounds"))
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// `postil workflow thread`: what fits into `budget` characters. `run` is a full id.
+    pub fn page(
+        &self,
+        run: &str,
+        before: Option<u64>,
+        budget: usize,
+        format: Format,
+    ) -> Result<Page, StoreError> {
+        let source = Source { store: self, run };
+        match before {
+            None => page::newest(&source, budget, format),
+            Some(before) => page::before(&source, before, budget, format),
+        }
+    }
+
+    /// The newest rounds that hold all of `words`.
+    pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        // Each word a quoted string, so that nothing of it is taken for the query language of FTS5.
+        let query: Vec<String> = words
+            .split_whitespace()
+            .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+            .collect();
+        if query.is_empty() {
+            return Ok(Vec::new());
+        }
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Hit>> {
+            let mut statement = connection.prepare(
+                "SELECT runs.*, rounds.seq, rounds.role,
+                        snippet(words, 0, '', '', '…', 24) AS snippet
+                 FROM words JOIN rounds ON rounds.num = words.rowid JOIN runs ON runs.num = rounds.run
+                 WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map(params![query.join(" "), limit_of(limit)], |row| {
+                let snippet: String = row.get("snippet")?;
+                Ok(Hit {
+                    run: run_from(row)?,
+                    seq: number(row, "seq")?,
+                    role: row.get("role")?,
+                    snippet: snippet.split_whitespace().collect::<Vec<_>>().join(" "),
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// Deletes the runs that nothing has happened in since `before`, with their rounds; live ones stay,
+    /// and so do the conversations of closed threads. Tells which (or, `dry`, which it would).
+    pub fn prune(&self, before: Timestamp, dry: bool) -> Result<Vec<Run>, StoreError> {
+        let mut connection = self.durable();
+        let mut pruned = || -> rusqlite::Result<Vec<Run>> {
+            let tx =
+                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let runs: Vec<Run> = tx
+                .prepare(
+                    "SELECT * FROM runs WHERE touched < ?1 AND owner_pid IS NULL ORDER BY num DESC",
+                )?
+                .query_map([before.as_microsecond()], run_from)?
+                .collect::<rusqlite::Result<_>>()?;
+            if !dry {
+                for run in &runs {
+                    tx.execute("DELETE FROM runs WHERE id = ?1", [&run.id])?;
+                }
+            }
+            tx.commit()?;
+            Ok(runs)
+        };
+        pruned().map_err(|e| self.fault(e))
+    }
+
+    /// Conversations of closed threads of `file` (of every file where `None`), newest first.
+    pub fn closed(&self, file: Option<&str>, limit: usize) -> Result<Vec<Closed>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Closed>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT * FROM closed WHERE ?1 IS NULL OR file = ?1 ORDER BY num DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map(params![file, limit_of(limit)], |row| {
+                let line = |column| {
+                    let line: rusqlite::Result<i64> = row.get(column);
+                    line.map(|line| usize::try_from(line).unwrap_or(0))
+                };
+                Ok(Closed {
+                    thread_id: row.get("thread_id")?,
+                    file: row.get("file")?,
+                    lines: (line("first_line")?, line("last_line")?),
+                    conversation: row.get("conversation")?,
+                    commit: row.get("commit_hash")?,
+                    time: time(row, "time")?,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+}
+
+/// A run's rounds as the page takes them.
+struct Source<'a> {
+    store: &'a Store,
+    run: &'a str,
+}
+
+impl Rounds for Source<'_> {
+    type Error = StoreError;
+    fn first(&self) -> Result<Option<Round>, StoreError> {
+        Ok(self.store.rounds_from(self.run, 0, 1)?.pop())
+    }
+    fn back(&self, before: Option<u64>, limit: usize) -> Result<Vec<Round>, StoreError> {
+        self.store.rounds_back(self.run, before, limit)
+    }
+    fn between(&self, after: u64, before: u64) -> Result<u64, StoreError> {
+        self.store.rounds_between(self.run, after, before)
+    }
+}
+
+fn resolve(connection: &Connection, id: &str) -> rusqlite::Result<Result<Run, StoreError>> {
+    let exact = connection
+        .prepare_cached(
+            "SELECT * FROM runs WHERE id = ?1 OR (thread_id = ?1 AND ?1 <> '')
+             ORDER BY id = ?1 DESC, num DESC LIMIT 1",
+        )?
+        .query_row([id], run_from)
+        .optional()?;
+    if let Some(run) = exact {
+        return Ok(Ok(run));
+    }
+    let unknown = || Ok(Err(StoreError::UnknownRun(id.to_owned())));
+    if !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return unknown();
+    }
+    if id.len() < 4 {
+        return Ok(Err(StoreError::ShortId(id.to_owned())));
+    }
+    // Ids are made of 0-9, a-f and `-`, so that `g` is above whatever follows the prefix.
+    let prefix = id.to_ascii_lowercase();
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT id FROM runs WHERE id >= ?1 AND id < ?1 || 'g'
+         UNION SELECT DISTINCT thread_id FROM runs WHERE thread_id >= ?1 AND thread_id < ?1 || 'g'
+         LIMIT 11",
+    )?;
+    let candidates: Vec<String> = statement
+        .query_map([&prefix], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    match candidates.as_slice() {
+        [] => unknown(),
+        [one] => resolve(connection, one),
+        _ => Ok(Err(StoreError::Ambiguous(
+            id.to_owned(),
+            candidates.join(", "),
+        ))),
+    }
+}
+
+pub(super) fn run_from(row: &Row) -> rusqlite::Result<Run> {
+    let status: String = row.get("status")?;
+    Ok(Run {
+        id: row.get("id")?,
+        thread_id: row.get("thread_id")?,
+        file: row.get("file")?,
+        status: RunStatus::from_name(&status).unwrap_or(RunStatus::Failed),
+        started: time(row, "started")?,
+        rounds: number(row, "last_seq")?,
+        tokens: number(row, "tokens")?,
+        cost: row.get("cost")?,
+        model: row.get("model")?,
+        error: row.get("error")?,
+    })
+}
+
+fn round_from(row: &Row) -> rusqlite::Result<Round> {
+    let metadata: String = row.get("metadata")?;
+    Ok(Round {
+        seq: number(row, "seq")?,
+        role: row.get("role")?,
+        time: time(row, "time")?,
+        metadata: match serde_json::from_str(&metadata) {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
+        },
+        content: row.get("content")?,
+    })
+}
+
+fn time(row: &Row, column: &str) -> rusqlite::Result<Timestamp> {
+    let micros: i64 = row.get(column)?;
+    Ok(Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH))
+}
+
+fn number(row: &Row, column: &str) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+}
+
+fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,323 @@
+//! The database file: where it lies, its tables, and what happens when it is newer, older or damaged.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use sha2::{Digest as _, Sha256};
+
+use super::StoreError;
+
+/// One entry for each schema version; `user_version` counts those that were applied.
+pub(super) const MIGRATIONS: [&str; 2] = [
+    // 1: runs, rounds, and what belongs to them.
+    "CREATE TABLE runs (
+        num INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        thread_id TEXT NOT NULL,
+        file TEXT NOT NULL,
+        status TEXT NOT NULL,
+        started INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL DEFAULT 0,
+        missing INTEGER NOT NULL DEFAULT 0,
+        turn INTEGER NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        cost REAL NOT NULL DEFAULT 0,
+        model TEXT NOT NULL,
+        error TEXT,
+        closed INTEGER NOT NULL DEFAULT 0,
+        cancel INTEGER NOT NULL DEFAULT 0,
+        owner_pid INTEGER,
+        owner_start INTEGER,
+        owner_boot TEXT,
+        owner_space TEXT,
+        heartbeat INTEGER
+     ) STRICT;
+     CREATE INDEX runs_of_thread ON runs (thread_id, num);
+     CREATE INDEX runs_by_status ON runs (status, num);
+     CREATE TABLE rounds (
+        num INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs (num) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        role TEXT,
+        time INTEGER NOT NULL,
+        metadata TEXT NOT NULL,
+        content TEXT NOT NULL,
+        UNIQUE (run, seq)
+     ) STRICT;
+     CREATE TRIGGER rounds_gone AFTER DELETE ON rounds BEGIN
+        UPDATE runs SET missing = missing + 1 WHERE num = old.run;
+     END;
+     CREATE TABLE changes (
+        num INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs (num) ON DELETE CASCADE,
+        turn INTEGER NOT NULL,
+        file TEXT NOT NULL,
+        before BLOB,
+        after BLOB,
+        undone INTEGER NOT NULL DEFAULT 0
+     ) STRICT;
+     CREATE INDEX changes_of_turn ON changes (run, undone, turn);
+     CREATE TABLE closed (
+        num INTEGER PRIMARY KEY,
+        run INTEGER,
+        thread_id TEXT NOT NULL,
+        file TEXT NOT NULL,
+        first_line INTEGER NOT NULL,
+        last_line INTEGER NOT NULL,
+        conversation TEXT NOT NULL,
+        commit_hash TEXT,
+        time INTEGER NOT NULL
+     ) STRICT;
+     CREATE INDEX closed_in_file ON closed (file, num);
+     CREATE INDEX closed_by_commit ON closed (commit_hash);
+     CREATE TABLE typed (
+        file TEXT NOT NULL,
+        text BLOB NOT NULL,
+        PRIMARY KEY (file, text)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;",
+    // 2: the words of the rounds, for `workflow search`.
+    "CREATE VIRTUAL TABLE words USING fts5 (content, content = 'rounds', content_rowid = 'num');
+     CREATE TRIGGER words_added AFTER INSERT ON rounds BEGIN
+        INSERT INTO words (rowid, content) VALUES (new.num, new.content);
+     END;
+     CREATE TRIGGER words_gone AFTER DELETE ON rounds BEGIN
+        INSERT INTO words (words, rowid, content) VALUES ('delete', old.num, old.content);
+     END;
+     INSERT INTO words (words) VALUES ('rebuild');",
+];
+
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// Whether to wait on for another process's write, after `tries` times: often at first, for a write takes
+/// as long as one sync of the disk (SQLite's own handler soon sleeps for a tenth of a second); 20 s in all.
+fn wait_busy(tries: i32) -> bool {
+    let pause = match tries {
+        0..200 => Duration::from_micros(500),
+        200..4200 => Duration::from_millis(5),
+        _ => return false,
+    };
+    std::thread::sleep(pause);
+    true
+}
+
+/// The database of the workspace `root` below the data folder: a readable name, then a hash of the
+/// canonical path, so that two folders of one name do not share a history.
+pub fn location(data: &Path, root: &Path) -> PathBuf {
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    let hash: String = hash.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let name: String = root
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .take(32)
+        .collect();
+    let name = if name.is_empty() { "root" } else { &name };
+    data.join("workspaces")
+        .join(format!("{name}-{hash}"))
+        .join("rounds.db")
+}
+
+/// The database file and its durable and light connections.
+pub(super) fn open(
+    data: &Path,
+    root: &Path,
+) -> Result<(PathBuf, Connection, Connection), StoreError> {
+    let path = location(data, root);
+    let folder = path.parent().unwrap_or(data);
+    private_folder(data)?;
+    private_folder(&data.join("workspaces"))?;
+    private_folder(folder)?;
+    // Opening, migrating and setting aside are one process at a time.
+    let lock = private_file(&folder.join("lock"))?;
+    lock.lock().map_err(|source| io(folder, source))?;
+    refuse_newer_header(&path)?;
+    let opened = connect_and_check(&path, root);
+    match opened {
+        Err(OpenFault::Damaged) => Err(set_aside(&path, root)),
+        Err(OpenFault::Other(error)) => Err(error),
+        Ok((durable, light)) => Ok((path, durable, light)),
+    }
+}
+
+enum OpenFault {
+    Damaged,
+    Other(StoreError),
+}
+
+impl From<rusqlite::Error> for OpenFault {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged,
+            _ => Self::Other(StoreError::Sqlite(error)),
+        }
+    }
+}
+
+fn connect_and_check(path: &Path, root: &Path) -> Result<(Connection, Connection), OpenFault> {
+    // Made by us first, because SQLite gives its WAL and index the mode of the database.
+    private_file(path).map_err(OpenFault::Other)?;
+    let mut durable = connect(path, "FULL")?;
+    migrate(&mut durable, path)?;
+    let suspect = suspect_mark(path);
+    if suspect.exists() {
+        let verdict: String = durable.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(OpenFault::Damaged);
+        }
+        let _ = fs::remove_file(suspect);
+    }
+    durable.execute(
+        "INSERT INTO facts (name, value) VALUES ('root', ?1)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value",
+        [root.to_string_lossy()],
+    )?;
+    let light = connect(path, "NORMAL")?;
+    Ok((durable, light))
+}
+
+fn connect(path: &Path, synchronous: &str) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_handler(Some(wait_busy))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenFault> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > KNOWN {
+        return Err(OpenFault::Other(newer(path, found)));
+    }
+    let applied = usize::try_from(found).unwrap_or(0);
+    for (step, sql) in MIGRATIONS.iter().enumerate().skip(applied) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(sql)?;
+        transaction.pragma_update(None, "user_version", step as i64 + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn newer(path: &Path, found: i64) -> StoreError {
+    StoreError::Newer {
+        path: path.display().to_string(),
+        found,
+        known: KNOWN,
+    }
+}
+
+/// Reads `user_version` from the file's header (SQLite file format §1.3, offset 60), so that a newer
+/// store is refused before anything of it is touched.
+fn refuse_newer_header(path: &Path) -> Result<(), StoreError> {
+    let mut header = [0u8; 64];
+    let Ok(mut file) = File::open(path) else {
+        return Ok(());
+    };
+    if file.read_exact(&mut header).is_err() || !header.starts_with(b"SQLite format 3\0") {
+        return Ok(());
+    }
+    let found = header
+        .last_chunk::<4>()
+        .map_or(0, |bytes| i64::from(i32::from_be_bytes(*bytes)));
+    if found > KNOWN {
+        return Err(newer(path, found));
+    }
+    Ok(())
+}
+
+/// Moves the damaged database (and its WAL) to a name of its own and begins a new one.
+fn set_aside(path: &Path, root: &Path) -> StoreError {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
+    let aside = path.with_file_name(format!("rounds-damaged-{stamp}.db"));
+    if let Err(source) = fs::rename(path, &aside) {
+        return io(path, source);
+    }
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix));
+    }
+    let _ = fs::remove_file(suspect_mark(path));
+    match connect_and_check(path, root) {
+        Err(OpenFault::Other(error)) => error,
+        Err(OpenFault::Damaged) | Ok(_) => StoreError::Corrupt {
+            path: path.display().to_string(),
+            aside: aside.display().to_string(),
+        },
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn suspect_mark(path: &Path) -> PathBuf {
+    path.with_file_name("suspect")
+}
+
+/// The next open checks every page.
+pub(super) fn mark_suspect(path: &Path) {
+    let _ = private_file(&suspect_mark(path));
+}
+
+fn io(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn private_folder(path: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(|source| io(path, source))?;
+    restrict(path, 0o700)
+}
+
+fn private_file(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let file = options.open(path).map_err(|source| io(path, source))?;
+    restrict(path, 0o600)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> Result<(), StoreError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let have = fs::metadata(path).map_err(|source| io(path, source))?;
+    if have.permissions().mode() & 0o777 != mode {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+            .map_err(|source| io(path, source))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn restrict(_path: &Path, _mode: u32) -> Result<(), StoreError> {
+    Ok(())
+}

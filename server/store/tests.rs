@@ -1,0 +1,388 @@
+use std::fs;
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use serde_json::{Map, json};
+
+use super::{Change, Format, RunStatus, Store, StoreError, location, schema};
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+    fn root(&self) -> PathBuf {
+        let root = self.folder.path().join("my project");
+        fs::create_dir_all(&root).unwrap();
+        root
+    }
+    fn database(&self) -> PathBuf {
+        location(&self.data(), &self.root())
+    }
+    fn open(&self) -> Result<Store, StoreError> {
+        Store::open(&self.data(), &self.root())
+    }
+    fn raw(&self) -> Connection {
+        Connection::open(self.database()).unwrap()
+    }
+}
+
+#[test]
+fn rounds_are_numbered_from_one_and_read_back() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("3f9a01bc", "src/net.rs", "offline").unwrap();
+    assert_eq!((run.rounds, run.status), (0, RunStatus::Running));
+    let Some(metadata) = json!({"exit_code": 0, "nested": {"a": [1, null]}})
+        .as_object()
+        .cloned()
+    else {
+        panic!("an object");
+    };
+    assert_eq!(
+        store.append(&run.id, "author", Map::new(), "why?").unwrap(),
+        1
+    );
+    assert_eq!(
+        store.append(&run.id, "tool", metadata.clone(), "").unwrap(),
+        2
+    );
+    store.add_usage(&run.id, 12, 0.5).unwrap();
+    store.finish(&run.id, RunStatus::Completed, None).unwrap();
+    drop(store);
+
+    let store = place.open().unwrap();
+    let run = store.run(&run.id).unwrap();
+    assert_eq!(
+        (run.rounds, run.tokens, run.status),
+        (2, 12, RunStatus::Completed)
+    );
+    let back = store.rounds_back(&run.id, None, 10).unwrap();
+    assert_eq!(back.iter().map(|r| r.seq).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(back[0].metadata, metadata);
+    assert_eq!(back[1].content, "why?");
+    assert_eq!(store.rounds_back(&run.id, Some(2), 10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_thread_has_one_run_until_it_is_closed() {
+    let store = Place::new();
+    let store = store.open().unwrap();
+    let first = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    store
+        .finish(&first.id, RunStatus::AwaitingUser, None)
+        .unwrap();
+    let again = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    assert_eq!(again.id, first.id);
+    store
+        .finish(&again.id, RunStatus::AwaitingUser, None)
+        .unwrap();
+    store
+        .close_thread("3f9a01bc", "a.rs", (3, 5), "AUTHOR: x", Some("a1b2c3d"))
+        .unwrap();
+    assert_eq!(store.run(&first.id).unwrap().status, RunStatus::Completed);
+    let other = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    assert_ne!(other.id, first.id);
+    // A thread id names its newest run.
+    assert_eq!(store.run("3f9a01bc").unwrap().id, other.id);
+    let closed = store.closed(Some("a.rs"), 10).unwrap();
+    assert_eq!(closed[0].lines, (3, 5));
+    assert_eq!(closed[0].commit.as_deref(), Some("a1b2c3d"));
+}
+
+#[test]
+fn a_thread_that_is_held_is_refused() {
+    let place = Place::new();
+    let (one, two) = (place.open().unwrap(), place.open().unwrap());
+    let run = one.begin("3f9a01bc", "a.rs", "m").unwrap();
+    assert!(
+        matches!(two.begin("3f9a01bc", "a.rs", "m"), Err(StoreError::Taken(id)) if id == run.id)
+    );
+    assert!(two.is_live(&run.id).unwrap());
+    two.request_cancel(&run.id).unwrap();
+    assert!(one.cancel_requested(&run.id).unwrap());
+    one.finish(&run.id, RunStatus::Cancelled, None).unwrap();
+    assert!(matches!(
+        two.request_cancel(&run.id),
+        Err(StoreError::NotRunning(_))
+    ));
+    let run = two.begin("3f9a01bc", "a.rs", "m").unwrap();
+    assert!(!two.cancel_requested(&run.id).unwrap());
+}
+
+#[test]
+fn the_run_of_a_dead_process_is_interrupted_and_free() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    place
+        .raw()
+        .execute("UPDATE runs SET owner_start = owner_start + 1", [])
+        .unwrap();
+    let found = place.open().unwrap();
+    assert_eq!(found.run(&run.id).unwrap().status, RunStatus::Interrupted);
+    assert_eq!(found.begin("3f9a01bc", "a.rs", "m").unwrap().id, run.id);
+}
+
+#[test]
+fn ids_resolve_by_prefix() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let a = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    let b = store.begin("3f9a01bc-2", "a.rs", "m").unwrap();
+    place
+        .raw()
+        .execute("UPDATE runs SET id = 'aaaa1111' WHERE id = ?1", [&a.id])
+        .unwrap();
+    place
+        .raw()
+        .execute("UPDATE runs SET id = 'aaaa2222' WHERE id = ?1", [&b.id])
+        .unwrap();
+    assert_eq!(store.run("aaaa1").unwrap().id, "aaaa1111");
+    assert_eq!(store.run("AAAA2").unwrap().id, "aaaa2222");
+    assert_eq!(store.run("3f9a01bc").unwrap().id, "aaaa1111");
+    assert_eq!(store.run("3f9a01bc-").unwrap().id, "aaaa2222");
+    let Err(StoreError::Ambiguous(_, candidates)) = store.run("aaaa") else {
+        panic!("ambiguous");
+    };
+    assert_eq!(candidates, "aaaa1111, aaaa2222");
+    assert!(matches!(store.run("aaa"), Err(StoreError::ShortId(_))));
+    for unknown in ["bbbb", "%%%%", "aaaa1111x", "zz"] {
+        assert!(
+            matches!(store.run(unknown), Err(StoreError::UnknownRun(_))),
+            "{unknown}"
+        );
+    }
+}
+
+#[test]
+fn undo_takes_the_newest_turn_first() {
+    let store = Place::new();
+    let store = store.open().unwrap();
+    let change = |before: Option<&str>, after: Option<&str>| Change {
+        file: String::from("a.rs"),
+        before: before.map(Vec::from),
+        after: after.map(Vec::from),
+    };
+    let first = [change(None, Some("1")), change(Some("1"), Some("2"))];
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    store
+        .record_change(&run.id, &change(None, Some("1")))
+        .unwrap();
+    store
+        .record_change(&run.id, &change(Some("1"), Some("2")))
+        .unwrap();
+    assert_eq!(store.last_changes(&run.id).unwrap(), first);
+    store
+        .finish(&run.id, RunStatus::AwaitingUser, None)
+        .unwrap();
+    store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    store
+        .record_change(&run.id, &change(Some("2"), None))
+        .unwrap();
+    assert_eq!(
+        store.last_changes(&run.id).unwrap(),
+        [change(Some("2"), None)]
+    );
+    store.mark_undone(&run.id).unwrap();
+    assert_eq!(store.last_changes(&run.id).unwrap(), first);
+    store.mark_undone(&run.id).unwrap();
+    assert_eq!(store.last_changes(&run.id).unwrap(), []);
+}
+
+#[test]
+fn what_was_typed_is_known_over_restarts_by_file_and_text() {
+    let place = Place::new();
+    place.open().unwrap().note_typed("a.rs", "why?").unwrap();
+    let store = place.open().unwrap();
+    assert!(store.was_typed("a.rs", "why?").unwrap());
+    assert!(!store.was_typed("b.rs", "why?").unwrap());
+    assert!(!store.was_typed("a.rs", "why").unwrap());
+}
+
+#[test]
+fn search_finds_words_and_takes_none_of_its_language() {
+    let store = Place::new();
+    let store = store.open().unwrap();
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    store
+        .append(&run.id, "author", Map::new(), "rename load to load_data")
+        .unwrap();
+    assert_eq!(store.search("rename load", 5).unwrap()[0].seq, 1);
+    for words in ["\"", "NOT", "content:x", "a* (", ""] {
+        store.search(words, 5).unwrap();
+    }
+    assert!(store.search("absent", 5).unwrap().is_empty());
+}
+
+#[test]
+fn prune_deletes_what_is_old_and_not_live() {
+    let store = Place::new();
+    let store = store.open().unwrap();
+    let old = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    store.append(&old.id, "author", Map::new(), "x").unwrap();
+    store.finish(&old.id, RunStatus::Completed, None).unwrap();
+    let live = store.begin("bbbbbbbb", "a.rs", "m").unwrap();
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(5);
+    assert_eq!(store.prune(later, true).unwrap().len(), 1);
+    assert!(store.run(&old.id).is_ok());
+    store.prune(later, false).unwrap();
+    assert!(store.run(&old.id).is_err());
+    assert!(store.run(&live.id).is_ok());
+    assert!(store.search("x", 5).unwrap().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let store = place.open().unwrap();
+    store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    let folder = place.database().parent().unwrap().to_path_buf();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&place.data()), 0o700);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(mode(&entry.path()), 0o600, "{:?}", entry.path());
+        names.push(entry.file_name());
+    }
+    assert!(
+        names.iter().any(|name| name == "rounds.db-wal"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_newer_store_is_refused_untouched() {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    place.raw().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(place.database()).unwrap();
+    assert!(matches!(
+        place.open(),
+        Err(StoreError::Newer { found: 99, .. })
+    ));
+    assert_eq!(fs::read(place.database()).unwrap(), before);
+}
+
+#[test]
+fn an_older_store_is_migrated() {
+    let place = Place::new();
+    fs::create_dir_all(place.database().parent().unwrap()).unwrap();
+    let old = place.raw();
+    old.execute_batch(schema::MIGRATIONS[0]).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.execute_batch(
+        "INSERT INTO runs (id, thread_id, file, status, started, touched, last_seq, model)
+            VALUES ('aaaa1111', '3f9a01bc', 'a.rs', 'completed', 0, 0, 1, 'm');
+         INSERT INTO rounds (run, seq, turn, role, time, metadata, content)
+            VALUES (1, 1, 1, 'author', 0, '{}', 'an old question');",
+    )
+    .unwrap();
+    drop(old);
+    let store = place.open().unwrap();
+    assert_eq!(store.search("question", 5).unwrap().len(), 1);
+    assert_eq!(
+        store.rounds_back("aaaa1111", None, 5).unwrap()[0].content,
+        "an old question"
+    );
+}
+
+#[test]
+fn a_damaged_store_is_set_aside_and_reported_once() {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    fs::write(
+        place.database(),
+        b"this is no database, but it is somebody's bytes".repeat(30),
+    )
+    .unwrap();
+    let bytes = fs::read(place.database()).unwrap();
+    let Err(StoreError::Corrupt { aside, .. }) = place.open() else {
+        panic!("reported");
+    };
+    assert_eq!(fs::read(aside).unwrap(), bytes);
+    place
+        .open()
+        .unwrap()
+        .begin("aaaaaaaa", "a.rs", "m")
+        .unwrap();
+}
+
+#[test]
+fn damage_that_shows_late_is_set_aside_at_the_next_open() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    for _ in 0..200 {
+        store
+            .append(&run.id, "tool", Map::new(), &"words of a round ".repeat(40))
+            .unwrap();
+    }
+    store.finish(&run.id, RunStatus::Completed, None).unwrap();
+    drop(store);
+    let mut bytes = fs::read(place.database()).unwrap();
+    // Everything behind the tables' roots, so that opening sees nothing of it.
+    let from = bytes.len() / 2;
+    bytes[from..].fill(0xA5);
+    fs::write(place.database(), &bytes).unwrap();
+    let store = place.open().unwrap();
+    assert!(matches!(
+        store.rounds_from(&run.id, 0, 1000),
+        Err(StoreError::Damaged { .. })
+    ));
+    drop(store);
+    assert!(matches!(place.open(), Err(StoreError::Corrupt { .. })));
+    assert!(place.open().is_ok());
+}
+
+#[test]
+fn two_folders_of_one_name_have_a_history_each() {
+    let place = Place::new();
+    let [a, b] = ["a/app", "b/app"].map(|name| place.folder.path().join(name));
+    for root in [&a, &b] {
+        fs::create_dir_all(root).unwrap();
+    }
+    assert_ne!(location(&place.data(), &a), location(&place.data(), &b));
+    assert!(
+        location(&place.data(), &a)
+            .to_string_lossy()
+            .contains("/app-")
+    );
+}
+
+#[test]
+fn a_page_of_a_run_with_deleted_rounds_counts_what_is_there() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    for n in 1..=20 {
+        store
+            .append(
+                &run.id,
+                "tool",
+                Map::new(),
+                &format!("{n} {}", "x".repeat(100)),
+            )
+            .unwrap();
+    }
+    place
+        .raw()
+        .execute("DELETE FROM rounds WHERE seq IN (3, 4, 5)", [])
+        .unwrap();
+    let page = store.page(&run.id, None, 600, Format::Text).unwrap();
+    let hint = page.hint.unwrap();
+    assert_eq!(hint.omitted, hint.before - 2 - 3);
+    assert_eq!(store.append(&run.id, "tool", Map::new(), "").unwrap(), 21);
+}

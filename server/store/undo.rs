@@ -1,0 +1,75 @@
+//! What turns changed, for undo: the writes of each turn, in the order they were made.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{Change, Store, StoreError};
+
+impl Store {
+    /// Remembers one write of the present turn. Durable when it returns.
+    pub fn record_change(&self, run: &str, change: &Change) -> Result<(), StoreError> {
+        let recorded = self
+            .durable()
+            .prepare_cached(
+                "INSERT INTO changes (run, turn, file, before, after)
+                 SELECT num, turn, ?2, ?3, ?4 FROM runs WHERE id = ?1",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![run, change.file, change.before, change.after])
+            })
+            .map_err(|e| self.fault(e))?;
+        if recorded == 0 {
+            return Err(StoreError::UnknownRun(run.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The writes of the run's newest turn that is not undone, in the order they were made; one file may
+    /// be among them several times.
+    pub fn last_changes(&self, run: &str) -> Result<Vec<Change>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Change>> {
+            let Some((num, turn)) = newest_turn(&connection, run)? else {
+                return Ok(Vec::new());
+            };
+            let mut statement = connection.prepare_cached(
+                "SELECT file, before, after FROM changes
+                 WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
+            )?;
+            let rows = statement.query_map([num, turn], |row| {
+                Ok(Change {
+                    file: row.get(0)?,
+                    before: row.get(1)?,
+                    after: row.get(2)?,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// The turn that [`Self::last_changes`] tells of is put back: the one before it is next.
+    pub fn mark_undone(&self, run: &str) -> Result<(), StoreError> {
+        let connection = self.durable();
+        let marked = || -> rusqlite::Result<()> {
+            if let Some((num, turn)) = newest_turn(&connection, run)? {
+                connection.execute(
+                    "UPDATE changes SET undone = 1 WHERE run = ?1 AND turn = ?2",
+                    [num, turn],
+                )?;
+            }
+            Ok(())
+        };
+        marked().map_err(|e| self.fault(e))
+    }
+}
+
+/// The run's number and its newest turn with changes that are not undone.
+fn newest_turn(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+    connection
+        .prepare_cached(
+            "SELECT changes.run, changes.turn FROM changes JOIN runs ON runs.num = changes.run
+             WHERE runs.id = ?1 AND undone = 0 ORDER BY changes.turn DESC LIMIT 1",
+        )?
+        .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}

@@ -1,0 +1,317 @@
+//! Writing a run: take the thread, append rounds, end the turn, close the thread; cancel from anywhere.
+
+use rusqlite::{
+    Connection, OptionalExtension as _, Row, TransactionBehavior, named_params, params,
+};
+use serde_json::{Map, Value};
+
+use super::lease::{self, Owner};
+use super::reads::run_from;
+use super::{Run, RunStatus, Store, StoreError};
+
+/// The lease columns of a run.
+struct Lease {
+    owner: Owner,
+    heartbeat: i64,
+}
+
+impl Lease {
+    fn from_row(row: &Row) -> rusqlite::Result<Option<Self>> {
+        let Some(pid) = row.get("owner_pid")? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            owner: Owner {
+                pid,
+                start: row.get("owner_start")?,
+                boot: row.get("owner_boot")?,
+                space: row.get("owner_space")?,
+            },
+            heartbeat: row.get("heartbeat")?,
+        }))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.owner.is_alive(self.heartbeat)
+    }
+}
+
+impl Store {
+    /// Takes the thread: the open run of `thread_id` goes on, else a new one begins; refused while a
+    /// live process holds it. Without a thread (an empty id) each call begins a run.
+    pub fn begin(&self, thread_id: &str, file: &str, model: &str) -> Result<Run, StoreError> {
+        let mut connection = self.durable();
+        self.begin_in(&mut connection, thread_id, file, model)
+            .map_err(|e| self.fault(e))?
+    }
+
+    fn begin_in(
+        &self,
+        connection: &mut Connection,
+        thread_id: &str,
+        file: &str,
+        model: &str,
+    ) -> rusqlite::Result<Result<Run, StoreError>> {
+        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let open = tx
+            .prepare_cached(
+                "SELECT * FROM runs WHERE thread_id = ?1 AND closed = 0 AND ?1 <> '' ORDER BY num DESC LIMIT 1",
+            )?
+            .query_row([thread_id], |row| {
+                Ok((
+                    row.get::<_, i64>("num")?,
+                    row.get::<_, String>("id")?,
+                    Lease::from_row(row)?,
+                ))
+            })
+            .optional()?;
+        let now = now();
+        let num = match open {
+            Some((_, id, Some(lease))) if lease.is_alive() => {
+                return Ok(Err(StoreError::Taken(id)));
+            }
+            Some((num, ..)) => num,
+            None => {
+                let id = uuid::Uuid::new_v4().simple().to_string();
+                tx.prepare_cached(
+                    "INSERT INTO runs (id, thread_id, file, status, started, touched, model)
+                     VALUES (?1, ?2, ?3, 'queued', ?4, ?4, ?5)",
+                )?
+                .execute(params![id, thread_id, file, now, model])?;
+                tx.last_insert_rowid()
+            }
+        };
+        tx.prepare_cached(
+            "UPDATE runs SET status = 'running', file = :file, model = :model, error = NULL, cancel = 0,
+                turn = turn + 1, touched = :now, owner_pid = :pid, owner_start = :start,
+                owner_boot = :boot, owner_space = :space, heartbeat = :heartbeat
+             WHERE num = :num",
+        )?
+        .execute(named_params! {
+            ":file": file, ":model": model, ":now": now, ":pid": self.owner.pid,
+            ":start": self.owner.start, ":boot": self.owner.boot, ":space": self.owner.space,
+            ":heartbeat": lease::uptime(), ":num": num,
+        })?;
+        let run = tx
+            .prepare_cached("SELECT * FROM runs WHERE num = ?1")?
+            .query_row([num], run_from)?;
+        tx.commit()?;
+        Ok(Ok(run))
+    }
+
+    /// Durable when it returns; the round's number.
+    pub fn append(
+        &self,
+        run: &str,
+        role: &str,
+        metadata: Map<String, Value>,
+        content: &str,
+    ) -> Result<u64, StoreError> {
+        let metadata = Value::Object(metadata).to_string();
+        let mut connection = self.durable();
+        append_in(&mut connection, run, role, &metadata, content)
+            .map_err(|e| self.fault(e))?
+            .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
+    }
+
+    pub fn add_usage(&self, run: &str, tokens: u64, cost: f64) -> Result<(), StoreError> {
+        let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
+        let cost = if cost.is_finite() { cost } else { 0.0 };
+        self.update(
+            run,
+            "UPDATE runs SET tokens = tokens + ?2, cost = cost + ?3 WHERE id = ?1",
+            params![run, tokens, cost],
+        )
+    }
+
+    /// Ends the turn: lets go of the lease.
+    pub fn finish(
+        &self,
+        run: &str,
+        status: RunStatus,
+        error: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.update(
+            run,
+            "UPDATE runs SET status = ?2, error = ?3, touched = ?4, cancel = 0, owner_pid = NULL
+             WHERE id = ?1",
+            params![run, status.name(), error, now()],
+        )
+    }
+
+    /// The thread was removed: its run is closed, its conversation kept with the commit that closed it.
+    /// `lines` are 1-based, inclusive.
+    pub fn close_thread(
+        &self,
+        thread_id: &str,
+        file: &str,
+        lines: (usize, usize),
+        conversation: &str,
+        commit: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.durable();
+        let mut closed = || -> rusqlite::Result<()> {
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            tx.execute(
+                "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, commit_hash, time)
+                 VALUES ((SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![thread_id, file, lines.0 as i64, lines.1 as i64, conversation, commit, now()],
+            )?;
+            tx.execute(
+                "UPDATE runs SET closed = 1, touched = ?2,
+                    status = CASE status WHEN 'running' THEN status ELSE 'completed' END
+                 WHERE thread_id = ?1 AND closed = 0",
+                params![thread_id, now()],
+            )?;
+            tx.commit()
+        };
+        closed().map_err(|e| self.fault(e))
+    }
+
+    // -- cancel, from any process ----------------------------------------------------------------
+
+    /// Asks whoever runs it to stop. Refused where nobody does.
+    pub fn request_cancel(&self, run: &str) -> Result<(), StoreError> {
+        if !self.is_live(run)? {
+            return Err(StoreError::NotRunning(run.to_owned()));
+        }
+        self.update(
+            run,
+            "UPDATE runs SET cancel = 1 WHERE id = ?1 AND owner_pid IS NOT NULL",
+            params![run],
+        )
+    }
+
+    /// Also the sign of life of a run of this process.
+    pub fn cancel_requested(&self, run: &str) -> Result<bool, StoreError> {
+        let connection = self.light();
+        let asked = || -> rusqlite::Result<Option<bool>> {
+            let found = connection
+                .prepare_cached("SELECT cancel, owner_pid, heartbeat FROM runs WHERE id = ?1")?
+                .query_row([run], |row| {
+                    Ok((
+                        row.get::<_, bool>(0)?,
+                        row.get::<_, Option<i64>>(1)?,
+                        row.get::<_, Option<i64>>(2)?,
+                    ))
+                })
+                .optional()?;
+            let Some((cancel, owner, heartbeat)) = found else {
+                return Ok(None);
+            };
+            let uptime = lease::uptime();
+            if owner == Some(self.owner.pid) && uptime - heartbeat.unwrap_or(0) >= 10 {
+                connection
+                    .prepare_cached("UPDATE runs SET heartbeat = ?2 WHERE id = ?1")?
+                    .execute(params![run, uptime])?;
+            }
+            Ok(Some(cancel))
+        };
+        asked()
+            .map_err(|e| self.fault(e))?
+            .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
+    }
+
+    /// Whether a live process, this one or another, holds the run (its full id).
+    pub fn is_live(&self, run: &str) -> Result<bool, StoreError> {
+        let lease = self
+            .light()
+            .query_row("SELECT * FROM runs WHERE id = ?1", [run], Lease::from_row)
+            .optional()
+            .map_err(|e| self.fault(e))?
+            .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))?;
+        Ok(lease.is_some_and(|lease| lease.is_alive()))
+    }
+
+    /// Runs whose process died are `interrupted`, and free to be taken again.
+    pub(super) fn release_dead(&self) -> Result<(), StoreError> {
+        let mut connection = self.durable();
+        release_dead_in(&mut connection).map_err(|e| self.fault(e))
+    }
+
+    fn update(
+        &self,
+        run: &str,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), StoreError> {
+        let changed = self
+            .durable()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map_err(|e| self.fault(e))?;
+        if changed == 0 {
+            return Err(StoreError::UnknownRun(run.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn append_in(
+    connection: &mut Connection,
+    run: &str,
+    role: &str,
+    metadata: &str,
+    content: &str,
+) -> rusqlite::Result<Option<u64>> {
+    let now = now();
+    // Immediate: the number is given and used under one write lock, whatever other processes do.
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let given = tx
+        .prepare_cached(
+            "UPDATE runs SET last_seq = last_seq + 1, touched = ?2, heartbeat = ?3 WHERE id = ?1
+             RETURNING num, last_seq, turn",
+        )?
+        .query_row(params![run, now, lease::uptime()], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, i64>(1)?,
+                row.get::<_, i64>(2)?,
+            ))
+        })
+        .optional()?;
+    let Some((num, seq, turn)) = given else {
+        return Ok(None);
+    };
+    let role = Some(role).filter(|role| !role.is_empty());
+    tx.prepare_cached(
+        "INSERT INTO rounds (run, seq, turn, role, time, metadata, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![num, seq, turn, role, now, metadata, content])?;
+    tx.commit()?;
+    Ok(u64::try_from(seq).ok())
+}
+
+fn release_dead_in(connection: &mut Connection) -> rusqlite::Result<()> {
+    let dead = |connection: &Connection| -> rusqlite::Result<Vec<i64>> {
+        let mut statement = connection
+            .prepare("SELECT * FROM runs WHERE status IN ('queued', 'running') ORDER BY num")?;
+        let rows = statement.query_map([], |row| Ok((row.get("num")?, Lease::from_row(row)?)))?;
+        let mut dead = Vec::new();
+        for row in rows {
+            let (num, lease): (i64, Option<Lease>) = row?;
+            if !lease.is_some_and(|lease| lease.is_alive()) {
+                dead.push(num);
+            }
+        }
+        Ok(dead)
+    };
+    // Nothing is written where nothing is to be done: a reader needs no write lock.
+    if dead(connection)?.is_empty() {
+        return Ok(());
+    }
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for num in dead(&tx)? {
+        tx.execute(
+            "UPDATE runs SET status = 'interrupted', cancel = 0, owner_pid = NULL,
+                error = 'the process that answered ended in mid-turn' WHERE num = ?1",
+            [num],
+        )?;
+    }
+    tx.commit()
+}
+
+/// Microseconds since 1970.
+pub(super) fn now() -> i64 {
+    jiff::Timestamp::now().as_microsecond()
+}

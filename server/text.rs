@@ -1,0 +1,323 @@
+//! L0. A document: its text, its version, and positions in the three encodings of LSP.
+//!
+//! Pure. Offsets are bytes of UTF-8; a line ends at `\n`, `\r\n` or `\r`, as in LSP 3.17 §Position.
+
+use std::sync::Arc;
+
+use ropey::Rope;
+
+/// A position as LSP has it: zero-based line, `character` in units of an [`Encoding`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    pub line: u32,
+    pub character: u32,
+}
+
+/// Half open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Range {
+    pub start: Position,
+    pub end: Position,
+}
+
+/// What `Position::character` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    Utf8,
+    #[default]
+    Utf16,
+    Utf32,
+}
+
+/// Replace the bytes `range` by `text`. A list of edits is sorted by start, does not overlap, and
+/// every range counts in the text before all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub range: std::ops::Range<usize>,
+    pub text: String,
+}
+
+/// One `contentChanges` entry of `didChange`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Full(String),
+    Incremental { range: Range, text: String },
+}
+
+/// Why a change cannot be carried out; the document is left as it was and must be reopened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    StartAfterEnd,
+    PastTheEnd { line: u32, lines: u32 },
+    OlderVersion { have: i32, got: i32 },
+}
+
+/// What an incremental parser needs to know of one change (bytes; points are row and byte column).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Splice {
+    pub start_byte: usize,
+    pub old_end_byte: usize,
+    pub new_end_byte: usize,
+    pub start_point: (usize, usize),
+    pub old_end_point: (usize, usize),
+    pub new_end_point: (usize, usize),
+}
+
+/// A text with its version; cheap to clone (a snapshot).
+#[derive(Clone, Debug)]
+pub struct Document {
+    rope: Rope,
+    /// The whole text, made when first asked for and shared by the clones of this version.
+    whole: Arc<std::sync::OnceLock<Arc<str>>>,
+    /// How many `\r` stand without a `\n` behind them. They end a line for LSP but not a row for a
+    /// parser, so rows are lines only while this is 0.
+    lone_returns: usize,
+    version: i32,
+}
+
+impl Document {
+    pub fn new(text: &str, version: i32) -> Self {
+        Self {
+            rope: Rope::from_str(text),
+            whole: Arc::default(),
+            lone_returns: lone_returns(text.as_bytes(), false),
+            version,
+        }
+    }
+
+    pub fn version(&self) -> i32 {
+        self.version
+    }
+
+    pub fn text(&self) -> Arc<str> {
+        self.whole
+            .get_or_init(|| self.rope.to_string().into())
+            .clone()
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.rope.len_bytes()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rope.len_bytes() == 0
+    }
+
+    /// Applies the changes of one `didChange` in order, all or none. A change is counted in the text
+    /// that the one before it left, as LSP says. The splices are in that order too.
+    pub fn apply(
+        &mut self,
+        changes: &[Change],
+        encoding: Encoding,
+        version: i32,
+    ) -> Result<Vec<Splice>, Unfit> {
+        if version < self.version {
+            return Err(Unfit::OlderVersion {
+                have: self.version,
+                got: version,
+            });
+        }
+        let mut next = Self {
+            rope: self.rope.clone(),
+            whole: Arc::default(),
+            lone_returns: self.lone_returns,
+            version,
+        };
+        let mut splices = Vec::with_capacity(changes.len());
+        for change in changes {
+            splices.push(match change {
+                Change::Full(text) => next.splice(0..next.len(), text),
+                Change::Incremental { range, text } => {
+                    let range = next.fit(range, encoding)?;
+                    next.splice(range, text)
+                }
+            });
+        }
+        *self = next;
+        Ok(splices)
+    }
+
+    /// The bytes of a range that a client sent.
+    fn fit(&self, range: &Range, encoding: Encoding) -> Result<std::ops::Range<usize>, Unfit> {
+        if range.start > range.end {
+            return Err(Unfit::StartAfterEnd);
+        }
+        // One line past the last is how some clients name the end of the text.
+        let lines = self.lines();
+        if range.end.line as usize > lines {
+            return Err(Unfit::PastTheEnd {
+                line: range.end.line,
+                lines: lines as u32,
+            });
+        }
+        Ok(self.offset(range.start, encoding)..self.offset(range.end, encoding))
+    }
+
+    /// Replaces `range` (bytes, on character boundaries) by `text`.
+    fn splice(&mut self, range: std::ops::Range<usize>, text: &str) -> Splice {
+        let new_end = range.start + text.len();
+        let (start_point, old_end_point) = (self.point(range.start), self.point(range.end));
+        let before = self.lone_returns_around(&range);
+        let (from, to) = (
+            self.rope.byte_to_char(range.start),
+            self.rope.byte_to_char(range.end),
+        );
+        self.rope.remove(from..to);
+        self.rope.insert(from, text);
+        self.lone_returns =
+            self.lone_returns + self.lone_returns_around(&(range.start..new_end)) - before;
+        Splice {
+            start_byte: range.start,
+            old_end_byte: range.end,
+            new_end_byte: new_end,
+            start_point,
+            old_end_point,
+            new_end_point: self.point(new_end),
+        }
+    }
+
+    /// The lone carriage returns that a change of `range` can make or end: those in it and the byte before it.
+    fn lone_returns_around(&self, range: &std::ops::Range<usize>) -> usize {
+        let from = self.rope.byte_to_char(range.start).saturating_sub(1);
+        let to = self.rope.byte_to_char(range.end);
+        let followed = self.rope.get_char(to) == Some('\n');
+        let mut chunks = self.rope.slice(from..to).chunks().peekable();
+        let mut count = 0;
+        while let Some(chunk) = chunks.next() {
+            let followed = chunks
+                .peek()
+                .map_or(followed, |next| next.starts_with('\n'));
+            count += lone_returns(chunk.as_bytes(), followed);
+        }
+        count
+    }
+
+    /// Row and byte column as tree-sitter counts them: a row ends at `\n` alone.
+    fn point(&self, offset: usize) -> (usize, usize) {
+        if self.lone_returns == 0 {
+            let row = self.rope.byte_to_line(offset);
+            return (row, offset - self.rope.line_to_byte(row));
+        }
+        let (mut row, mut row_start, mut at) = (0, 0, 0);
+        for chunk in self.rope.byte_slice(..offset).chunks() {
+            for end in memchr::memchr_iter(b'\n', chunk.as_bytes()) {
+                row += 1;
+                row_start = at + end + 1;
+            }
+            at += chunk.len();
+        }
+        (row, offset - row_start)
+    }
+
+    /// How many lines the text has; the empty one behind a final line end counts.
+    pub fn lines(&self) -> usize {
+        self.rope.len_lines()
+    }
+
+    /// The bytes of a 0-based line without its line end; the text's end for a line past the last.
+    pub fn line(&self, line: usize) -> std::ops::Range<usize> {
+        if line >= self.lines() {
+            return self.len()..self.len();
+        }
+        let start = self.rope.line_to_byte(line);
+        let mut end = self.rope.line_to_byte(line + 1);
+        if end > start && self.rope.get_byte(end - 1) == Some(b'\n') {
+            end -= 1;
+            if end > start && self.rope.get_byte(end - 1) == Some(b'\r') {
+                end -= 1;
+            }
+        } else if end > start && self.rope.get_byte(end - 1) == Some(b'\r') {
+            end -= 1;
+        }
+        start..end
+    }
+
+    /// A character past the end of its line is the line's end; a line past the last is the text's end;
+    /// a column inside a surrogate pair rounds down.
+    pub fn offset(&self, position: Position, encoding: Encoding) -> usize {
+        let line = self.line(position.line as usize);
+        let column = position.character as usize;
+        match encoding {
+            Encoding::Utf8 => {
+                let at = (line.start + column).min(line.end);
+                self.rope.char_to_byte(self.rope.byte_to_char(at))
+            }
+            Encoding::Utf16 => {
+                let start = self
+                    .rope
+                    .char_to_utf16_cu(self.rope.byte_to_char(line.start));
+                let end = self.rope.char_to_utf16_cu(self.rope.byte_to_char(line.end));
+                self.rope
+                    .char_to_byte(self.rope.utf16_cu_to_char((start + column).min(end)))
+            }
+            Encoding::Utf32 => {
+                let start = self.rope.byte_to_char(line.start);
+                let end = self.rope.byte_to_char(line.end);
+                self.rope.char_to_byte((start + column).min(end))
+            }
+        }
+    }
+
+    /// An offset inside a character rounds down; past the end is the end; between `\r` and `\n` is the
+    /// line's end.
+    pub fn position(&self, offset: usize, encoding: Encoding) -> Position {
+        let offset = offset.min(self.len());
+        let line = self.rope.byte_to_line(offset);
+        let content = self.line(line);
+        let (start, at) = (
+            self.rope.byte_to_char(content.start),
+            self.rope.byte_to_char(offset.min(content.end)),
+        );
+        let character = match encoding {
+            Encoding::Utf8 => self.rope.char_to_byte(at) - content.start,
+            Encoding::Utf16 => self.rope.char_to_utf16_cu(at) - self.rope.char_to_utf16_cu(start),
+            Encoding::Utf32 => at - start,
+        };
+        Position {
+            line: line as u32,
+            character: character as u32,
+        }
+    }
+
+    pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {
+        Range {
+            start: self.position(range.start, encoding),
+            end: self.position(range.end, encoding),
+        }
+    }
+}
+
+/// Carriage returns without a line feed behind them; `followed`: a line feed stands behind the last byte.
+fn lone_returns(bytes: &[u8], followed: bool) -> usize {
+    memchr::memchr_iter(b'\r', bytes)
+        .filter(|at| match bytes.get(at + 1) {
+            Some(next) => *next != b'\n',
+            None => !followed,
+        })
+        .count()
+}
+
+/// `text` with `edits` applied. An edit that does not fit (it overlaps the one before it, or lies
+/// outside the text or inside a character) is left out.
+pub fn apply_edits(text: &str, edits: &[Edit]) -> String {
+    let grown: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut out = String::with_capacity(text.len() + grown);
+    let mut at = 0;
+    for edit in edits {
+        if edit.range.start > edit.range.end || !text.is_char_boundary(edit.range.end) {
+            continue;
+        }
+        let Some(kept) = text.get(at..edit.range.start) else {
+            continue;
+        };
+        out.push_str(kept);
+        out.push_str(&edit.text);
+        at = edit.range.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests;

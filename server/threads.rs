@@ -1,0 +1,185 @@
+//! L1. Threads: the conversations in a text's comments. Pure; never fails. Specification: docs/threads.md.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::comments::Syntax;
+
+mod below;
+pub(crate) mod escape;
+mod header;
+mod identity;
+pub(crate) mod lines;
+pub(crate) mod marker;
+mod near;
+mod person;
+pub(crate) mod scan;
+
+pub use identity::resolve;
+pub use near::near_misses;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    Author,
+    Agent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The last message is an AUTHOR message with text: the agent is asked.
+    Pending,
+    /// The last message is an AGENT message or an empty AUTHOR line.
+    AwaitingUser,
+}
+
+impl Role {
+    /// The word of the marker.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Author => marker::AUTHOR,
+            Self::Agent => marker::AGENT,
+        }
+    }
+}
+
+/// What an AUTHOR text that is an action word asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `done`, `reset`
+    Dismiss,
+    /// `commit`, `commit file`
+    Commit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub role: Role,
+    /// The name in the marker's parentheses.
+    pub name: Option<String>,
+    /// Lines joined by `\n`, each without the blanks around it.
+    pub text: String,
+    /// 0-based line of the marker.
+    pub line: usize,
+    /// 0-based last line (continuations included).
+    pub last_line: usize,
+    /// Bytes of the marker, colon included.
+    pub marker: Range<usize>,
+    /// Bytes from the text's first character to the end of its last line; the marker's where there is no text.
+    pub range: Range<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    pub id: String,
+    pub messages: Vec<Message>,
+    pub status: Status,
+    /// It begins with an AGENT message.
+    pub malformed: bool,
+    /// Its first marker stands behind (or between) code.
+    pub trailing: bool,
+}
+
+impl Thread {
+    /// 0-based.
+    pub fn first_line(&self) -> usize {
+        self.messages.first().map_or(0, |m| m.line)
+    }
+
+    /// 0-based, inclusive.
+    pub fn last_line(&self) -> usize {
+        self.messages.last().map_or(0, |m| m.last_line)
+    }
+
+    /// The action word that the last message is, if it is one.
+    pub fn action(&self) -> Option<Action> {
+        let last = self
+            .messages
+            .last()
+            .filter(|last| last.role == Role::Author)?;
+        action_word(&last.text)
+    }
+
+    /// The message that an agent is asked: the last of the author's that has a text.
+    pub fn question(&self) -> Option<&Message> {
+        self.messages
+            .iter()
+            .rev()
+            .find(|m| m.role == Role::Author && !m.text.is_empty())
+    }
+}
+
+/// A marker that is almost one (`Author:`, `AUTHOR :`, `AI!`), and what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearMiss {
+    pub range: Range<usize>,
+    pub replacement: String,
+    pub why: &'static str,
+}
+
+/// The threads of a file, in order. `path` is relative to the workspace root, with `/`.
+pub fn find(path: &str, text: &str, syntax: &Syntax) -> Vec<Thread> {
+    scan::scan(path, text, syntax)
+        .into_iter()
+        .map(|found| found.thread)
+        .collect()
+}
+
+/// Whether `text` could hold a marker at all: one memory search per literal, before any parsing.
+pub fn may_hold(text: &[u8]) -> bool {
+    [&b"AUTHOR"[..], b"AGENT"].iter().any(|word| {
+        memmem::find_iter(text, word).any(|at| {
+            let behind = text.get(at + word.len()..).unwrap_or_default();
+            ends_a_marker(behind) && !ends_a_name(text, at)
+        })
+    })
+}
+
+/// Whether `behind` goes on as a marker does behind its word: a colon, or a name in parentheses and a
+/// colon. What the MIT licence has, `COPYRIGHT HOLDER(S) OR AUTHOR(S) BE LIABLE`, stands in every second
+/// file of some trees and must not have them parsed.
+fn ends_a_marker(behind: &[u8]) -> bool {
+    match behind.split_first() {
+        Some((b':', _)) => true,
+        Some((b'(', name)) => {
+            let end = name
+                .iter()
+                .position(|b| matches!(b, b'(' | b')' | b'\n' | b'\r'));
+            end.is_some_and(|end| name.get(end..).is_some_and(|rest| rest.starts_with(b"):")))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the word at byte `at` is the end of a longer name, as in `MODULE_AUTHOR(`. One letter at a
+/// line's start is none: it is how fixed-form Fortran begins a comment.
+fn ends_a_name(text: &[u8], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| text.get(at));
+    before(1).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        && !matches!(before(2), None | Some(b'\n' | b'\r'))
+}
+
+/// The action word that `text` is.
+pub fn action_word(text: &str) -> Option<Action> {
+    let word = text.trim();
+    if word.len() > "commit file".len() {
+        return None;
+    }
+    match word.to_lowercase().as_str() {
+        "done" | "reset" => Some(Action::Dismiss),
+        "commit" | "commit file" => Some(Action::Commit),
+        _ => None,
+    }
+}
+
+/// Why an id does not name exactly one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoThread {
+    Unknown,
+    TooShort,
+    /// Full ids.
+    Ambiguous(Vec<String>),
+}
+
+#[cfg(test)]
+mod tests;

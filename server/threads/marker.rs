@@ -1,0 +1,68 @@
+//! The marker itself: `AUTHOR:`, `AGENT(claude):`.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::Role;
+
+/// A marker at the start of some text; offsets count from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub role: Role,
+    /// Bytes of the name in the parentheses.
+    pub name: Option<Range<usize>>,
+    /// Bytes, colon included.
+    pub len: usize,
+}
+
+pub(crate) const AUTHOR: &str = "AUTHOR";
+pub(crate) const AGENT: &str = "AGENT";
+
+/// The marker that `text` begins with.
+pub(crate) fn parse(text: &str) -> Option<Marker> {
+    let (role, word) = if text.starts_with(AUTHOR) {
+        (Role::Author, AUTHOR)
+    } else if text.starts_with(AGENT) {
+        (Role::Agent, AGENT)
+    } else {
+        return None;
+    };
+    let rest = text.get(word.len()..)?;
+    if rest.starts_with(':') {
+        return Some(Marker {
+            role,
+            name: None,
+            len: word.len() + 1,
+        });
+    }
+    let inside = rest.strip_prefix('(')?;
+    let length = inside.find(['(', ')', '\n', '\r'])?;
+    let name = inside.get(..length)?;
+    if name.trim().is_empty() || !inside.get(length..)?.starts_with("):") {
+        return None;
+    }
+    let start = word.len() + 1;
+    Some(Marker {
+        role,
+        name: Some(start..start + length),
+        len: start + length + 2,
+    })
+}
+
+/// The places in `text` where a marker may begin, in order.
+pub(super) fn candidates(text: &str) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let mut found: Vec<usize> = memmem::find_iter(bytes, AUTHOR)
+        .chain(memmem::find_iter(bytes, AGENT))
+        .collect();
+    found.retain(|at| {
+        let inside_word = at
+            .checked_sub(1)
+            .and_then(|before| bytes.get(before))
+            .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        !inside_word && text.get(*at..).is_some_and(|rest| parse(rest).is_some())
+    });
+    found.sort_unstable();
+    found
+}

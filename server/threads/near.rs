@@ -1,0 +1,114 @@
+//! Markers that are almost markers: what the person may have meant, and how it is written.
+
+use memchr::memmem;
+
+use super::lines::{line_end, line_start};
+use super::person::{self, Reads};
+use super::{NearMiss, scan};
+use crate::comments::Syntax;
+
+/// The near misses of a text, in order. A header's `Author: Jane Doe` is none.
+pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
+    let mut found: Vec<NearMiss> = Vec::new();
+    let mut places: Vec<(usize, &str)> = Vec::new();
+    for word in [
+        "AUTHOR", "Author", "author", "AGENT", "AI!", "AI?", "ai!", "ai?",
+    ] {
+        places.extend(memmem::find_iter(text.as_bytes(), word).map(|at| (at, word)));
+    }
+    places.sort_unstable();
+    // Cheap looks first: most places are no near miss, and only those left ask for their comment.
+    for (at, word) in places {
+        let alone = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_');
+        let bytes = text.as_bytes();
+        if !alone(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            || !alone(bytes.get(at + word.len()))
+        {
+            continue;
+        }
+        let near = if word.len() == 3 {
+            call(text, syntax, at, word)
+        } else {
+            almost(text, syntax, at, word)
+        };
+        found.extend(near);
+    }
+    found
+}
+
+/// `Author:`, `AUTHOR :`, `AUTHOR():`, `AUTHOR (x):`, `AUTHOR(x) :`.
+fn almost(text: &str, syntax: &Syntax, at: usize, word: &str) -> Option<NearMiss> {
+    let line = text.get(at + word.len()..line_end(text, at))?;
+    let colon = line.find(':')?;
+    let between = line.get(..colon)?;
+    let (blanks, name) = match between.trim() {
+        "" => (between, None),
+        inside => {
+            let name = inside.strip_prefix('(')?.strip_suffix(')')?;
+            if name.contains(['(', ')']) {
+                return None;
+            }
+            (between, Some(name.trim()))
+        }
+    };
+    let upper = word.to_ascii_uppercase();
+    let is_lower = word != upper;
+    let why = if is_lower {
+        "a marker is written in capitals"
+    } else if name.is_some_and(str::is_empty) {
+        "the parentheses hold no name"
+    } else if blanks.starts_with([' ', '\t']) || blanks.ends_with([' ', '\t']) {
+        "no blank stands before the colon or around the parentheses of a marker"
+    } else {
+        return None;
+    };
+    let (_, start) = scan::comment_text(text, syntax, at)?;
+    let said = line.get(colon + 1..)?;
+    let reads = person::read(said);
+    // `author: jane` is a field of many headers; only speech is meant for an agent.
+    if start != at
+        || (is_lower && reads != Reads::Speech)
+        || (reads == Reads::Person && !is_lower && name.is_none())
+    {
+        return None;
+    }
+    let replacement = match name.filter(|name| !name.is_empty()) {
+        Some(name) => format!("{upper}({name}):"),
+        None => format!("{upper}:"),
+    };
+    Some(NearMiss {
+        range: at..at + word.len() + colon + 1,
+        replacement,
+        why,
+    })
+}
+
+/// `AI!` or `AI?` at the start or the end of a comment: how some tools are called.
+fn call(text: &str, syntax: &Syntax, at: usize, word: &str) -> Option<NearMiss> {
+    let (comment, start) = scan::comment_text(text, syntax, at)?;
+    let why = "an agent is asked by an AUTHOR line";
+    if start == at {
+        return Some(NearMiss {
+            range: at..at + word.len(),
+            replacement: String::from("AUTHOR:"),
+            why,
+        });
+    }
+    if comment.end != at + word.len() || comment.start < line_start(text, at) {
+        return None;
+    }
+    let said = text.get(start..at)?.trim();
+    if said.starts_with("AUTHOR") || said.starts_with("AGENT") {
+        return None;
+    }
+    let mark = if word.ends_with('?') && !said.ends_with('?') {
+        "?"
+    } else {
+        ""
+    };
+    Some(NearMiss {
+        range: start..comment.end,
+        replacement: format!("AUTHOR: {said}{mark}"),
+        why,
+    })
+}

@@ -1,0 +1,260 @@
+//! L4. The tools of an agent: one registry, one file per tool below `tools/`. tools.md.
+//!
+//! Whatever a model sends, the answer is text: a wrong name, a wrong parameter, a refusal and a defect
+//! of a tool alike. No tool changes a file but through [`change_file`].
+
+mod change;
+mod file_edit;
+mod file_read;
+mod file_write;
+mod glob;
+mod grep;
+mod input;
+mod list_files;
+mod lsp;
+#[cfg(test)]
+mod tests;
+mod think;
+
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dashmap::DashMap;
+use futures::{FutureExt, StreamExt};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::children::Children;
+use crate::config::Settings;
+use crate::files::{Seen, Tree};
+use crate::host::{Host, Question};
+use crate::store::Store;
+use crate::trust::{self, Decision, Risk};
+
+pub use change::{change_file, minimal_edits};
+pub use input::{parse, schema};
+
+/// What a tool works with: the run's root, the face, the children.
+pub struct Context {
+    pub tree: Arc<Tree>,
+    pub host: Arc<dyn Host>,
+    pub children: Arc<Children>,
+    pub store: Option<Arc<Store>>,
+    pub run: String,
+    /// Read-only: writing tools are refused.
+    pub plan: bool,
+    pub trusted: bool,
+    pub cancel: CancellationToken,
+    /// What this run has read, by absolute path.
+    pub seen: DashMap<PathBuf, Seen>,
+    /// One write at a time for a file.
+    pub writing: DashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>,
+}
+
+impl Context {
+    /// Held from the read that a write is based on until it is made.
+    async fn lock(&self, path: &Path) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = Arc::clone(&self.writing.entry(path.to_owned()).or_default());
+        lock.lock_owned().await
+    }
+
+    /// For messages.
+    fn shown(&self, path: &Path) -> String {
+        self.tree
+            .relative(path)
+            .unwrap_or_else(|| path.display().to_string())
+    }
+}
+
+/// An error is text for the model; it never ends the turn.
+pub type Output = Result<String, String>;
+
+#[async_trait]
+pub trait Tool: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn description(&self) -> String;
+    /// JSON schema, made from the typed input.
+    fn parameters(&self) -> Value;
+    fn risk(&self) -> Risk;
+    /// What is wrong with the parameters, before anybody is asked for permission.
+    fn check(&self, _input: &Value) -> Result<(), String> {
+        Ok(())
+    }
+    /// What a call is about, as permission rules and questions name it: a path relative to the root, a
+    /// command, an address.
+    fn about(&self, cx: &Context, input: &Value) -> String {
+        let path = input
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        match cx.tree.resolve(path) {
+            Ok(resolved) if !path.is_empty() => cx.shown(&resolved),
+            _ => path.to_owned(),
+        }
+    }
+    async fn call(&self, cx: &Context, input: Value) -> Output;
+}
+
+/// Every tool there is, and what the settings say of them.
+pub struct Registry {
+    tools: Vec<Arc<dyn Tool>>,
+    settings: Settings,
+}
+
+/// These change what the calls beside them mean, so a batch with one of them runs in order.
+const IN_ORDER: &[&str] = &["ask_user", "plan_enter", "plan_exit", "task"];
+
+/// Calls of one answer that run at the same time.
+const AT_ONCE: usize = 16;
+
+impl Registry {
+    pub fn built_in() -> Self {
+        Self {
+            tools: vec![
+                Arc::new(file_read::FileRead),
+                Arc::new(file_write::FileWrite),
+                Arc::new(file_edit::FileEdit),
+                Arc::new(grep::Grep),
+                Arc::new(glob::Glob),
+                Arc::new(list_files::ListFiles),
+                Arc::new(lsp::Lsp),
+                Arc::new(think::Think),
+            ],
+            settings: Settings::default(),
+        }
+    }
+
+    /// With the user's permissions and without the tools that are switched off.
+    pub fn with_settings(mut self, settings: &Settings) -> Self {
+        self.settings = settings.clone();
+        self
+    }
+
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// Checks name, mode, trust, parameters and permission, then calls.
+    pub async fn call(&self, cx: &Context, name: &str, input: Value) -> Output {
+        let Some(tool) = self.tools.iter().find(|t| t.name() == name) else {
+            return Err(format!("Unknown tool: {name}"));
+        };
+        if self.settings.disabled_tools.iter().any(|d| d == name) {
+            return Err(format!("Tool {name} is disabled by user config."));
+        }
+        let risk = tool.risk();
+        if risk > Risk::Read {
+            may_change(cx, name)?;
+        }
+        let input = if input.is_null() {
+            Value::Object(Default::default())
+        } else {
+            input
+        };
+        tool.check(&input)?;
+        let about = tool.about(cx, &input);
+        match trust::decide(&self.settings, name, risk, &about) {
+            Decision::Allow => {}
+            Decision::Deny => {
+                return Err(format!(
+                    "Tool {name} is not allowed for `{about}` by the author's permissions."
+                ));
+            }
+            Decision::Ask => {
+                ask(
+                    cx,
+                    format!("The agent wants to use {name} on {}.", quoted(&about)),
+                )
+                .await?
+            }
+        }
+        // A defect of one tool is that call's error, not the turn's end.
+        AssertUnwindSafe(tool.call(cx, input))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| {
+                tracing::error!(tool = name, "a tool panicked");
+                Err(format!(
+                    "Tool {name} failed by a defect of postil; do it another way."
+                ))
+            })
+    }
+
+    /// The calls of one model answer, concurrently where they may; answers in call order.
+    pub async fn call_all(&self, cx: &Context, calls: Vec<(String, Value)>) -> Vec<Output> {
+        let at_once = if calls
+            .iter()
+            .any(|(name, _)| IN_ORDER.contains(&name.as_str()))
+        {
+            1
+        } else {
+            AT_ONCE
+        };
+        let calls = calls
+            .into_iter()
+            .map(|(name, input)| async move { self.call(cx, &name, input).await });
+        futures::stream::iter(calls)
+            .buffered(at_once)
+            .collect()
+            .await
+    }
+}
+
+/// Whether this run may change anything.
+fn may_change(cx: &Context, name: &str) -> Result<(), String> {
+    if cx.plan {
+        return Err(format!(
+            "Tool {name} is disabled in plan mode. Use plan_exit to re-enable write tools."
+        ));
+    }
+    if !cx.trusted {
+        return Err(format!(
+            "Tool {name} is disabled because the author has not trusted this workspace; `postil trust` does."
+        ));
+    }
+    Ok(())
+}
+
+/// Asks the author; nobody there is a no.
+async fn ask(cx: &Context, text: String) -> Result<(), String> {
+    let choices = vec![String::from("Allow once"), String::from("Refuse")];
+    let asked = cx.host.ask(Question {
+        text: text.clone(),
+        choices,
+    });
+    let answer = tokio::select! {
+        answer = asked => answer,
+        () = cx.cancel.cancelled() => None,
+    };
+    match answer {
+        Some(0) => Ok(()),
+        Some(_) => Err(format!("The author refused: {text}")),
+        None => Err(format!(
+            "Nobody answered the question, which counts as no: {text}"
+        )),
+    }
+}
+
+/// For a question: one line, nothing that steers, not too long.
+fn quoted(text: &str) -> String {
+    let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut line: String = text.chars().take(200).map(visible).collect();
+    if text.chars().nth(200).is_some() {
+        line.push('…');
+    }
+    format!("`{line}`")
+}
+
+/// What a tool answers at most, in bytes.
+const MAX_OUTPUT: usize = 50 * 1024;
+
+/// The longest beginning of `text` that has at most `max` bytes and splits no character.
+fn head(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,250 @@
+//! `file_edit`: an exact piece of text replaced by another.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::change::change_locked;
+use super::file_read::split_lines;
+use super::{Context, Output, Tool, head, parse, schema};
+use crate::files::FileError;
+use crate::trust::Risk;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The file, relative to the workspace root.
+    path: String,
+    /// The text to replace, exactly as it stands in the file (without line numbers).
+    old_string: String,
+    /// What takes its place.
+    new_string: String,
+    /// Replace every place where old_string stands. Default false: it must stand in exactly one.
+    #[serde(default)]
+    replace_all: Option<bool>,
+}
+
+pub(super) struct FileEdit;
+
+#[async_trait]
+impl Tool for FileEdit {
+    fn name(&self) -> &'static str {
+        "file_edit"
+    }
+    fn description(&self) -> String {
+        String::from(
+            "Replaces text in a file. `old_string` must stand in the file exactly, blanks and indentation included, and only once unless `replace_all` is set. AUTHOR: and AGENT: comments must stay as they are.",
+        )
+    }
+    fn parameters(&self) -> Value {
+        schema::<Input>()
+    }
+    fn risk(&self) -> Risk {
+        Risk::Write
+    }
+    fn check(&self, input: &Value) -> Result<(), String> {
+        parse::<Input>(self.name(), input).map(drop)
+    }
+    async fn call(&self, cx: &Context, input: Value) -> Output {
+        let Input {
+            path,
+            old_string,
+            new_string,
+            replace_all,
+        } = parse(self.name(), &input)?;
+        let resolved = cx.tree.resolve(&path).map_err(|e| e.to_string())?;
+        let _guard = cx.lock(&resolved).await;
+        let shown = cx.shown(&resolved);
+        let current = cx.tree.read_path(&resolved).map_err(|e| match e {
+            FileError::NotFound(_) => format!("{e}; file_write makes a new file."),
+            e => format!("{e}; nothing was written."),
+        })?;
+        if current.lossy {
+            return Err(format!("{}.", FileError::NotUtf8(shown)));
+        }
+        // Where it was read, it must be as it was read; else the exact match is proof enough.
+        let seen = cx
+            .seen
+            .get(&resolved)
+            .map_or_else(|| current.seen.clone(), |s| s.clone());
+        if seen.hash != current.seen.hash {
+            return Err(format!(
+                "{shown} changed since you read it, so nothing was written. Read it again with file_read and make the change on what stands there now."
+            ));
+        }
+        if old_string.is_empty() {
+            return Err(String::from(
+                "`old_string` is empty: give the text to replace; file_write makes a new file.",
+            ));
+        }
+        if old_string == new_string {
+            return Err(String::from(
+                "`old_string` and `new_string` are the same: there is nothing to change.",
+            ));
+        }
+        let edited = Edited::new(&current.text, &old_string);
+        let (all, count) = (replace_all.unwrap_or(false), edited.found.len());
+        match count {
+            0 => {
+                return Err(format!(
+                    "`old_string` stands in {shown} 0 times, so nothing was written. {}",
+                    nearest(&current.text, &old_string)
+                ));
+            }
+            1 => {}
+            _ if all => {}
+            _ => {
+                let lines: Vec<String> = edited.lines().take(20).map(|l| l.to_string()).collect();
+                return Err(format!(
+                    "`old_string` stands in {shown} {count} times (lines {}), so nothing was written. Give more of the text around the one you mean, or set `replace_all`.",
+                    lines.join(", ")
+                ));
+            }
+        }
+        let text = edited.replaced(&new_string);
+        change_locked(cx, &resolved, Some(&seen), &text).await?;
+        let lines: Vec<String> = edited.lines().take(20).map(|l| l.to_string()).collect();
+        let (places, line) = if count == 1 {
+            ("place", "line")
+        } else {
+            ("places", "lines")
+        };
+        Ok(format!(
+            "Changed {shown} in {count} {places} ({line} {}).",
+            lines.join(", ")
+        ))
+    }
+}
+
+/// A text and where a string stands in it. A model sees and writes `\n`; in a file with CR LF these
+/// stand for each other.
+struct Edited<'a> {
+    text: &'a str,
+    /// Bytes of `text`, in order, not overlapping.
+    found: Vec<Range<usize>>,
+}
+
+impl<'a> Edited<'a> {
+    fn new(text: &'a str, wanted: &str) -> Self {
+        let find = |wanted: &str| {
+            text.match_indices(wanted)
+                .map(|(at, s)| at..at + s.len())
+                .collect()
+        };
+        let mut found: Vec<_> = find(wanted);
+        if found.is_empty() && text.contains("\r\n") && wanted.contains('\n') {
+            found = find_over_line_ends(text, &wanted.replace("\r\n", "\n"));
+        }
+        Self { text, found }
+    }
+
+    /// 1-based.
+    fn lines(&self) -> impl Iterator<Item = usize> {
+        let before = |range: &Range<usize>| self.text.get(..range.start).unwrap_or_default();
+        let ends = |text: &str| {
+            let lone = text.matches('\r').count() - text.matches("\r\n").count();
+            text.matches('\n').count() + lone
+        };
+        self.found.iter().map(move |range| ends(before(range)) + 1)
+    }
+
+    fn replaced(&self, new: &str) -> String {
+        let new = with_line_ends_of(self.text, new);
+        let mut out = String::with_capacity(self.text.len() + new.len());
+        let mut at = 0;
+        for range in &self.found {
+            out.push_str(self.text.get(at..range.start).unwrap_or_default());
+            out.push_str(&new);
+            at = range.end;
+        }
+        out.push_str(self.text.get(at..).unwrap_or_default());
+        out
+    }
+}
+
+/// Where `wanted` stands in `text` if each CR LF were a `\n`.
+fn find_over_line_ends(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let plain = text.replace("\r\n", "\n");
+    let mut found = Vec::new();
+    // Bytes that were left out before a place are the CR LF before it.
+    let (mut plain_at, mut text_at) = (0, 0);
+    let mut original = |target: usize| {
+        while plain_at < target {
+            let bytes = text.as_bytes();
+            text_at +=
+                if bytes.get(text_at) == Some(&b'\r') && bytes.get(text_at + 1) == Some(&b'\n') {
+                    2
+                } else {
+                    1
+                };
+            plain_at += 1;
+        }
+        text_at
+    };
+    for (at, matched) in plain.match_indices(wanted) {
+        let start = original(at);
+        found.push(start..original(at + matched.len()));
+    }
+    found
+}
+
+/// `new` with CR LF where that is what the file has, unless it says so itself.
+fn with_line_ends_of<'a>(text: &str, new: &'a str) -> Cow<'a, str> {
+    let crlf = text.matches("\r\n").count();
+    if crlf * 2 > text.matches('\n').count() && new.contains('\n') {
+        return Cow::Owned(new.replace("\r\n", "\n").replace('\n', "\r\n"));
+    }
+    Cow::Borrowed(new)
+}
+
+/// The lines that are most like the first line of what was not found, for the model to look at.
+fn nearest(text: &str, wanted: &str) -> String {
+    let Some(first) = wanted.lines().map(str::trim).find(|l| !l.is_empty()) else {
+        return String::from("It has only blanks: give a line with text.");
+    };
+    let words = |line: &str| -> Vec<String> {
+        line.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|w| w.len() > 1)
+            .map(str::to_owned)
+            .collect()
+    };
+    let asked = words(first);
+    let mut scored: Vec<(usize, usize, &str)> = Vec::new();
+    for (at, line) in split_lines(text).into_iter().enumerate() {
+        let score = if line.trim() == first {
+            usize::MAX
+        } else if line.len() > 1000 {
+            0
+        } else {
+            let here = words(line);
+            asked.iter().filter(|w| here.contains(w)).count()
+        };
+        if score > 0 {
+            scored.push((score, at + 1, line));
+        }
+    }
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.truncate(50);
+    let wanted = head(first, 200);
+    scored.sort_by_cached_key(|(score, at, line)| {
+        let like = similar::TextDiff::from_chars(wanted, head(line.trim(), 200)).ratio();
+        // In thousandths: a float has no order to sort by.
+        (
+            std::cmp::Reverse((*score == usize::MAX, (like * 1000.0) as u32)),
+            *at,
+        )
+    });
+    if scored.is_empty() {
+        return String::from("No line is like it: read the file with file_read.");
+    }
+    let shown: Vec<String> = scored
+        .iter()
+        .take(3)
+        .map(|(_, at, line)| format!("{at:4} | {}", head(line, 200)))
+        .collect();
+    format!("The nearest lines are:\n{}", shown.join("\n"))
+}

@@ -1,0 +1,102 @@
+//! `grep`: lines that a regular expression matches, by ripgrep's libraries.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use crate::files::Query;
+use crate::trust::Risk;
+
+const MAX_MATCHES: usize = 200;
+const MAX_SIZE: u64 = 1 << 20;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A regular expression (Rust's syntax), matched line by line; `(?i)` at its start ignores case.
+    pattern: String,
+    /// A file or folder, relative to the workspace root. Default: the whole workspace.
+    #[serde(default)]
+    path: Option<String>,
+    /// Only files whose name this glob matches, such as `*.rs` or `src/**/*.{ts,tsx}`.
+    #[serde(default)]
+    include: Option<String>,
+    /// Lines to show around each match, 10 at most. Default 0.
+    #[serde(default)]
+    context_lines: Option<u64>,
+}
+
+pub(super) struct Grep;
+
+#[async_trait]
+impl Tool for Grep {
+    fn name(&self) -> &'static str {
+        "grep"
+    }
+    fn description(&self) -> String {
+        String::from(
+            "Searches files for a regular expression and shows `file:line:content`, 200 matches at most. Hidden, ignored and binary files and files over 1 MB are passed over.",
+        )
+    }
+    fn parameters(&self) -> Value {
+        schema::<Input>()
+    }
+    fn risk(&self) -> Risk {
+        Risk::Read
+    }
+    fn check(&self, input: &Value) -> Result<(), String> {
+        let input = parse::<Input>(self.name(), input)?;
+        match input.context_lines {
+            Some(lines) if lines > 10 => Err(format!(
+                "Wrong parameters for grep: `context_lines` is {lines}, the most is 10."
+            )),
+            _ => Ok(()),
+        }
+    }
+    async fn call(&self, cx: &Context, input: Value) -> Output {
+        let Input {
+            pattern,
+            path,
+            include,
+            context_lines,
+        } = parse(self.name(), &input)?;
+        let path = path
+            .filter(|p| !p.is_empty())
+            .unwrap_or_else(|| String::from("."));
+        let query = Query {
+            pattern,
+            include,
+            context: usize::try_from(context_lines.unwrap_or(0)).unwrap_or(0),
+            max_matches: MAX_MATCHES,
+            max_size: MAX_SIZE,
+        };
+        let (tree, cancel) = (Arc::clone(&cx.tree), cx.cancel.clone());
+        let search = tokio::task::spawn_blocking(move || {
+            tree.grep(&path, &query, &|| cancel.is_cancelled())
+        });
+        let found = search
+            .await
+            .map_err(|e| format!("The search failed: {e}"))??;
+        if found.matches == 0 {
+            return Ok(String::from("No matches found."));
+        }
+        let shown = head(&found.text, MAX_OUTPUT);
+        let mut output = shown.to_owned();
+        if shown.len() < found.text.len() {
+            output.push_str(&format!(
+                "\n({} bytes were cut: search for less at once)\n",
+                found.text.len() - shown.len()
+            ));
+        }
+        if found.more {
+            output.push_str(&format!(
+                "(only the first {MAX_MATCHES} matches are shown: search for less at once)\n"
+            ));
+        }
+        Ok(output)
+    }
+}

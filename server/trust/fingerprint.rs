@@ -1,0 +1,233 @@
+//! What a workspace has that would make us run something, as a hash and in words.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// Settings and lists of things to run, and folders of such, relative to the root.
+const RUNS: &[&str] = &[
+    crate::config::PROJECT_FILE,
+    ".mcp.json",
+    ".postil/mcp.json",
+    ".postil/tools",
+    ".postil/hooks",
+    ".husky",
+];
+
+/// More than this is no configuration; it cannot be trusted.
+const MAX_FILES: usize = 500;
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The ordinary files and links among [`RUNS`] and git's hooks. `None`: too many, or unreadable.
+fn files(root: &Path) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in RUNS {
+        collect(&root.join(path), 0, &mut found)?;
+    }
+    for hook in hooks(root)? {
+        found.push(hook);
+    }
+    found.sort();
+    Some(found)
+}
+
+fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Option<()> {
+    let kind = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(e)
+            if matches!(
+                e.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Some(());
+        }
+        Err(_) => return None,
+    };
+    if kind.is_dir() {
+        if depth > 4 {
+            return None;
+        }
+        for entry in std::fs::read_dir(path).ok()? {
+            collect(&entry.ok()?.path(), depth + 1, found)?;
+        }
+    } else {
+        found.push(path.to_owned());
+    }
+    (found.len() <= MAX_FILES).then_some(())
+}
+
+/// Git's hooks that would run: samples do not.
+fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    if let Some(folder) = git_folder(root) {
+        collect(&folder.join("hooks"), 3, &mut found)?;
+    }
+    found.retain(|p| p.extension().is_none_or(|e| e != "sample"));
+    Some(found)
+}
+
+/// The folder that a repository's worktrees share.
+fn git_folder(root: &Path) -> Option<PathBuf> {
+    let git = root
+        .ancestors()
+        .map(|a| a.join(".git"))
+        .find(|g| g.symlink_metadata().is_ok())?;
+    if git.is_dir() {
+        return Some(git);
+    }
+    // A linked worktree or a submodule: `gitdir: <path>`, and in there the way to the common folder.
+    let text = small_text(&git)?;
+    let own = git
+        .parent()?
+        .join(text.trim().strip_prefix("gitdir:")?.trim());
+    match small_text(&own.join("commondir")) {
+        Some(common) => Some(own.join(common.trim())),
+        None => Some(own),
+    }
+}
+
+fn small_text(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > 1 << 16 {
+        return None;
+    }
+    std::fs::read_to_string(path).ok()
+}
+
+/// Hex; `None` where it cannot be told.
+pub(super) fn of(root: &Path) -> Option<String> {
+    let mut hash = Sha256::new();
+    let mut left = MAX_BYTES;
+    let mut part = |tag: &str, bytes: &[u8]| {
+        // With its length, so that no two lists read the same.
+        hash.update(tag.as_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    for path in files(root)? {
+        let metadata = std::fs::symlink_metadata(&path).ok()?;
+        let shown = path.strip_prefix(root).unwrap_or(&path);
+        part("path", shown.as_os_str().as_encoded_bytes());
+        if metadata.is_symlink() {
+            part(
+                "link",
+                std::fs::read_link(&path)
+                    .ok()?
+                    .as_os_str()
+                    .as_encoded_bytes(),
+            );
+        }
+        let metadata = std::fs::metadata(&path);
+        if metadata.as_ref().is_ok_and(std::fs::Metadata::is_file) {
+            left = left.checked_sub(metadata.ok()?.len())?;
+            part("file", &std::fs::read(&path).ok()?);
+        }
+    }
+    Some(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+}
+
+pub(super) fn sentences(root: &Path) -> Vec<String> {
+    let mut all = vec![
+        String::from(
+            "Language servers start here (rust-analyzer, pylsp and the like); some run the project's own build scripts and plugins.",
+        ),
+        String::from(
+            "An agent's turn may change files below this folder, and run what your permissions allow or you approve.",
+        ),
+    ];
+    if std::env::home_dir().is_some_and(|home| home.starts_with(root)) {
+        all.push(String::from(
+            "This folder holds your whole home folder: trust the project's own folder instead.",
+        ));
+    }
+    if root
+        .join(crate::config::PROJECT_FILE)
+        .symlink_metadata()
+        .is_ok()
+    {
+        all.push(String::from(
+            "`postil.toml` counts as settings; it can name no command, endpoint or key.",
+        ));
+    }
+    for list in [".mcp.json", ".postil/mcp.json"] {
+        let path = root.join(list);
+        if path.symlink_metadata().is_err() {
+            continue;
+        }
+        let servers: serde_json::Value = small_text(&path)
+            .and_then(|t| serde_json::from_str(&t).ok())
+            .unwrap_or_default();
+        match servers
+            .get("mcpServers")
+            .and_then(serde_json::Value::as_object)
+            .filter(|s| !s.is_empty())
+        {
+            Some(servers) => {
+                for (name, server) in servers {
+                    let word = |v: &serde_json::Value| v.as_str().map(clean);
+                    let args = server.get("args").and_then(serde_json::Value::as_array);
+                    let words = server.get("command").or(server.get("url")).into_iter();
+                    let line: Vec<_> = words
+                        .chain(args.into_iter().flatten())
+                        .filter_map(word)
+                        .collect();
+                    all.push(format!(
+                        "`{list}` names the MCP server `{}`: `{}`.",
+                        clean(name),
+                        line.join(" ")
+                    ));
+                }
+            }
+            None => all.push(format!(
+                "`{list}` may name MCP servers (it could not be read as a list of them)."
+            )),
+        }
+    }
+    for (folder, what) in [
+        (".postil/tools", "becomes a tool of the agent"),
+        (".postil/hooks", "runs with postil's turns"),
+        (".husky", "can run when postil commits for you"),
+    ] {
+        let mut found = Vec::new();
+        let whole = collect(&root.join(folder), 0, &mut found).is_some();
+        found.sort();
+        for path in found.iter().take(20) {
+            let shown = path.strip_prefix(root).unwrap_or(path);
+            all.push(format!("`{}` {what}.", clean(&shown.to_string_lossy())));
+        }
+        if !whole || found.len() > 20 {
+            all.push(format!("There are more files in `{folder}`."));
+        }
+    }
+    let hooks = hooks(root).unwrap_or_default();
+    let names: Vec<String> = hooks
+        .iter()
+        .filter_map(|p| Some(format!("`{}`", clean(&p.file_name()?.to_string_lossy()))))
+        .collect();
+    if !names.is_empty() {
+        all.push(format!(
+            "Git's hooks run when postil commits for you: {}.",
+            names.join(", ")
+        ));
+    }
+    all
+}
+
+/// Other people's text on a terminal: nothing that steers it.
+fn clean(text: &str) -> String {
+    let shown = text.chars().take(200);
+    shown
+        .map(|c| {
+            if c.is_control() || is_bidi(c) {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

@@ -1,0 +1,167 @@
+//! Files that decide what other programs do. Names are compared as the most careless file system would.
+
+use unicode_normalization::UnicodeNormalization;
+
+const GIT: &str = "it belongs to version control, which runs what stands there";
+const OURS: &str = "it is postil's own configuration";
+const EDITOR: &str = "it is an editor's configuration, which can name commands";
+const AGENT: &str = "it is an agent's configuration or list of servers";
+const SHELL: &str = "it is run when a shell starts";
+const CI: &str = "it defines what a build machine runs";
+const TOOL: &str = "it names programs that building runs";
+
+/// Whole components, lower case, wherever they stand.
+const NAMES: &[(&str, &str)] = &[
+    (".git", GIT),
+    (".gitmodules", GIT),
+    (".gitattributes", GIT),
+    (".gitconfig", GIT),
+    (".hg", GIT),
+    (".hgrc", GIT),
+    (".svn", GIT),
+    (".jj", GIT),
+    (".husky", GIT),
+    (".pre-commit-config.yaml", GIT),
+    ("lefthook.yml", GIT),
+    (".lefthook.yml", GIT),
+    (".postil", OURS),
+    ("postil.toml", OURS),
+    (".vscode", EDITOR),
+    (".helix", EDITOR),
+    (".idea", EDITOR),
+    (".zed", EDITOR),
+    (".fleet", EDITOR),
+    (".nvim", EDITOR),
+    (".nvim.lua", EDITOR),
+    (".nvimrc", EDITOR),
+    (".exrc", EDITOR),
+    (".vimrc", EDITOR),
+    (".gvimrc", EDITOR),
+    (".dir-locals.el", EDITOR),
+    (".emacs", EDITOR),
+    (".emacs.d", EDITOR),
+    (".devcontainer", EDITOR),
+    (".devcontainer.json", EDITOR),
+    (".mcp.json", AGENT),
+    ("mcp.json", AGENT),
+    (".claude", AGENT),
+    (".claude.json", AGENT),
+    (".cursor", AGENT),
+    (".cursorrules", AGENT),
+    (".codex", AGENT),
+    (".gemini", AGENT),
+    (".opencode", AGENT),
+    ("opencode.json", AGENT),
+    ("opencode.jsonc", AGENT),
+    (".continue", AGENT),
+    (".windsurf", AGENT),
+    (".windsurfrules", AGENT),
+    (".clinerules", AGENT),
+    (".roo", AGENT),
+    (".roomodes", AGENT),
+    (".kiro", AGENT),
+    (".goosehints", AGENT),
+    (".aider.conf.yml", AGENT),
+    (".amazonq", AGENT),
+    ("agents.md", AGENT),
+    ("claude.md", AGENT),
+    ("claude.local.md", AGENT),
+    ("gemini.md", AGENT),
+    ("copilot-instructions.md", AGENT),
+    (".bashrc", SHELL),
+    (".bash_profile", SHELL),
+    (".bash_login", SHELL),
+    (".bash_logout", SHELL),
+    (".bash_aliases", SHELL),
+    (".profile", SHELL),
+    (".zshrc", SHELL),
+    (".zshenv", SHELL),
+    (".zprofile", SHELL),
+    (".zlogin", SHELL),
+    (".zlogout", SHELL),
+    (".kshrc", SHELL),
+    (".mkshrc", SHELL),
+    (".cshrc", SHELL),
+    (".tcshrc", SHELL),
+    (".login", SHELL),
+    (".xprofile", SHELL),
+    (".xsessionrc", SHELL),
+    (".inputrc", SHELL),
+    ("config.fish", SHELL),
+    (".envrc", SHELL),
+    (".direnv", SHELL),
+    (".ssh", SHELL),
+    (".gitlab-ci.yml", CI),
+    (".gitlab", CI),
+    (".circleci", CI),
+    (".buildkite", CI),
+    (".woodpecker", CI),
+    (".woodpecker.yml", CI),
+    (".travis.yml", CI),
+    (".drone.yml", CI),
+    (".cirrus.yml", CI),
+    (".appveyor.yml", CI),
+    ("appveyor.yml", CI),
+    ("azure-pipelines.yml", CI),
+    ("bitbucket-pipelines.yml", CI),
+    ("buildspec.yml", CI),
+    ("cloudbuild.yaml", CI),
+    ("jenkinsfile", CI),
+    (".ci", CI),
+    (".cargo", TOOL),
+    (".npmrc", TOOL),
+    (".yarnrc", TOOL),
+    (".yarnrc.yml", TOOL),
+    (".pypirc", TOOL),
+];
+
+const ENDINGS: &[(&str, &str)] = &[(".code-workspace", EDITOR), (".sublime-project", EDITOR)];
+
+/// Two components in a row.
+const PAIRS: &[(&str, &str, &str)] = &[
+    (".github", "workflows", CI),
+    (".github", "actions", CI),
+    (".forgejo", "workflows", CI),
+    (".gitea", "workflows", CI),
+];
+
+/// Why a write to `relative` (with `/`) asks each time, whatever the grants: `.git`, `.vscode`, CI …
+pub fn protected(relative: &str) -> Option<&'static str> {
+    let parts: Vec<String> = relative.split(['/', '\\']).map(careless).collect();
+    for part in &parts {
+        if let Some((_, why)) = NAMES.iter().find(|(name, _)| name == part) {
+            return Some(why);
+        }
+        if let Some((_, why)) = ENDINGS.iter().find(|(end, _)| part.ends_with(end)) {
+            return Some(why);
+        }
+        // The short name that Windows gives `.git`.
+        if part
+            .strip_prefix("git~")
+            .is_some_and(|n| n.chars().all(|c| c.is_ascii_digit()))
+        {
+            return Some(GIT);
+        }
+    }
+    parts.windows(2).find_map(|pair| {
+        let [a, b] = pair else { return None };
+        PAIRS
+            .iter()
+            .find(|(x, y, _)| x == a && y == b)
+            .map(|(.., why)| *why)
+    })
+}
+
+/// A name as a file system sees it that ignores case, invisible characters, trailing dots and blanks,
+/// and what follows a colon.
+fn careless(name: &str) -> String {
+    let visible: String = name.chars().filter(|c| !is_ignored(*c)).nfkc().collect();
+    let visible = visible.to_lowercase();
+    let name = visible.split(':').next().unwrap_or_default();
+    name.trim_end_matches(['.', ' ']).to_owned()
+}
+
+/// What HFS+ leaves out when it compares names, and other characters without a shape.
+fn is_ignored(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
+}

@@ -1,0 +1,182 @@
+//! L4. One agent turn: context → model → tools → outcome. Below `turn/`: the context, the loop, the
+//! offline answers.
+//!
+//! Each step is a round in the store before the next begins. A tool call is carried out once: the loop
+//! acts on whole answers alone. Whatever hangs, a cancelled turn ends within a second.
+
+mod answer_loop;
+mod choose;
+mod context;
+mod memory;
+mod offline;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+pub use choose::{DEFAULT_MODEL, choose, choose_with};
+
+use crate::host::Progress;
+use crate::models::Model;
+use crate::present::visible;
+use crate::store::{Run, Store};
+use crate::threads::Thread;
+use crate::tools::{Context, Registry};
+
+/// Who answers.
+#[derive(Clone)]
+pub enum Answerer {
+    /// A model over the network.
+    Model(Arc<dyn Model>),
+    /// What code intelligence can do alone.
+    Offline,
+}
+
+impl Answerer {
+    /// `provider/model`, or `offline`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Model(model) => model.name(),
+            Self::Offline => String::from("offline"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Answerer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+/// What is asked.
+pub struct Job {
+    pub thread: Thread,
+    /// Relative to the root.
+    pub file: String,
+    pub run: Run,
+    pub answerer: Answerer,
+    pub max_rounds: u32,
+    pub max_cost: f64,
+}
+
+/// How a turn ended. The caller writes the answer into the thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The AGENT message.
+    Answer(String),
+    /// A cap: the sentence that stands in the thread.
+    Paused(String),
+    Cancelled,
+    /// In words for a person, with the way out.
+    Failed(String),
+}
+
+/// After a cancel, what is left to do (a record, a write that was begun) gets so long.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// Runs one turn; each step is a round in the store before the next begins.
+pub async fn run(cx: &Context, registry: &Registry, job: Job) -> Outcome {
+    let recorder = Recorder {
+        store: cx.store.clone(),
+        run: cx.run.clone(),
+    };
+    let work = async {
+        match &job.answerer {
+            Answerer::Model(model) => {
+                answer_loop::run(cx, registry, &job, model.as_ref(), &recorder).await
+            }
+            Answerer::Offline => offline::run(cx, &job, &recorder).await,
+        }
+    };
+    let cancelled = async {
+        cx.cancel.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        outcome = work => match outcome {
+            // What was answered counts, even where a cancel came too late to stop it.
+            Outcome::Failed(_) if cx.cancel.is_cancelled() => Outcome::Cancelled,
+            outcome => outcome,
+        },
+        () = cancelled => Outcome::Cancelled,
+    }
+}
+
+/// Keeps the rounds of a run; nothing goes on before a round is durable.
+struct Recorder {
+    store: Option<Arc<Store>>,
+    run: String,
+}
+
+impl Recorder {
+    /// # Errors
+    /// The sentence that ends the turn: a step that is not kept must not be followed by another.
+    async fn round(
+        &self,
+        role: &'static str,
+        metadata: Map<String, Value>,
+        content: String,
+    ) -> Result<(), Outcome> {
+        self.write(move |store, run| store.append(run, role, metadata, &content).map(|_| ()))
+            .await
+    }
+
+    async fn usage(&self, tokens: u64, cost: f64) -> Result<(), Outcome> {
+        self.write(move |store, run| store.add_usage(run, tokens, cost))
+            .await
+    }
+
+    async fn write<F>(&self, write: F) -> Result<(), Outcome>
+    where
+        F: FnOnce(&Store, &str) -> Result<(), crate::store::StoreError> + Send + 'static,
+    {
+        let Some(store) = self.store.clone() else {
+            return Ok(());
+        };
+        let run = self.run.clone();
+        let written = tokio::task::spawn_blocking(move || write(&store, &run)).await;
+        let why = match written {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(Outcome::Failed(format!(
+            "the history could not be written ({}), so the turn was stopped: free space or rights there, then ask again",
+            one_line(&why)
+        )))
+    }
+}
+
+/// Metadata of a round; what is `null` is left out.
+fn metadata<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn report(cx: &Context, message: String) {
+    cx.host.progress(&cx.run, Progress::Report { message });
+}
+
+/// `text` cleaned, on one line.
+fn one_line(text: &str) -> String {
+    visible(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// At most `limit` characters, with an ellipsis where it was cut.
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,554 @@
+//! The answers that need no model: what code intelligence can do alone. A child server is asked first;
+//! where none can be had, the identifiers that tree-sitter sees answer. Each answer says which it was.
+
+mod names;
+mod question;
+mod rename;
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::children::{ChildError, Place, canonical_language};
+use crate::present::visible;
+use crate::tools::Context;
+use crate::vcs::{self, Blame};
+
+use names::Held;
+use question::{Question, Subject};
+
+use super::source::Source;
+use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
+
+/// What is said to everything else.
+const HELP: &str = "Without a model I can only `rename X to Y`, tell `where is X used`, `where is X defined`, `what is X`, `who wrote this`, \
+and `list todos`. For anything else set ANTHROPIC_API_KEY, or `model` in postil's config.toml, and ask again.";
+
+/// Places that an answer lists.
+const SHOWN: usize = 12;
+
+/// Where a name stands: the file and the byte at which to ask.
+struct Spot {
+    source: Source,
+    at: usize,
+    name: String,
+}
+
+/// Why there is no answer: in words for a person, in the thread.
+type Answer = Result<String, String>;
+
+pub(super) async fn run(cx: &Context, job: &Job, recorder: &Recorder) -> Outcome {
+    let asked = context::asked(&job.thread);
+    let offline = Offline { cx, job, recorder };
+    match offline.answer(&asked).await {
+        Ok(text) => Outcome::Answer(text),
+        Err(outcome) => outcome,
+    }
+}
+
+struct Offline<'a> {
+    cx: &'a Context,
+    job: &'a Job,
+    recorder: &'a Recorder,
+}
+
+impl Offline<'_> {
+    async fn answer(&self, asked: &str) -> Result<String, Outcome> {
+        let fields = metadata([
+            ("file", json!(self.job.file)),
+            ("line", json!(self.job.thread.first_line() + 1)),
+        ]);
+        self.recorder
+            .round("user", fields, asked.to_owned())
+            .await?;
+        let question = question::parse(asked);
+        let answer = match &question {
+            Question::Other => Ok(String::from(HELP)),
+            Question::Rename { from, to } => self.rename(from, to).await?,
+            Question::WhereUsed(subject) => self.where_used(subject).await?,
+            Question::WhereDefined(subject) => self.where_defined(subject).await?,
+            Question::WhatIs(subject) => self.what_is(subject).await?,
+            Question::WhoWrote => self.who_wrote().await?,
+            Question::Todos => self.todos().await?,
+        };
+        if self.cx.cancel.is_cancelled() {
+            return Err(Outcome::Cancelled);
+        }
+        // What cannot be done is an answer too: the author reads it where the question stands.
+        let text = answer.unwrap_or_else(|why| why);
+        let text = visible(&text).trim().to_owned();
+        self.recorder
+            .round(
+                "assistant",
+                metadata([("model", json!("offline"))]),
+                text.clone(),
+            )
+            .await?;
+        Ok(text)
+    }
+
+    /// One step: said as progress, kept as a round, unless it was cancelled.
+    async fn step<T>(
+        &self,
+        tool: &str,
+        what: String,
+        work: impl Future<Output = Result<T, String>>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<Result<T, String>, Outcome> {
+        report(self.cx, format!("offline: {tool} {what}"));
+        let begun = Instant::now();
+        let result = tokio::select! {
+            biased;
+            () = self.cx.cancel.cancelled() => return Err(Outcome::Cancelled),
+            result = work => result,
+        };
+        let shown = match &result {
+            Ok(value) => show(value),
+            Err(why) => why.clone(),
+        };
+        let fields = metadata([
+            ("tool", json!(tool)),
+            ("arguments", json!(what)),
+            ("is_error", json!(result.is_err())),
+            (
+                "duration_ms",
+                json!(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            ),
+        ]);
+        self.recorder.round("tool", fields, shown).await?;
+        Ok(result)
+    }
+
+    /// Asks the child server of the spot's file.
+    async fn child<T>(
+        &self,
+        spot: &Spot,
+        what: &str,
+        work: impl Future<Output = Result<T, ChildError>>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<Result<T, String>, Outcome> {
+        let line = spot.source.line_of(spot.at) + 1;
+        let what = format!("{what} of {} at {}:{line}", spot.name, spot.source.file);
+        let work = async {
+            if !self.cx.trusted {
+                return Err(ChildError::Untrusted.to_string());
+            }
+            work.await.map_err(|error| error.to_string())
+        };
+        self.step("lsp", what, work, show).await
+    }
+
+    /// The files that hold a name, by tree-sitter.
+    async fn names(
+        &self,
+        name: &str,
+        language: Option<&'static str>,
+    ) -> Result<Result<Vec<Held>, String>, Outcome> {
+        let (tree, cancel, wanted) = (
+            self.cx.tree.clone(),
+            self.cx.cancel.clone(),
+            name.to_owned(),
+        );
+        let work = blocking(move || names::search(&tree, &wanted, language, &cancel));
+        let show = |held: &Vec<Held>| {
+            held.iter()
+                .flat_map(Held::lines)
+                .take(200)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        self.step("identifiers", name.to_owned(), work, show).await
+    }
+
+    /// The spot of a subject: what the thread stands at, or a name, looked for in the thread's file first.
+    async fn spot(&self, subject: &Subject) -> Result<Result<Spot, String>, Outcome> {
+        let source = match Source::read(&self.cx.tree, &self.job.file) {
+            Ok(source) => source,
+            Err(error) => return Ok(Err(format!("The file cannot be read: {error}."))),
+        };
+        let thread = &self.job.thread;
+        let Subject::Named(name) = subject else {
+            if let Some(symbol) = source.symbol_of(thread) {
+                return Ok(Ok(Spot {
+                    source,
+                    at: symbol.name_range.start,
+                    name: symbol.name,
+                }));
+            }
+            let line = if thread.trailing {
+                thread.first_line()
+            } else {
+                thread.last_line() + 1
+            };
+            let code = source.line(line);
+            let code = if thread.trailing {
+                before_comment(&source, line, code)
+            } else {
+                code
+            };
+            return Ok(match names::declared_on(code) {
+                Some(range) => {
+                    let name = code.get(range.clone()).unwrap_or_default().to_owned();
+                    Ok(Spot {
+                        at: source.start_of(line) + range.start,
+                        source,
+                        name,
+                    })
+                }
+                None => Err(String::from(
+                    "There is no symbol directly below this thread: name the one you mean.",
+                )),
+            });
+        };
+        let below = source.start_of(thread.first_line());
+        let symbols = source.syntax.symbols(&source.text);
+        let declared: Vec<usize> = symbols
+            .iter()
+            .filter(|s| s.name == *name)
+            .map(|s| s.name_range.start)
+            .collect();
+        let here = declared
+            .iter()
+            .find(|at| **at >= below)
+            .or(declared.first())
+            .copied();
+        let here = here.or_else(|| {
+            source
+                .syntax
+                .identifiers(&source.text, name)
+                .first()
+                .map(|r| r.start)
+        });
+        if let Some(at) = here {
+            return Ok(Ok(Spot {
+                source,
+                at,
+                name: name.clone(),
+            }));
+        }
+        let language = source.syntax.language().map(|l| l.name);
+        let held = match self.names(name, language).await? {
+            Ok(held) => held,
+            Err(why) => return Ok(Err(why)),
+        };
+        let best = held.into_iter().min_by_key(|held| held.declared.is_empty());
+        Ok(match best {
+            Some(held) => {
+                let at = held
+                    .declared
+                    .first()
+                    .map(|s| s.name_range.start)
+                    .or(held.places.first().map(|p| p.start))
+                    .unwrap_or(0);
+                Ok(Spot {
+                    source: held.source,
+                    at,
+                    name: name.clone(),
+                })
+            }
+            None => Err(format!("There is no `{name}` in this workspace.")),
+        })
+    }
+
+    // -- where and what ----------------------------------------------------------------------------
+
+    async fn where_used(&self, subject: &Subject) -> Result<Answer, Outcome> {
+        let spot = match self.spot(subject).await? {
+            Ok(spot) => spot,
+            Err(why) => return Ok(Err(why)),
+        };
+        let (children, path) = (&self.cx.children, &spot.source.path);
+        let ask = children.references(path, spot.at, &self.cx.cancel);
+        let asked = self.child(&spot, "references", ask, |p| self.lines(p).join("\n"));
+        let (lines, how) = match asked.await? {
+            Ok(places) => {
+                let itself = |p: &Place| p.path == *path && p.range.start == spot.at;
+                let uses: Vec<Place> = places.into_iter().filter(|p| !itself(p)).collect();
+                (self.lines(&uses), self.server(&spot))
+            }
+            Err(why) => {
+                let held = match self
+                    .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
+                    .await?
+                {
+                    Ok(held) => held,
+                    Err(why) => return Ok(Err(why)),
+                };
+                let lines = held.iter().flat_map(|h| {
+                    let uses = h
+                        .places
+                        .iter()
+                        .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
+                    uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
+                });
+                (
+                    lines.collect(),
+                    format!(
+                        "the identifiers that tree-sitter sees, because {}",
+                        reason(&why)
+                    ),
+                )
+            }
+        };
+        let name = &spot.name;
+        Ok(Ok(match lines.len() {
+            0 => format!("`{name}` is used nowhere, by {how}."),
+            1 => format!("`{name}` is used once, at {}, by {how}.", list(&lines)),
+            n => format!(
+                "`{name}` is used at {n} places: {}, by {how}.",
+                list(&lines)
+            ),
+        }))
+    }
+
+    async fn where_defined(&self, subject: &Subject) -> Result<Answer, Outcome> {
+        let spot = match self.spot(subject).await? {
+            Ok(spot) => spot,
+            Err(why) => return Ok(Err(why)),
+        };
+        let (children, path) = (&self.cx.children, &spot.source.path);
+        let ask = children.definition(path, spot.at, &self.cx.cancel);
+        let asked = self.child(&spot, "definition", ask, |p| self.lines(p).join("\n"));
+        let (lines, how) = match asked.await? {
+            Ok(places) if !places.is_empty() => (self.lines(&places), self.server(&spot)),
+            other => {
+                let why = other
+                    .err()
+                    .unwrap_or_else(|| String::from("the language server found nothing"));
+                (
+                    self.declarations(&spot).await?,
+                    format!(
+                        "the declarations that tree-sitter sees, because {}",
+                        reason(&why)
+                    ),
+                )
+            }
+        };
+        let name = &spot.name;
+        Ok(Ok(if lines.is_empty() {
+            format!("`{name}` is defined nowhere in this workspace, by {how}.")
+        } else {
+            format!("`{name}` is defined at {}, by {how}.", list(&lines))
+        }))
+    }
+
+    async fn what_is(&self, subject: &Subject) -> Result<Answer, Outcome> {
+        let spot = match self.spot(subject).await? {
+            Ok(spot) => spot,
+            Err(why) => return Ok(Err(why)),
+        };
+        let name = spot.name.clone();
+        let (children, path) = (&self.cx.children, &spot.source.path);
+        let ask = children.hover(path, spot.at, &self.cx.cancel);
+        let asked = self.child(&spot, "hover", ask, |text| text.clone().unwrap_or_default());
+        let why = match asked.await? {
+            Ok(Some(text)) => {
+                let text = cut(&one_line(&unfenced(&text)), 600);
+                return Ok(Ok(format!("`{name}`: {text} (by {})", self.server(&spot))));
+            }
+            Ok(None) => String::from("the language server knows nothing of it"),
+            Err(why) => why,
+        };
+        let held = match self
+            .names(&name, spot.source.syntax.language().map(|l| l.name))
+            .await?
+        {
+            Ok(held) => held,
+            Err(why) => return Ok(Err(why)),
+        };
+        let found = held
+            .iter()
+            .find_map(|held| held.declared.first().map(|symbol| (held, symbol)));
+        let how = format!(
+            "by the declarations that tree-sitter sees, because {}",
+            reason(&why)
+        );
+        Ok(Ok(match found {
+            Some((held, symbol)) => {
+                let line = held.source.line_of(symbol.name_range.start);
+                let code = held.source.line(line).trim().trim_end_matches(['{', ' ']);
+                format!(
+                    "`{name}` is a {} at {}:{}: `{}`, {how}.",
+                    symbol.kind.replace('_', " "),
+                    held.source.file,
+                    line + 1,
+                    cut(&one_line(code), 200)
+                )
+            }
+            None => format!("`{name}` is declared nowhere in this workspace, {how}."),
+        }))
+    }
+
+    async fn declarations(&self, spot: &Spot) -> Result<Vec<String>, Outcome> {
+        let held = self
+            .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
+            .await?
+            .unwrap_or_default();
+        let lines = held.iter().flat_map(|h| {
+            h.declared.iter().map(|s| {
+                format!(
+                    "{}:{}",
+                    h.source.file,
+                    h.source.line_of(s.name_range.start) + 1
+                )
+            })
+        });
+        Ok(lines.collect())
+    }
+
+    // -- history and notes --------------------------------------------------------------------------
+
+    /// Who shaped the line that the thread stands at, by git.
+    async fn who_wrote(&self) -> Result<Answer, Outcome> {
+        let source = match Source::read(&self.cx.tree, &self.job.file) {
+            Ok(source) => source,
+            Err(error) => return Ok(Err(format!("The file cannot be read: {error}."))),
+        };
+        let thread = &self.job.thread;
+        let line = if thread.trailing {
+            thread.first_line()
+        } else {
+            let symbol = source.symbol_of(thread);
+            symbol.map_or(thread.last_line() + 1, |s| {
+                source.line_of(s.name_range.start)
+            })
+        };
+        let place = format!("{}:{}", source.file, line + 1);
+        let (path, text) = (source.path.clone(), source.text.clone());
+        let work = blocking(move || vcs::blame(&path, line + 1, text.as_bytes()));
+        let show = |found: &Option<Blame>| match found {
+            Some(blame) => format!("{} {} {}", blame.commit, blame.author, blame.summary),
+            None => String::from("not committed yet"),
+        };
+        Ok(match self.step("blame", place.clone(), work, show).await? {
+            Ok(Some(blame)) => {
+                let time = jiff::Timestamp::from_second(blame.time);
+                let day = time
+                    .map(|t| t.strftime("%Y-%m-%d").to_string())
+                    .unwrap_or_default();
+                Ok(format!(
+                    "{place} was last changed by {} on {day} in {}: \"{}\", by git blame.",
+                    one_line(&blame.author),
+                    blame.commit,
+                    cut(&one_line(&blame.summary), 200)
+                ))
+            }
+            Ok(None) => Ok(format!(
+                "{place} is not committed yet, so only you can tell."
+            )),
+            Err(why) => Err(format!(
+                "Nobody can be named for {place}: {}.",
+                reason(&why)
+            )),
+        })
+    }
+
+    async fn todos(&self) -> Result<Answer, Outcome> {
+        let (tree, cancel) = (self.cx.tree.clone(), self.cx.cancel.clone());
+        let work = blocking(move || names::todos(&tree, SHOWN, &cancel));
+        let found = self
+            .step("todos", String::from("."), work, |(shown, count)| {
+                format!("{count}\n{}", shown.join("\n"))
+            })
+            .await?;
+        Ok(found.map(|(shown, count)| match count {
+            0 => String::from("There are no to-do notes in the comments of this workspace."),
+            count => {
+                let more = if count > shown.len() {
+                    format!("\n… and {} more", count - shown.len())
+                } else {
+                    String::new()
+                };
+                format!(
+                    "Found {count} to-do {} in the comments:\n{}{more}",
+                    if count == 1 { "note" } else { "notes" },
+                    shown.join("\n")
+                )
+            }
+        }))
+    }
+
+    // -- words -------------------------------------------------------------------------------------
+
+    /// `file:line` of places, those outside the workspace by their whole path.
+    fn lines(&self, places: &[Place]) -> Vec<String> {
+        let shown = places.iter().map(|place| {
+            let file = self.cx.tree.relative(&place.path);
+            let file = file.unwrap_or_else(|| place.path.display().to_string());
+            (file, place.line + 1)
+        });
+        let shown: std::collections::BTreeSet<(String, usize)> = shown.collect();
+        shown
+            .into_iter()
+            .map(|(file, line)| format!("{file}:{line}"))
+            .collect()
+    }
+
+    /// The child server that answered, by the name of its program.
+    fn server(&self, spot: &Spot) -> String {
+        let language = spot
+            .source
+            .syntax
+            .language()
+            .map(|l| l.name)
+            .unwrap_or_default();
+        let states = self.cx.children.states();
+        let command = states
+            .iter()
+            .find(|s| s.language == canonical_language(language))
+            .map(|s| s.command.as_str());
+        match command
+            .and_then(|c| c.rsplit('/').next())
+            .filter(|c| !c.is_empty())
+        {
+            Some(command) => format!("the language server `{command}`"),
+            None => String::from("the language server"),
+        }
+    }
+}
+
+/// What stands before a trailing thread's comment.
+fn before_comment<'a>(source: &Source, line: usize, code: &'a str) -> &'a str {
+    let start = source.start_of(line);
+    let comment = source
+        .syntax
+        .comments_in(&source.text, start..start + code.len())
+        .into_iter()
+        .find(|c| c.range.start > start);
+    comment
+        .and_then(|c| code.get(..c.range.start - start))
+        .unwrap_or(code)
+}
+
+/// Markdown without its fences and rules: what is left reads as a sentence.
+fn unfenced(text: &str) -> String {
+    let rest = text.lines().filter(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with("```") && !line.starts_with("---")
+    });
+    rest.collect::<Vec<_>>().join(" ")
+}
+
+/// An error as part of a sentence.
+fn reason(error: &str) -> String {
+    one_line(error).trim_end_matches('.').to_owned()
+}
+
+fn list(items: &[String]) -> String {
+    let shown: Vec<&str> = items.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if items.len() > SHOWN {
+        format!(" and {} more", items.len() - SHOWN)
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(error.to_string()),
+    }
+}

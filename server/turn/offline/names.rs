@@ -1,0 +1,268 @@
+//! Names as tree-sitter sees them, over all files of the workspace: what answers where no child server
+//! can be had.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::comments::Symbol;
+use crate::files::Tree;
+use crate::turn::source::Source;
+
+/// One file that holds the name.
+pub(super) struct Held {
+    pub source: Source,
+    /// Where the name is declared.
+    pub declared: Vec<Symbol>,
+    /// Every place where it stands as an identifier, the declarations included.
+    pub places: Vec<Range<usize>>,
+}
+
+impl Held {
+    /// `file:line` of each place.
+    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.places.iter().map(|place| {
+            format!(
+                "{}:{}",
+                self.source.file,
+                self.source.line_of(place.start) + 1
+            )
+        })
+    }
+}
+
+/// Languages whose files use each other's names, under one word.
+fn family(language: &str) -> &str {
+    match language {
+        "typescript" | "tsx" | "jsx" | "javascript" | "vue" | "svelte" => "javascript",
+        "cpp" | "c++" | "objc" | "objective-c" | "cuda" => "c",
+        "kotlin" | "scala" | "groovy" => "java",
+        other => other,
+    }
+}
+
+/// Files of the language of `like` (of any, where that is `None`) that hold `name` as an identifier, in
+/// the order of their paths. Reads the whole workspace: not for the async threads.
+///
+/// # Errors
+/// In words for a person.
+pub(super) fn search(
+    tree: &Tree,
+    name: &str,
+    like: Option<&str>,
+    cancel: &CancellationToken,
+) -> Result<Vec<Held>, String> {
+    let mut found = Vec::new();
+    for source in holding(tree, name, cancel)? {
+        if cancel.is_cancelled() {
+            return Err(String::from("cancelled"));
+        }
+        let language = source.syntax.language().map(|l| l.name);
+        if like.is_some_and(|like| language.map(family) != Some(family(like))) {
+            continue;
+        }
+        let places = source.syntax.identifiers(&source.text, name);
+        if places.is_empty() {
+            continue;
+        }
+        let declared = source
+            .syntax
+            .symbols(&source.text)
+            .into_iter()
+            .filter(|s| s.name == name)
+            .collect();
+        found.push(Held {
+            source,
+            declared,
+            places,
+        });
+    }
+    Ok(found)
+}
+
+/// The files whose text holds `word`, unsaved text first.
+pub(super) fn holding(
+    tree: &Tree,
+    word: &str,
+    cancel: &CancellationToken,
+) -> Result<impl Iterator<Item = Source> + use<>, String> {
+    let finder = memchr::memmem::Finder::new(word.as_bytes());
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
+    let scan = tree.scan(".", threads, |bytes| {
+        !cancel.is_cancelled() && finder.find(bytes).is_some()
+    });
+    let mut paths: BTreeSet<_> = scan
+        .map_err(|e| e.to_string())?
+        .hits
+        .into_iter()
+        .map(|hit| hit.path)
+        .collect();
+    paths.extend(
+        tree.buffers
+            .paths()
+            .into_iter()
+            .filter_map(|path| tree.resolve_path(&path).ok()),
+    );
+    let word = word.to_owned();
+    let sources: Vec<Source> = paths
+        .into_iter()
+        .filter_map(|path| Source::read_path(tree, &path).ok())
+        .filter(|source| source.text.contains(&word))
+        .collect();
+    Ok(sources.into_iter())
+}
+
+/// To-do notes in comments: `file:line text`, at most `limit` of them, and how many there are.
+pub(super) fn todos(
+    tree: &Tree,
+    limit: usize,
+    cancel: &CancellationToken,
+) -> Result<(Vec<String>, usize), String> {
+    const WORDS: &[&str] = &["TODO", "FIXME", "XXX"];
+    let mut files: std::collections::BTreeMap<String, Source> = Default::default();
+    for word in WORDS {
+        for source in holding(tree, word, cancel)? {
+            files.entry(source.file.clone()).or_insert(source);
+        }
+    }
+    let (mut shown, mut count) = (Vec::new(), 0);
+    for source in files.values() {
+        for comment in source
+            .syntax
+            .comments_in(&source.text, 0..source.text.len())
+        {
+            let first = source.line_of(comment.range.start);
+            let lines = source.slice(comment.range.clone()).split('\n');
+            for (line, text) in (first..).zip(lines) {
+                if let Some(note) = note(text, WORDS) {
+                    count += 1;
+                    if shown.len() < limit {
+                        shown.push(format!(
+                            "{}:{} {}",
+                            source.file,
+                            line + 1,
+                            crate::turn::cut(&crate::turn::one_line(note), 100)
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    Ok((shown, count))
+}
+
+/// The to-do note of a comment's line, from its word on.
+fn note<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+    // A thread that speaks of to-dos is none.
+    if text.contains("AUTHOR:") || text.contains("AGENT:") {
+        return None;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    words.iter().find_map(|word| {
+        text.match_indices(word).find_map(|(at, _)| {
+            let before = text.get(..at)?.chars().next_back();
+            let after = text.get(at + word.len()..)?.chars().next();
+            let alone = !before.is_some_and(is_word) && !after.is_some_and(is_word);
+            alone
+                .then(|| text.get(at..))
+                .flatten()
+                .map(|note| note.trim_end_matches("*/").trim_end_matches("-->").trim())
+        })
+    })
+}
+
+/// The name that a line of code declares where the grammar lists no symbol for it (a local variable):
+/// `let mut x`, `x = …`, `int x = …`. Bytes in the line.
+pub(super) fn declared_on(line: &str) -> Option<Range<usize>> {
+    const WORDS: &[&str] = &[
+        "let",
+        "mut",
+        "const",
+        "var",
+        "val",
+        "static",
+        "pub",
+        "export",
+        "local",
+        "def",
+        "fn",
+        "func",
+        "function",
+        "class",
+        "struct",
+        "type",
+        "final",
+        "auto",
+        "my",
+        "our",
+        "async",
+        "unsafe",
+        "private",
+        "public",
+        "protected",
+        "readonly",
+        "declare",
+    ];
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let mut names: Vec<Range<usize>> = Vec::new();
+    let mut chars = line.char_indices().peekable();
+    let mut introduced = false;
+    while let Some((at, c)) = chars.next() {
+        if is_part(c) {
+            let mut end = at + c.len_utf8();
+            while let Some((next, c)) = chars.next_if(|(_, c)| is_part(*c)) {
+                end = next + c.len_utf8();
+            }
+            let word = line.get(at..end)?;
+            if WORDS.contains(&word) {
+                introduced = true;
+            } else if !c.is_ascii_digit() {
+                names.push(at..end);
+                // `let x`, `fn x`: what comes first is the name.
+                if introduced {
+                    break;
+                }
+            }
+        } else if matches!(c, '=' | '(' | '{' | ';')
+            || (c == ':' && chars.peek().is_none_or(|(_, c)| *c != ':'))
+        {
+            break;
+        } else if c == ':' {
+            // `::` joins a path.
+            chars.next();
+        }
+    }
+    names.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_what_it_declares() {
+        for (line, name) in [
+            ("    let mut data = load();", Some("data")),
+            ("let x: Foo = 3;", Some("x")),
+            ("data = load()", Some("data")),
+            ("int count = 0;", Some("count")),
+            ("std::string name = f();", Some("name")),
+            ("x: int = 3", Some("x")),
+            ("pub async fn load_data() {}", Some("load_data")),
+            ("", None),
+            ("}", None),
+        ] {
+            assert_eq!(declared_on(line).and_then(|r| line.get(r)), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_note_is_a_word_of_its_own() {
+        let words = ["TODO", "FIXME"];
+        assert_eq!(note("// TODO: later", &words), Some("TODO: later"));
+        assert_eq!(note("/* FIXME(me) now */", &words), Some("FIXME(me) now"));
+        assert_eq!(note("// MASTODONTODOS", &words), None);
+        assert_eq!(note("// AUTHOR: list TODO notes", &words), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! A file as a turn sees it: text, structure, lines.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::comments::{Symbol, Syntax, detect};
+use crate::files::{FileError, Seen, Tree, head};
+use crate::text::{Document, Encoding, Position};
+use crate::threads::Thread;
+
+pub(super) struct Source {
+    pub path: std::path::PathBuf,
+    /// Relative to the root.
+    pub file: String,
+    pub text: Arc<str>,
+    pub seen: Seen,
+    pub lossy: bool,
+    pub syntax: Arc<Syntax>,
+    document: Document,
+}
+
+impl Source {
+    /// The open buffer where there is one, else the disk.
+    pub fn read(tree: &Tree, path: &str) -> Result<Self, FileError> {
+        Self::read_path(tree, Path::new(path))
+    }
+
+    pub fn read_path(tree: &Tree, path: &Path) -> Result<Self, FileError> {
+        let read = tree.read_path(path)?;
+        let file = tree
+            .relative(&read.path)
+            .unwrap_or_else(|| path.to_string_lossy().into_owned());
+        let (document, syntax) = match read.buffer {
+            Some(buffer) => (buffer.document, buffer.syntax),
+            None => {
+                let language = detect(&file, None, head(&read.text));
+                (
+                    Document::new(&read.text, 0),
+                    Arc::new(Syntax::parse(&read.text, language)),
+                )
+            }
+        };
+        Ok(Self {
+            path: read.path,
+            file,
+            text: read.text,
+            seen: read.seen,
+            lossy: read.lossy,
+            syntax,
+            document,
+        })
+    }
+
+    pub fn lines(&self) -> usize {
+        self.document.lines()
+    }
+
+    /// 0-based line of a byte.
+    pub fn line_of(&self, offset: usize) -> usize {
+        self.document.position(offset, Encoding::Utf8).line as usize
+    }
+
+    /// The byte at which a 0-based line begins; the text's end past the last.
+    pub fn start_of(&self, line: usize) -> usize {
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        self.document
+            .offset(Position { line, character: 0 }, Encoding::Utf8)
+    }
+
+    /// One 0-based line, without its end.
+    pub fn line(&self, line: usize) -> &str {
+        let range = self.start_of(line)..self.start_of(line.saturating_add(1));
+        self.text
+            .get(range)
+            .unwrap_or_default()
+            .trim_end_matches(['\n', '\r'])
+    }
+
+    pub fn slice(&self, range: Range<usize>) -> &str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// What the thread stands at: the symbol that begins on its own line (a trailing thread) or directly
+    /// below it, attributes and comments between allowed.
+    pub fn symbol_of(&self, thread: &Thread) -> Option<Symbol> {
+        let symbols = self.syntax.symbols(&self.text);
+        if thread.trailing {
+            let line = thread.first_line();
+            if let Some(symbol) = symbols
+                .iter()
+                .find(|s| self.line_of(s.name_range.start) == line)
+            {
+                return Some(symbol.clone());
+            }
+        }
+        let below = self.start_of(thread.last_line().saturating_add(1));
+        let symbol = symbols.into_iter().find(|s| s.name_range.start >= below)?;
+        let begins = self.line_of(symbol.name_range.start);
+        let between = (thread.last_line() + 1..begins).all(|line| self.is_preamble(line));
+        between.then_some(symbol)
+    }
+
+    /// A line that may stand between a thread and its symbol.
+    fn is_preamble(&self, line: usize) -> bool {
+        let text = self.line(line).trim();
+        let start = self.start_of(line);
+        let indent = self.line(line).len() - self.line(line).trim_start().len();
+        text.is_empty()
+            || text.starts_with(['@', '#', '['])
+            || text.starts_with("template")
+            || text.starts_with("export")
+            || self.syntax.comment_at(&self.text, start + indent).is_some()
+    }
+}

@@ -1,0 +1,80 @@
+//! L3. Version control: git2 to read, the git program to commit.
+
+use std::path::{Path, PathBuf};
+
+mod blame;
+mod commit;
+#[cfg(test)]
+mod tests;
+
+pub use blame::{Blame, blame};
+pub use commit::{Commit, GitError, Place, commit_file, place, version};
+
+/// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
+/// the order of the index; `None` where there is no repository that can be read.
+pub fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
+    let repository = git2::Repository::discover(root).ok()?;
+    let top = repository.workdir()?.canonicalize().ok()?;
+    let index = repository.index().ok()?;
+    let below = root.canonicalize().ok()?;
+    let below = below.strip_prefix(&top).ok()?;
+    let files = index
+        .iter()
+        .filter(|entry| entry.mode & 0o170_000 == 0o100_000);
+    Some(
+        files
+            .filter_map(|entry| {
+                bytes_to_path(&entry.path)
+                    .strip_prefix(below)
+                    .ok()
+                    .map(Path::to_owned)
+            })
+            .collect(),
+    )
+}
+
+/// The folder of the repository that the work tree at (or above) `folder` belongs to; the same for all
+/// its linked worktrees.
+pub fn common_folder(folder: &Path) -> Option<PathBuf> {
+    Some(
+        git2::Repository::discover(folder)
+            .ok()?
+            .commondir()
+            .to_owned(),
+    )
+}
+
+/// The top of the work tree above (or at) `folder`.
+pub fn top(folder: &Path) -> Option<PathBuf> {
+    git2::Repository::discover(folder)
+        .ok()?
+        .workdir()?
+        .canonicalize()
+        .ok()
+}
+
+/// Makes `folder` a repository with everything in it as one commit (of a sample project's).
+pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {
+    let commit = || -> Result<(), git2::Error> {
+        let repository = git2::Repository::init(folder)?;
+        let mut index = repository.index()?;
+        index.add_all(["*"], git2::IndexAddOption::DEFAULT, None)?;
+        index.write()?;
+        let tree = repository.find_tree(index.write_tree()?)?;
+        let author = git2::Signature::now("postil demo", "demo@example.org")?;
+        repository.commit(Some("HEAD"), &author, &author, message, &tree, &[])?;
+        Ok(())
+    };
+    commit().map_err(|error| {
+        format!(
+            "the sample repository could not be made: {}",
+            error.message()
+        )
+    })
+}
+
+#[cfg(unix)]
+fn bytes_to_path(bytes: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,485 @@
+//! What is passed on, and what follows the buffers.
+
+use std::time::Duration;
+
+use postil::children::{ChildError, Children, Limits};
+use postil::text::{Encoding, apply_edits};
+use serde_json::{Value, json};
+
+use super::bench::{Bench, at, gone, is_alive, limits, row, uri};
+
+#[tokio::test]
+async fn a_definition_through_every_pair_of_encodings() {
+    for child in ["utf-8", "utf-16", "utf-32"] {
+        let bench = Bench::new(json!({"encoding": child}));
+        bench.write("b.scripted", "x\n😀é def name\n");
+        let a = bench.open("a.scripted", "scripted", 1, "😀😀 name\n");
+        // «n» of `name` and of `def name`, in the units of the asker.
+        for (encoding, asked, found) in [
+            (Encoding::Utf8, 9, 11),
+            (Encoding::Utf16, 5, 8),
+            (Encoding::Utf32, 3, 7),
+        ] {
+            let params = at(&a, 0, asked);
+            let answer = bench
+                .children
+                .request(
+                    &a,
+                    None,
+                    "textDocument/definition",
+                    params,
+                    encoding,
+                    &bench.cancel,
+                )
+                .await
+                .unwrap();
+            let link = &answer[0];
+            assert_eq!(
+                link["targetUri"],
+                uri(&bench.root.join("b.scripted")),
+                "{child} {encoding:?}"
+            );
+            assert_eq!(
+                link["targetRange"]["start"],
+                json!({"line": 1, "character": found}),
+                "{child} {encoding:?}"
+            );
+            assert_eq!(
+                link["originSelectionRange"]["start"],
+                json!({"line": 0, "character": asked}),
+                "{child} {encoding:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_childs_text_is_the_buffers() {
+    for (sync, encoding) in [(2, "utf-8"), (2, "utf-16"), (1, "utf-32")] {
+        let bench = Bench::new(json!({"sync": sync, "encoding": encoding}));
+        let path = bench.write("a.scripted", "on disk");
+        let mut text = String::from("def a\r\n");
+        bench.open("a.scripted", "scripted", 1, &text);
+        for version in 2..60 {
+            // Insert, replace and delete, wide characters and line ends among them.
+            let at = (version as usize * 7) % (text.chars().count() + 1);
+            let at = text.char_indices().nth(at).map_or(text.len(), |(i, _)| i);
+            match version % 3 {
+                0 => text.insert_str(at, "😀\r\né"),
+                1 => text.insert_str(at, "\nx"),
+                _ => text.truncate(at.max(3).min(text.len())),
+            }
+            while !text.is_char_boundary(text.len()) {
+                text.pop();
+            }
+            bench.change(&path, version, &text);
+            if version % 5 == 0 {
+                let hover = bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+                let seen: Value =
+                    serde_json::from_str(hover["contents"]["value"].as_str().unwrap()).unwrap();
+                assert_eq!(seen["text"], text, "version {version}");
+            }
+        }
+        assert_eq!(bench.count("textDocument/didOpen"), 1);
+        let versions: Vec<i64> = bench
+            .log()
+            .iter()
+            .filter(|m| m["method"] == "textDocument/didChange")
+            .filter_map(|m| m["params"]["textDocument"]["version"].as_i64())
+            .collect();
+        assert!(versions.windows(2).all(|w| w[0] < w[1]), "{versions:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_reach_the_child_without_a_request() {
+    let bench = Bench::new(json!({}));
+    let path = bench.open("a.scripted", "scripted", 1, "def a\n");
+    bench.define(&path).await.unwrap();
+    bench.change(&path, 2, "def ab\n");
+    bench
+        .logged("didChange", |log| {
+            log.iter().any(|m| m["method"] == "textDocument/didChange")
+        })
+        .await;
+    bench.children.saved(&path);
+    let log = bench
+        .logged("didSave", |log| {
+            log.iter().any(|m| m["method"] == "textDocument/didSave")
+        })
+        .await;
+    let saved = log
+        .iter()
+        .find(|m| m["method"] == "textDocument/didSave")
+        .unwrap();
+    assert_eq!(saved["params"]["text"], "def ab\n");
+    bench.children.closed(&path);
+    bench
+        .logged("didClose", |log| {
+            log.iter().any(|m| m["method"] == "textDocument/didClose")
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_open_is_shown_as_it_is_on_disk() {
+    let bench = Bench::new(json!({}));
+    let path = bench.write("a.scripted", "name def name\n");
+    assert_eq!(
+        bench.define(&path).await.unwrap()[0]["targetRange"]["start"]["character"],
+        9
+    );
+    bench.write("a.scripted", "name   def name\n");
+    assert_eq!(
+        bench.define(&path).await.unwrap()[0]["targetRange"]["start"]["character"],
+        11
+    );
+    // Opened in the editor it is the buffer's; closed, the disk's again.
+    bench.open("a.scripted", "scripted", 1, "name def  name def name\n");
+    assert_eq!(
+        bench.define(&path).await.unwrap()[0]["targetRange"]["start"]["character"],
+        19
+    );
+    bench.face.buffers.close(&path);
+    bench.children.closed(&path);
+    assert_eq!(
+        bench.define(&path).await.unwrap()[0]["targetRange"]["start"]["character"],
+        11
+    );
+}
+
+#[tokio::test]
+async fn the_childs_own_error_keeps_code_and_data() {
+    let bench = Bench::new(json!({"on": {"textDocument/definition": "error"}}));
+    let path = bench.write("a.scripted", "x");
+    match bench.define(&path).await {
+        Err(ChildError::Answered {
+            code: -32099,
+            message,
+            data,
+        }) => assert_eq!(
+            (message.as_str(), data),
+            ("no", Some(json!({"kept": [1, null]})))
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn its_questions_are_answered_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let target = root.join("work/b.scripted");
+    let row = row(
+        "scripted",
+        &root.join("scripted.log"),
+        json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target)}),
+    );
+    let bench = Bench::with_rows(folder, vec![row], limits());
+    let path = bench.write("a.scripted", "x");
+    bench.write("b.scripted", "😀 on disk\n");
+    for open in [false, true] {
+        if open {
+            bench.open("b.scripted", "scripted", 7, "in the buffer\n");
+        }
+        let answers = bench.define(&path).await.unwrap();
+        let results: Vec<&Value> = answers
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|a| &a["result"])
+            .collect();
+        assert_eq!(*results[0], json!([{"b": 1}, null]), "configuration");
+        assert_eq!(*results[1], Value::Null);
+        assert_eq!(*results[2], Value::Null);
+        assert_eq!(
+            *results[3],
+            json!([{"uri": uri(&bench.root), "name": "work"}])
+        );
+        assert_eq!(*results[4], json!({"title": "two", "kept": 1}));
+        assert_eq!(*results[5], json!({"applied": true}));
+        assert_eq!(results[6]["applied"], false, "outside of the workspace");
+        assert_eq!(answers[7]["error"]["code"], -32601);
+        assert!(
+            answers
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|a| a["again"] == false)
+        );
+    }
+    assert_eq!(
+        std::fs::read_to_string(&target).unwrap(),
+        "# 😀 on disk\n",
+        "once on disk"
+    );
+    assert_eq!(
+        &*bench.face.buffers.get(&target).unwrap().document.text(),
+        "# in the buffer\n",
+        "once in the editor"
+    );
+    assert!(bench.face.questions.lock().unwrap()[0].contains("which?"));
+}
+
+#[tokio::test]
+async fn a_rename_is_edits_of_texts() {
+    let bench = Bench::new(json!({"encoding": "utf-16"}));
+    let a = bench.open("a.scripted", "scripted", 4, "def name\n😀 name\n");
+    let b = bench.write("b.scripted", "é name name\n");
+    let files = bench
+        .children
+        .rename(&a, 5, "other", &bench.cancel)
+        .await
+        .unwrap();
+    let results: Vec<_> = files
+        .iter()
+        .map(|f| (f.path.clone(), f.version, apply_edits(&f.text, &f.edits)))
+        .collect();
+    assert_eq!(
+        results,
+        [
+            (a, Some(4), String::from("def other\n😀 other\n")),
+            (b, None, String::from("é other other\n"))
+        ]
+    );
+}
+
+#[tokio::test]
+async fn places_are_plain() {
+    let bench = Bench::new(json!({"encoding": "utf-32"}));
+    let a = bench.write("a.scripted", "name\n");
+    let b = bench.write("b.scripted", "\n  é def name\n");
+    let places = bench
+        .children
+        .definition(&a, 1, &bench.cancel)
+        .await
+        .unwrap();
+    let place = &places[0];
+    assert_eq!(
+        (
+            &place.path,
+            place.line,
+            place.column,
+            place.text.as_str(),
+            place.range.clone()
+        ),
+        (&b, 1, 9, "  é def name", 10..14)
+    );
+    assert_eq!(
+        bench
+            .children
+            .references(&a, 1, &bench.cancel)
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn diagnostics_are_of_the_present_text() {
+    let bench = Bench::new(json!({"encoding": "utf-16"}));
+    let path = bench.open("a.scripted", "scripted", 1, "😀 BAD\n");
+    let (items, fresh) = bench
+        .children
+        .diagnostics(&path, &bench.cancel)
+        .await
+        .unwrap();
+    assert_eq!((items.len(), fresh), (1, true));
+    assert_eq!(items[0]["range"]["start"]["character"], 5, "in UTF-8");
+    bench.change(&path, 2, "good\n");
+    let (items, fresh) = bench
+        .children
+        .diagnostics(&path, &bench.cancel)
+        .await
+        .unwrap();
+    assert_eq!((items.len(), fresh), (0, true));
+}
+
+#[tokio::test]
+async fn nothing_from_a_child_that_indexes_is_no_answer() {
+    let bench = Bench::new(json!({"index": 0.5, "on": {"textDocument/definition": "index"}}));
+    let path = bench.write("a.scripted", "name def name\n");
+    assert_eq!(
+        bench.define(&path).await.unwrap()[0]["targetRange"]["start"]["character"],
+        9
+    );
+    let slow = Bench::with_limits(
+        json!({"index": 1000, "on": {"textDocument/definition": "index"}}),
+        Limits {
+            timeout: 1,
+            ..limits()
+        },
+    );
+    let path = slow.write("a.scripted", "name\n");
+    assert!(matches!(
+        slow.define(&path).await,
+        Err(ChildError::Indexing(_, 6))
+    ));
+}
+
+#[tokio::test]
+async fn progress_of_the_asker_is_passed_on() {
+    let bench = Bench::new(json!({"on": {"textDocument/definition": "progress"}}));
+    let path = bench.write("a.scripted", "name def name\n");
+    let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    bench
+        .children
+        .set_forward(std::sync::Arc::new(move |method: &str, params: Value| {
+            let _ = sender.send((method.to_string(), params));
+        }));
+    let mut params = at(&path, 0, 1);
+    params["workDoneToken"] = json!("theirs");
+    bench
+        .children
+        .request(
+            &path,
+            None,
+            "textDocument/definition",
+            params,
+            Encoding::Utf16,
+            &bench.cancel,
+        )
+        .await
+        .unwrap();
+    let (method, params) = heard.recv().await.unwrap();
+    assert_eq!(
+        (method.as_str(), &params["token"]),
+        ("$/progress", &json!("theirs"))
+    );
+    assert!(heard.try_recv().is_err(), "the child's own stays here");
+}
+
+#[tokio::test]
+async fn children_start_in_trusted_folders_only() {
+    let bench = Bench::new(json!({}));
+    let path = bench.write("a.scripted", "x");
+    bench.children.set_trusted(Vec::new());
+    assert!(matches!(
+        bench.define(&path).await,
+        Err(ChildError::Untrusted)
+    ));
+    assert!(bench.log().is_empty(), "it was started");
+    bench.children.set_trusted(vec![bench.root.clone()]);
+    bench.define(&path).await.unwrap();
+    let pid = bench.log()[0]["pid"].as_u64().unwrap();
+    let beside = bench.root.with_file_name("work-evil");
+    std::fs::create_dir(&beside).unwrap();
+    assert!(matches!(
+        bench.define(&beside.join("a.scripted")).await,
+        Err(ChildError::Untrusted)
+    ));
+    bench.children.set_trusted(Vec::new());
+    assert!(
+        gone(pid, Duration::from_secs(3)).await,
+        "it goes when the trust goes"
+    );
+}
+
+#[tokio::test]
+async fn its_environment_has_no_secret_and_what_its_row_adds() {
+    let bench = Bench::new(json!({}));
+    let path = bench.write("a.scripted", "x");
+    let hover = bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+    let seen: Value = serde_json::from_str(hover["contents"]["value"].as_str().unwrap()).unwrap();
+    assert_eq!(seen["env"]["FROM_ROW"], "yes");
+    let names: Vec<&String> = seen["env"].as_object().unwrap().keys().collect();
+    assert!(
+        names
+            .iter()
+            .all(|n| !n.ends_with("_KEY") && !n.ends_with("_TOKEN")),
+        "{names:?}"
+    );
+    let path = seen["env"]["PATH"].as_str().unwrap();
+    assert!(path.split(':').all(|f| f.starts_with('/')), "{path}");
+}
+
+#[tokio::test]
+async fn a_missing_program_is_said_once_with_the_way_to_get_it() {
+    let bench = Bench::new(json!({}));
+    let mut missing = row("nosuch", &bench.root.join("x.log"), json!({}));
+    missing.command = String::from("no-such-language-server");
+    missing.install = String::from("get it somewhere");
+    // Programs of the workspace are none.
+    let planted = bench.write("no-such-language-server", "#!/bin/sh\n");
+    std::fs::set_permissions(
+        &planted,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let children = Children::new(vec![missing], limits(), bench.face.buffers.clone());
+    children.set_host(bench.face.clone());
+    children.set_trusted(vec![bench.root.clone()]);
+    let path = bench.write("a.nosuch", "x");
+    for _ in 0..3 {
+        let answer = children
+            .request(
+                &path,
+                None,
+                "textDocument/hover",
+                at(&path, 0, 0),
+                Encoding::Utf8,
+                &bench.cancel,
+            )
+            .await;
+        assert!(
+            matches!(&answer, Err(ChildError::Missing { install, .. }) if install == "get it somewhere"),
+            "{answer:?}"
+        );
+    }
+    assert_eq!(bench.face.messages.lock().unwrap().len(), 1);
+    assert!(matches!(
+        children
+            .request(
+                &bench.root.join("a.whatever"),
+                None,
+                "x",
+                json!({}),
+                Encoding::Utf8,
+                &bench.cancel
+            )
+            .await,
+        Err(ChildError::NoRow(_))
+    ));
+}
+
+#[tokio::test]
+async fn unused_children_end_and_there_are_never_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    let rows = ["one", "two"].map(|name| row(name, &base.join(format!("{name}.log")), json!({})));
+    let bench = Bench::with_rows(
+        folder,
+        rows.to_vec(),
+        Limits {
+            max_children: 1,
+            idle: 1,
+            ..limits()
+        },
+    );
+    let (one, two) = (bench.write("a.one", "x"), bench.write("a.two", "x"));
+    bench.define(&one).await.unwrap();
+    let states = bench.children.states();
+    assert_eq!(
+        (states.len(), states[0].state, &states[0].root),
+        (1, "ready", &bench.root)
+    );
+    assert!(states[0].memory.is_some_and(|m| m > 1 << 20), "{states:?}");
+    let first = bench.log_of("one")[0]["pid"].as_u64().unwrap();
+    bench.define(&two).await.unwrap();
+    assert!(gone(first, Duration::from_secs(3)).await, "one too many");
+    let second = bench.log_of("two")[0]["pid"].as_u64().unwrap();
+    assert!(is_alive(second));
+    assert!(
+        gone(second, Duration::from_secs(5)).await,
+        "unused for a second"
+    );
+    bench.define(&two).await.unwrap();
+    assert!(
+        bench
+            .log_of("two")
+            .iter()
+            .any(|m| m["method"] == "shutdown"),
+        "asked to end, not killed"
+    );
+}

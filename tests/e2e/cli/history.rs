@@ -1,0 +1,203 @@
+//! Turns on the command line, and what is kept of them.
+
+use super::*;
+
+#[test]
+fn a_reply_is_written_recorded_and_undone() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "src/main.rs",
+        "// AUTHOR: rename load to load_data\nfn load() {}\n\nfn main() {\n    load();\n}\n",
+    );
+    workspace.git(&["init", "--quiet"]);
+    let before = workspace.read("src/main.rs");
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let id = ids(&workspace).remove(0);
+    let end = postil(
+        &workspace,
+        &["reply", &id, "--yes", "--model", "offline", "--json"],
+    );
+    let end = end.ok().json();
+    assert_eq!(end["status"], "completed", "{end}");
+    let text = workspace.read("src/main.rs");
+    assert!(
+        text.contains("fn load_data() {}") && text.contains("    load_data();"),
+        "{text}"
+    );
+    assert!(text.contains("// AGENT: "), "{text}");
+
+    let runs = postil(&workspace, &["workflow", "list", "--json"])
+        .ok()
+        .json();
+    let names: Vec<&String> = runs[0].as_object().expect("an object").keys().collect();
+    assert_eq!(
+        names,
+        [
+            "id",
+            "status",
+            "thread_id",
+            "file",
+            "started",
+            "rounds",
+            "tokens",
+            "cost"
+        ]
+    );
+    assert_eq!(
+        (&runs[0]["thread_id"], &runs[0]["status"]),
+        (&json!(id), &json!("completed"))
+    );
+    let page = postil(&workspace, &["workflow", "thread", &id]).ok().out;
+    assert!(
+        page.starts_with("[#1 ") && page.contains("rename load to load_data"),
+        "{page}"
+    );
+
+    postil(&workspace, &["undo", &id]).ok();
+    assert_eq!(workspace.read("src/main.rs"), before);
+    postil(&workspace, &["undo", &id]).refused("put back");
+}
+
+#[test]
+fn reply_to_all_answers_what_is_pending() {
+    let workspace = project();
+    workspace.write(
+        "b.py",
+        "def f():\n    # AUTHOR: where is f defined?\n    pass\n",
+    );
+    workspace.write("c.py", "# AUTHOR: why?\n# AGENT: Because.\n# AUTHOR:\n");
+    let ends = postil(
+        &workspace,
+        &[
+            "reply", "--all", "--model", "offline", "--jobs", "2", "--json",
+        ],
+    );
+    let ends = ends.ok().json();
+    assert_eq!(ends.as_array().map(Vec::len), Some(2), "{ends}");
+    let list = postil(&workspace, &["threads", "--json"]).ok().json();
+    assert_eq!(
+        list["summary"],
+        json!({"total": 3, "pending": 0, "awaiting_user": 3})
+    );
+    let none = postil(&workspace, &["reply", "--all", "--json"]).ok();
+    assert_eq!(none.json(), json!([]));
+    postil(
+        &workspace,
+        &["reply", &ids(&workspace)[0], "--model", "offline"],
+    )
+    .refused("waits for you");
+}
+
+#[test]
+fn a_turn_without_a_key_names_the_variable() {
+    let workspace = project();
+    let id = ids(&workspace).remove(0);
+    let failed = postil(
+        &workspace,
+        &["reply", &id, "--model", "anthropic/claude-sonnet-4-5"],
+    );
+    failed.refused("ANTHROPIC_API_KEY");
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+}
+
+/// A run with `rounds` rounds of some length.
+pub(super) fn run_with(workspace: &Workspace, rounds: usize) -> String {
+    let store = store(workspace);
+    let run = store.begin("3f9a01bc", "src/main.rs", "m").expect("begun");
+    for n in 1..=rounds {
+        let metadata = Map::from_iter([(String::from("exit_code"), json!(n))]);
+        let content = format!("Round {n}. {}", "é".repeat(100));
+        store
+            .append(&run.id, "tester", metadata, &content)
+            .expect("appended");
+    }
+    store
+        .finish(&run.id, RunStatus::Completed, None)
+        .expect("finished");
+    run.id
+}
+
+#[test]
+fn workflow_thread_pages_through_a_run() {
+    let workspace = project();
+    let run = run_with(&workspace, 40);
+    let mut seen: Vec<u64> = Vec::new();
+    let mut before: Option<String> = None;
+    loop {
+        let mut args = vec!["workflow", "thread", &run[..8], "--budget", "1500"];
+        if let Some(before) = &before {
+            args.extend(["--before", before]);
+        }
+        let page = postil(&workspace, &args).ok().out;
+        assert!(page.chars().count() <= 1500);
+        let numbers = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("[#")?.split(' ').next()?.parse().ok());
+        let mut numbers: Vec<u64> = numbers.collect();
+        if before.is_none() {
+            // The request, at the head of the first page.
+            assert_eq!(numbers.remove(0), 1);
+        }
+        seen.splice(0..0, numbers);
+        let hint = page
+            .lines()
+            .find_map(|line| line.split_once("(use --before ")?.1.split(' ').next());
+        match hint {
+            Some(next) => before = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert!(seen.into_iter().eq(1..=40));
+
+    let lines = postil(
+        &workspace,
+        &["workflow", "thread", &run, "--before", "3", "--json"],
+    )
+    .ok()
+    .out;
+    let rounds: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(rounds.len(), 2);
+    assert_eq!(rounds[1]["round"], 2);
+    assert_eq!(rounds[1]["metadata"], json!({"exit_code": 2}));
+
+    postil(&workspace, &["workflow", "thread", &run, "--before", "1"]).ok();
+    postil(&workspace, &["workflow", "thread", "0000dead"]).refused("no run `0000dead`");
+}
+
+#[test]
+fn runs_are_shown_searched_exported_and_pruned() {
+    let workspace = project();
+    let run = run_with(&workspace, 3);
+    let facts = postil(&workspace, &["workflow", "show", &run, "--json"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&facts["rounds"], &facts["model"]),
+        (&json!(3), &json!("m"))
+    );
+    let hits = postil(&workspace, &["workflow", "search", "Round", "2", "--json"])
+        .ok()
+        .json();
+    assert_eq!(hits[0]["round"], 2);
+    let markdown = postil(&workspace, &["workflow", "export", &run]).ok().out;
+    assert!(markdown.contains("## 3. tester"), "{markdown}");
+    let html = postil(
+        &workspace,
+        &["workflow", "export", &run, "--format", "html"],
+    )
+    .ok()
+    .out;
+    assert!(html.contains("<h2>3. tester</h2>"), "{html}");
+    let whole = postil(&workspace, &["workflow", "export", &run, "--json"])
+        .ok()
+        .json();
+    assert_eq!(whole["rounds"].as_array().map(Vec::len), Some(3));
+    postil(&workspace, &["workflow", "cancel", &run]).refused("not running");
+    postil(&workspace, &["workflow", "prune", "--older-than", "1d"]).ok();
+    postil(&workspace, &["workflow", "show", &run]).ok();
+    postil(&workspace, &["workflow", "prune", "--older-than", "0h"]).ok();
+    postil(&workspace, &["workflow", "show", &run]).refused("no run");
+}

@@ -1,0 +1,177 @@
+//! What cannot be done: one sentence, the exit status, nothing written.
+
+use super::*;
+
+#[test]
+fn ids_that_name_no_one_thread_are_refused() {
+    let workspace = project();
+    for (id, says) in [("0000dead", "no thread `0000dead`"), ("12", "too short")] {
+        for command in ["dismiss", "reply"] {
+            postil(&workspace, &[command, id]).refused(says);
+        }
+        postil(&workspace, &["respond", id, "x"]).refused(says);
+    }
+    let failed = postil(&workspace, &["dismiss", "0000dead", "--json"]);
+    assert_eq!(failed.json()["code"], "unknown_thread");
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+
+    // Two questions whose ids begin alike, found by trying (about 300 suffice for four digits).
+    let mut lines = String::new();
+    for n in 0..1500 {
+        lines.push_str(&format!("# AUTHOR: question {n}\nx = {n}\n"));
+    }
+    workspace.write("many.py", &lines);
+    let mut ids = ids(&workspace);
+    ids.sort();
+    let pair = ids
+        .windows(2)
+        .find(|pair| pair[0][..4] == pair[1][..4])
+        .expect("two alike");
+    let ambiguous = postil(&workspace, &["dismiss", &pair[0][..4]]).refused("ambiguous");
+    assert!(
+        ambiguous.err.contains(&pair[0]) && ambiguous.err.contains(&pair[1]),
+        "{ambiguous:?}"
+    );
+    assert_eq!(workspace.read("many.py"), lines);
+}
+
+#[test]
+fn paths_that_cannot_be_are_refused() {
+    let workspace = project();
+    let outside = workspace
+        .root()
+        .parent()
+        .expect("a parent")
+        .join("home/secret.rs");
+    std::fs::write(&outside, MAIN).expect("written");
+    let outside = outside.to_str().expect("UTF-8");
+    postil(&workspace, &["threads", outside]).refused("outside the workspace");
+    postil(&workspace, &["new", &format!("{outside}:1"), "x"]).refused("outside the workspace");
+    postil(&workspace, &["new", "../home/secret.rs:1", "x"]).refused("outside the workspace");
+    assert_eq!(std::fs::read_to_string(outside).expect("read"), MAIN);
+    for args in [
+        &["threads", "none.rs"][..],
+        &["new", "none.rs:1", "x"],
+        &["clear", "none.rs"],
+    ] {
+        postil(&workspace, args).refused("none.rs");
+    }
+    postil(&workspace, &["-C", "nowhere", "threads"]).refused("nowhere");
+    postil(&workspace, &["new", "src/main.rs:99", "x"]).refused("no such line");
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_read_and_never_written() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = project();
+    let bytes = b"# AUTHOR: what is \xff?\nx = 1\n";
+    let path = workspace.write("latin.py", bytes);
+    let list = postil(&workspace, &["threads", "latin.py", "--json"])
+        .ok()
+        .json();
+    let id = list["threads"][0]["id"]
+        .as_str()
+        .expect("listed")
+        .to_owned();
+    postil(&workspace, &["respond", &id, "y"]).refused("not valid UTF-8");
+    with_input(
+        &workspace,
+        &["respond", &ids(&workspace)[0], "-"],
+        b"\xff\xfe",
+    )
+    .refused("UTF-8");
+    let mut command = workspace.postil();
+    command
+        .args(["new", "src/main.rs:1"])
+        .arg(std::ffi::OsStr::from_bytes(b"\xff"));
+    ran(command.output().expect("postil runs")).refused("UTF-8");
+    assert_eq!(std::fs::read(path).expect("read"), bytes);
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+}
+
+#[test]
+fn wrong_usage_is_two() {
+    let workspace = project();
+    for args in [
+        &["nonsense"][..],
+        &["new", "src/main.rs", "x"],
+        &["new", "src/main.rs:0", "x"],
+        &["threads", "--status", "closed"],
+        &["workflow", "thread", "abcd", "--before", "-1"],
+        &["workflow", "thread", "abcd", "--before", "x"],
+        &["workflow", "thread", "abcd", "--budget", "many"],
+        &["workflow", "prune", "--older-than", "3y"],
+        &["reply"],
+        &["tools", "call", "grep", "no json"],
+    ] {
+        let wrong = postil(&workspace, args);
+        assert_eq!(wrong.code, 2, "{args:?} {wrong:?}");
+        assert!(
+            !wrong.err.is_empty() && wrong.out.is_empty(),
+            "{args:?} {wrong:?}"
+        );
+    }
+    let wrong = postil(&workspace, &["nonsense", "--json"]);
+    assert_eq!((wrong.code, &wrong.json()["code"]), (2, &json!("usage")));
+}
+
+#[test]
+fn a_broken_postil_toml_is_told_with_its_line_and_passed_over() {
+    let workspace = project();
+    workspace.write("postil.toml", "model = \"offline\"\n[turn\n");
+    let listed = postil(&workspace, &["threads"]).ok();
+    assert!(listed.err.contains("postil.toml:2:"), "{listed:?}");
+    workspace.write(
+        "postil.toml",
+        "[providers.anthropic]\nbaseUrl = \"http://evil\"\n",
+    );
+    let listed = postil(&workspace, &["threads"]).ok();
+    assert!(listed.err.contains("config.toml"), "{listed:?}");
+}
+
+#[test]
+fn a_store_from_the_future_is_refused_untouched() {
+    let workspace = project();
+    drop(store(&workspace));
+    let path = location(&workspace.data(), workspace.root());
+    let mut bytes = std::fs::read(&path).expect("read");
+    bytes[60..64].copy_from_slice(&99u32.to_be_bytes());
+    std::fs::write(&path, &bytes).expect("written");
+    let id = ids(&workspace).remove(0);
+    for args in [
+        &["workflow", "list"][..],
+        &["workflow", "thread", "abcd"],
+        &["reply", &id, "--model", "offline"],
+        &["undo", "abcd"],
+    ] {
+        postil(&workspace, args).refused("update postil");
+    }
+    assert_eq!(std::fs::read(&path).expect("read"), bytes);
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+    // What needs no history goes on.
+    postil(&workspace, &["threads"]).ok();
+    postil(&workspace, &["respond", &id, "A function."]).ok();
+}
+
+#[test]
+fn a_damaged_store_is_set_aside_and_said() {
+    let workspace = project();
+    drop(store(&workspace));
+    let path = location(&workspace.data(), workspace.root());
+    std::fs::write(&path, b"no database".repeat(1000)).expect("written");
+    let listed = postil(&workspace, &["workflow", "list"]);
+    assert!(
+        listed.err.contains("was damaged; it is kept as"),
+        "{listed:?}"
+    );
+    let names = std::fs::read_dir(path.parent().expect("a folder")).expect("read");
+    let kept = names.filter_map(Result::ok).find(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("rounds-damaged-")
+    });
+    let kept = std::fs::read(kept.expect("kept").path()).expect("read");
+    assert_eq!(kept, b"no database".repeat(1000));
+}

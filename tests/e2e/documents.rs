@@ -1,0 +1,300 @@
+//! Document synchronisation: edits against a plain string, encodings, changes that do not fit, order.
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::{Value, json};
+
+use crate::harness::{Editor, Options, Workspace, language_of};
+
+fn text_of(editor: &mut Editor, path: &str) -> Value {
+    let uri = editor.uri(path);
+    editor
+        .request("postil/test/text", json!({"uri": uri}))
+        .expect("the document is open")
+}
+
+/// 10,000 random edits over the pipe, text compared with a plain string all along.
+fn random_edits(encoding: &'static str, file: &str, seed: u64) {
+    const EDITS: usize = 10_000;
+    const PIECES: [&str; 20] = [
+        "a",
+        "bc ",
+        "\n",
+        "\r\n",
+        "\r",
+        "é",
+        "ß\u{308}",
+        "𝄞",
+        "👩‍👩‍👧",
+        "\u{2028}",
+        "\u{85}",
+        "\t",
+        "// AUTHOR: why?\n",
+        "// AGENT: so.\r\n",
+        "\u{feff}",
+        "字",
+        "\0",
+        "\u{c}",
+        "\u{b}",
+        "x\ny\n",
+    ];
+    let workspace = Workspace::new();
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            encodings: vec![encoding],
+            ..Options::default()
+        },
+    );
+    assert_eq!(editor.capabilities["positionEncoding"], encoding);
+    let mut random = StdRng::seed_from_u64(seed);
+    editor.open_text(file, language_of(file), "fn main() {}\r\n// 𝄞 é\rx\n");
+    for n in 1..=EDITS {
+        let text = editor.text(file);
+        let mut boundary = |text: &str| {
+            let mut at = random.random_range(0..=text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            // No edit between CR and LF: no editor has a cursor there.
+            if text[..at].ends_with('\r') && text[at..].starts_with('\n') {
+                at - 1
+            } else {
+                at
+            }
+        };
+        let (start, mut end) = (boundary(&text), boundary(&text));
+        if end < start || end - start > 40 {
+            end = start;
+        }
+        // Keeps the text from growing without end.
+        if text.len() > 4_000 {
+            end = start
+                + text[start..]
+                    .char_indices()
+                    .map(|(at, _)| at)
+                    .take(400)
+                    .last()
+                    .unwrap_or(0);
+            if text[..end].ends_with('\r') && text[end..].starts_with('\n') {
+                end += 1;
+            }
+        }
+        let new: String = (0..random.random_range(0..4))
+            .map(|_| PIECES[random.random_range(0..PIECES.len())])
+            .collect();
+        editor.splice(file, start..end, &new);
+        if n % 100 == 0 {
+            let there = text_of(&mut editor, file);
+            assert_eq!(
+                there["text"],
+                editor.text(file).as_str(),
+                "after {n} edits, {encoding}, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn random_edits_in_utf_8() {
+    random_edits("utf-8", "a.txt", 8);
+}
+
+#[test]
+fn random_edits_in_utf_16() {
+    random_edits("utf-16", "a.rs", 16);
+}
+
+#[test]
+fn random_edits_in_utf_32() {
+    random_edits("utf-32", "a.txt", 32);
+}
+
+fn change(editor: &Editor, path: &str, version: i64, changes: Value) {
+    editor.notify("textDocument/didChange", json!({"textDocument": {"uri": editor.uri(path), "version": version}, "contentChanges": changes}));
+}
+
+fn range(start: (u32, u32), end: (u32, u32)) -> Value {
+    json!({"start": {"line": start.0, "character": start.1}, "end": {"line": end.0, "character": end.1}})
+}
+
+#[test]
+fn positions_are_exact_at_the_edges() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    let mut check = |name: &str, text: &str, range: Value, expected: &str| {
+        editor.open_text(name, "plaintext", text);
+        change(&editor, name, 2, json!([{"range": range, "text": "|"}]));
+        assert_eq!(text_of(&mut editor, name)["text"], expected, "{name}");
+    };
+    check(
+        "past-line-end",
+        "ab\ncd",
+        range((0, 99), (0, 99)),
+        "ab|\ncd",
+    );
+    check(
+        "past-line-end-crlf",
+        "ab\r\ncd",
+        range((0, 99), (1, 0)),
+        "ab|cd",
+    );
+    check("after-astral", "a𝄞b", range((0, 3), (0, 3)), "a𝄞|b");
+    check(
+        "inside-a-surrogate-pair",
+        "a𝄞b",
+        range((0, 2), (0, 2)),
+        "a|𝄞b",
+    );
+    check("combining", "e\u{301}x", range((0, 1), (0, 2)), "e|x");
+    check("lone-cr", "a\rb\r\nc\n", range((1, 1), (2, 0)), "a\rb|c\n");
+    check("text-end", "a\n", range((1, 0), (1, 0)), "a\n|");
+    check("line-after-the-last", "a", range((1, 0), (1, 0)), "a|");
+    check("great-numbers", "a\nb", range((0, 0), (1, u32::MAX)), "|");
+    check(
+        "no-line-separator",
+        "a\u{2028}b\u{85}c",
+        range((0, 4), (0, 5)),
+        "a\u{2028}b\u{85}|",
+    );
+    check("bom", "\u{feff}a", range((0, 0), (0, 1)), "|a");
+}
+
+#[test]
+fn several_changes_count_one_after_the_other() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    editor.open_text("a", "plaintext", "one\ntwo\n");
+    change(
+        &editor,
+        "a",
+        2,
+        json!([{"range": range((0, 0), (0, 3)), "text": "1\n1"}, {"range": range((1, 1), (2, 3)), "text": ""}, {"text": "all new\n"}, {"range": range((0, 3), (0, 3)), "text": "!"}]),
+    );
+    let there = text_of(&mut editor, "a");
+    assert_eq!(
+        (&there["text"], &there["version"]),
+        (&json!("all! new\n"), &json!(2))
+    );
+}
+
+#[test]
+fn a_change_that_cannot_fit_asks_to_reopen_the_file() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    let unfit = [
+        (
+            "start-after-end",
+            json!([{"range": range((0, 2), (0, 1)), "text": "x"}]),
+            2,
+        ),
+        (
+            "past-the-end",
+            json!([{"range": range((9, 0), (9, 0)), "text": "x"}]),
+            2,
+        ),
+        ("older", json!([{"text": "x"}]), 0),
+        (
+            "unreadable",
+            json!([{"range": {"start": -1}, "text": "x"}]),
+            2,
+        ),
+        (
+            "second-of-two",
+            json!([{"text": "ok"}, {"range": range((9, 0), (9, 0)), "text": "x"}]),
+            2,
+        ),
+    ];
+    for (name, changes, version) in unfit {
+        let name = format!("{name}.rs");
+        editor.open_text(&name, "rust", "// AUTHOR: why?\nfn a() {}\n");
+        editor.wait_codes(&name, &["pending"]);
+        change(&editor, &name, version, changes);
+        let message = editor.wait_message("window/showMessage", |params| {
+            params["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(&name))
+        });
+        assert!(
+            message["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("reopen")),
+            "{message}"
+        );
+        let uri = editor.uri(&name);
+        editor.wait_for("withdrawn diagnostics", |state| {
+            state.diagnostics[&uri].1.is_empty().then_some(())
+        });
+        // Later changes count for nothing until it is opened anew.
+        change(
+            &editor,
+            &name,
+            version + 1,
+            json!([{"text": "// AUTHOR: other?\nfn a() {}\n"}]),
+        );
+        assert_ne!(
+            text_of(&mut editor, &name)["text"],
+            "// AUTHOR: other?\nfn a() {}\n"
+        );
+        editor.close(&name);
+        editor.open_text(&name, "rust", "// AUTHOR: why?\nfn a() {}\n");
+        editor.wait_codes(&name, &["pending"]);
+    }
+}
+
+#[test]
+fn documents_out_of_order_do_no_harm() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    // Changed, saved and closed, but never opened.
+    let unopened = editor.uri("unopened");
+    change(&editor, "unopened", 2, json!([{"text": "x"}]));
+    editor.notify(
+        "textDocument/didSave",
+        json!({"textDocument": {"uri": unopened}}),
+    );
+    editor.notify(
+        "textDocument/didClose",
+        json!({"textDocument": {"uri": unopened}}),
+    );
+    assert!(
+        editor
+            .request("postil/test/text", json!({"uri": unopened}))
+            .is_err()
+    );
+    // Opened twice: the newer text counts.
+    editor.open_text("twice", "plaintext", "first");
+    editor.open_text("twice", "plaintext", "second");
+    assert_eq!(text_of(&mut editor, "twice")["text"], "second");
+    editor.close("twice");
+    let uri = editor.uri("twice");
+    assert!(
+        editor
+            .request("postil/test/text", json!({"uri": uri}))
+            .is_err()
+    );
+    // Schemes that are no files, and parameters that are none.
+    for uri in [
+        "untitled:Untitled-1",
+        "git:/x.rs?ref",
+        "",
+        "::",
+        "file://host/share/x",
+    ] {
+        editor.notify("textDocument/didOpen", json!({"textDocument": {"uri": uri, "languageId": "rust", "version": 1, "text": "// AUTHOR: x"}}));
+    }
+    for params in [
+        Value::Null,
+        json!([]),
+        json!({"textDocument": 1}),
+        json!({"textDocument": {"uri": 1}}),
+    ] {
+        for method in ["didOpen", "didChange", "didSave", "didClose"] {
+            editor.notify(&format!("textDocument/{method}"), params.clone());
+        }
+    }
+    assert_eq!(
+        editor.request("postil/test/large", json!({"bytes": 1})),
+        Ok(json!("x"))
+    );
+}

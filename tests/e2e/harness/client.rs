@@ -1,0 +1,184 @@
+//! What the editor does with what the server sends: answers, edits, diagnostics; on the thread that reads.
+
+use std::io::BufRead;
+
+use serde_json::{Value, json};
+
+use super::{OnApply, Shared};
+
+pub(super) fn read(shared: &Shared, mut pipe: impl BufRead) {
+    while let Some(message) = read_message(&mut pipe) {
+        receive(shared, message);
+        shared.news.notify_all();
+    }
+    shared.lock().closed = true;
+    shared.news.notify_all();
+}
+
+/// Stricter than a server need be: what the server sends must be exactly right.
+fn read_message(pipe: &mut impl BufRead) -> Option<Value> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if pipe.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line
+            .strip_suffix("\r\n")
+            .expect("a header line of the server ends with CRLF");
+        if line.is_empty() {
+            break;
+        }
+        let value = line
+            .strip_prefix("Content-Length: ")
+            .unwrap_or_else(|| panic!("the server wrote {line:?}"));
+        length = Some(value.parse::<usize>().expect("a length"));
+    }
+    let mut body = vec![0; length.expect("a Content-Length")];
+    pipe.read_exact(&mut body).ok()?;
+    let message: Value = serde_json::from_slice(&body).expect("the server writes JSON");
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    Some(message)
+}
+
+fn receive(shared: &Shared, message: Value) {
+    let Some(method) = message["method"].as_str().map(str::to_owned) else {
+        // An answer; without an id that is ours it is kept under -1, the answer to what could not be read.
+        let id = message["id"].as_i64().unwrap_or(-1);
+        shared.lock().answers.insert(id, message);
+        return;
+    };
+    let params = message["params"].clone();
+    let id = message.get("id").cloned();
+    shared.lock().received.push(message);
+    if let Some(id) = id {
+        if let Some(result) = answer(shared, &method, &params) {
+            shared.send(&match result {
+                Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+                Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
+            });
+        }
+    } else if method == "textDocument/publishDiagnostics" {
+        let uri = params["uri"].as_str().expect("a URI").to_owned();
+        let list = params["diagnostics"].as_array().expect("a list").clone();
+        let mut state = shared.lock();
+        let version = params["version"].as_i64();
+        let older = state
+            .diagnostics
+            .get(&uri)
+            .is_some_and(|(known, _)| known.zip(version).is_some_and(|(known, new)| new < known));
+        let present = state.buffers.get(&uri).map(|b| i64::from(b.version));
+        assert!(
+            !older || present < version,
+            "diagnostics of an older version came after those of a newer one"
+        );
+        state.diagnostics.insert(uri, (version, list));
+    }
+}
+
+/// What the editor says to a request of the server; `None`: nothing at all.
+fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value, Value>> {
+    Some(Ok(match method {
+        "workspace/applyEdit" => {
+            let on_apply = shared.lock().on_apply;
+            match on_apply {
+                OnApply::Apply => match apply(shared, &params["edit"]) {
+                    Ok(()) => json!({"applied": true}),
+                    Err(reason) => json!({"applied": false, "failureReason": reason}),
+                },
+                OnApply::Refuse => json!({"applied": false, "failureReason": "the test says no"}),
+                OnApply::Pretend => json!({"applied": true}),
+                OnApply::Ignore => return None,
+            }
+        }
+        "workspace/configuration" => {
+            let settings = shared.lock().settings.clone();
+            let items = params["items"].as_array().expect("a list");
+            Value::Array(
+                items
+                    .iter()
+                    .map(|item| {
+                        if item["section"] == "postil" {
+                            settings.clone()
+                        } else {
+                            Value::Null
+                        }
+                    })
+                    .collect(),
+            )
+        }
+        "client/registerCapability" => {
+            let list = params["registrations"].as_array().expect("a list").clone();
+            shared.lock().registrations.extend(list);
+            Value::Null
+        }
+        "client/unregisterCapability" => Value::Null,
+        "window/workDoneProgress/create" => Value::Null,
+        "window/showDocument" => json!({"success": true}),
+        "window/showMessageRequest" => {
+            let mut state = shared.lock();
+            if state.choices.is_empty() {
+                Value::Null
+            } else {
+                json!({"title": state.choices.remove(0)})
+            }
+        }
+        "workspace/diagnostic/refresh"
+        | "workspace/codeLens/refresh"
+        | "workspace/inlayHint/refresh"
+        | "workspace/semanticTokens/refresh" => Value::Null,
+        "workspace/workspaceFolders" => Value::Null,
+        other => {
+            return Some(Err(
+                json!({"code": -32601, "message": format!("this editor does not know {other}")}),
+            ));
+        }
+    }))
+}
+
+/// Applies a workspace edit to the open buffers, all or nothing, and tells the server what changed.
+pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
+    let mut state = shared.lock();
+    let encoding = state.encoding.clone();
+    let mut files: Vec<(String, Option<i64>, Vec<Value>)> = Vec::new();
+    if let Some(changes) = edit["documentChanges"].as_array() {
+        for change in changes {
+            let uri = change["textDocument"]["uri"]
+                .as_str()
+                .ok_or("only text edits are known here")?;
+            files.push((
+                uri.to_owned(),
+                change["textDocument"]["version"].as_i64(),
+                change["edits"].as_array().cloned().unwrap_or_default(),
+            ));
+        }
+    } else if let Some(changes) = edit["changes"].as_object() {
+        for (uri, edits) in changes {
+            files.push((
+                uri.clone(),
+                None,
+                edits.as_array().cloned().unwrap_or_default(),
+            ));
+        }
+    }
+    for (uri, version, _) in &files {
+        let buffer = state
+            .buffers
+            .get(uri)
+            .ok_or_else(|| format!("{uri} is not open"))?;
+        if version.is_some_and(|version| version != i64::from(buffer.version)) {
+            return Err(format!("{uri} is at version {}", buffer.version));
+        }
+    }
+    for (uri, _, edits) in files {
+        if let Some(buffer) = state.buffers.get_mut(&uri) {
+            let changes = buffer.apply(&edits, &encoding);
+            let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+                "textDocument": {"uri": uri, "version": buffer.version}, "contentChanges": changes}});
+            shared.send(&message);
+        }
+    }
+    drop(state);
+    shared.news.notify_all();
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! The built binary as its users meet it: over its pipe, on real files, with real git, SQLite and
+//! child servers. Only the model is scripted, and it speaks the real wire format.
+
+// What the tests are made of.
+mod harness; // an editor: spawns the binary, speaks LSP, answers what it asks
+mod model; // a model server on loopback, as strict as the real one
+mod peers; // the real editors and servers, where they are installed
+
+// The tests, a module per feature.
+mod children; // child language servers and the proxy
+mod cli; // every command, its output and exit status
+mod documents; // sync, encodings, random edits
+mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
+mod helix; // the same in Helix
+mod lifecycle; // initialize, shutdown, exit, dead parents
+mod neovim; // the main job in the real editor
+mod protocol; // frames, order, cancel, panics
+mod store; // runs and rounds, two processes
+mod threads; // reading and writing threads
+mod turns; // agent turns on the scripted model, and offline

@@ -1,0 +1,320 @@
+//! The provider `anthropic` in process, against the scripted server.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use postil::models::anthropic::{Anthropic, Key, Limits};
+use postil::models::{
+    Answer, Block, Event, Model as _, ModelError, Request, Speaker, Stop, ToolSpec, Turn,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Model, Step, call, event, events};
+
+pub(super) const KEY: &str = "sk-ant-canary-0123456789";
+
+pub(super) fn quick() -> Limits {
+    Limits {
+        first_wait: Duration::from_millis(1),
+        idle: Duration::from_secs(10),
+        ..Limits::default()
+    }
+}
+
+pub(super) fn provider(model: &Model, limits: Limits) -> Anthropic {
+    let key = Key::new(KEY).expect("a key");
+    let made = Anthropic::new(model.url(), key, "ANTHROPIC_API_KEY", "claude-sonnet-4-5");
+    made.expect("a provider").with_limits(limits)
+}
+
+pub(super) fn user(text: &str) -> Turn {
+    Turn {
+        speaker: Speaker::User,
+        blocks: vec![Block::Text {
+            text: text.to_owned(),
+        }],
+    }
+}
+
+pub(super) fn request(turns: Vec<Turn>) -> Request {
+    let parameters =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let tool = ToolSpec {
+        name: "file_read".into(),
+        description: "Reads a file.".into(),
+        parameters,
+    };
+    Request {
+        system: "Be short.".into(),
+        turns,
+        tools: vec![tool],
+        max_tokens: 1024,
+    }
+}
+
+pub(super) async fn ask(
+    provider: &Anthropic,
+    turns: Vec<Turn>,
+) -> (Result<Answer, ModelError>, Vec<Event>) {
+    let heard = Mutex::new(Vec::new());
+    let hear = |event| heard.lock().expect("the list").push(event);
+    let answer = provider
+        .stream(&request(turns), &hear, &CancellationToken::new())
+        .await;
+    (answer, heard.into_inner().expect("the list"))
+}
+
+pub(super) fn text_of(answer: &Answer) -> String {
+    answer
+        .blocks
+        .iter()
+        .filter_map(|b| {
+            if let Block::Text { text } = b {
+                Some(text.as_str())
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+pub(super) fn rich() -> Vec<serde_json::Value> {
+    vec![
+        json!({"type": "thinking", "thinking": "", "signature": "sig-1"}),
+        json!({"type": "text", "text": "Let me look — 😀 näher."}),
+        call(
+            "toolu_1",
+            "file_read",
+            json!({"path": "src/ünï.rs", "n": [1, {"a": "\"\\"}]}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn an_answer_is_put_together_from_its_pieces() {
+    let plain = Step::blocks(rich(), "tool_use").usage(1234, 56).pings(3);
+    let odd = Step::blocks(rich(), "tool_use").usage(1234, 56).crlf();
+    let model = Model::start(vec![plain, odd]);
+    let provider = provider(&model, quick());
+    for _ in 0..2 {
+        let (answer, heard) = ask(&provider, vec![user("rename it")]).await;
+        let answer = answer.expect("an answer");
+        assert_eq!(
+            answer.blocks,
+            [
+                Block::Thinking {
+                    thinking: String::new(),
+                    signature: "sig-1".into()
+                },
+                Block::Text {
+                    text: "Let me look — 😀 näher.".into()
+                },
+                Block::ToolUse {
+                    id: "toolu_1".into(),
+                    name: "file_read".into(),
+                    input: json!({"path": "src/ünï.rs", "n": [1, {"a": "\"\\"}]})
+                },
+            ]
+        );
+        assert_eq!(
+            (answer.stop, answer.usage.input, answer.usage.output),
+            (Stop::ToolUse, 1234, 56)
+        );
+        assert_eq!(answer.model, "claude-sonnet-4-5");
+        let streamed: String = heard
+            .iter()
+            .filter_map(|e| {
+                if let Event::Text(t) = e {
+                    Some(t.as_str())
+                } else {
+                    None
+                }
+            })
+            .collect();
+        assert_eq!(streamed, "Let me look — 😀 näher.");
+        assert!(
+            heard
+                .iter()
+                .any(|e| matches!(e, Event::ToolUse { name } if name == "file_read"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_goes_back_is_what_the_api_takes() {
+    let model = Model::start(vec![Step::blocks(rich(), "tool_use"), Step::text("Done.")]);
+    let provider = provider(&model, quick());
+    let (first, _) = ask(&provider, vec![user("rename it")]).await;
+    let mut said = first.expect("an answer").blocks;
+    said.push(Block::Text { text: "  ".into() });
+    said.push(Block::ToolUse {
+        id: "toolu_2".into(),
+        name: "no such tool!".into(),
+        input: json!("{\"pa"),
+    });
+    let results = Turn {
+        speaker: Speaker::User,
+        blocks: vec![
+            Block::Text {
+                text: "And a note.".into(),
+            },
+            Block::ToolResult {
+                id: "toolu_1".into(),
+                content: String::new(),
+                is_error: false,
+            },
+            Block::ToolResult {
+                id: "toolu_2".into(),
+                content: String::new(),
+                is_error: true,
+            },
+        ],
+    };
+    let turns = vec![
+        user("rename it"),
+        user("please"),
+        Turn {
+            speaker: Speaker::Assistant,
+            blocks: said,
+        },
+        results,
+    ];
+    let (second, _) = ask(&provider, turns).await;
+    assert_eq!(text_of(&second.expect("an answer")), "Done.");
+    let asked = model.requests();
+    let body = &asked[1].body;
+    assert_eq!(
+        body["messages"][1]["content"][0],
+        json!({"type": "thinking", "thinking": "", "signature": "sig-1"})
+    );
+    assert_eq!(body["messages"][2]["content"][0]["tool_use_id"], "toolu_1");
+    assert_eq!(
+        body["system"][0]["cache_control"],
+        json!({"type": "ephemeral"})
+    );
+    assert_eq!(
+        asked[0]
+            .headers
+            .iter()
+            .filter(|(n, v)| n == "x-api-key" && v == KEY)
+            .count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_json_are_handed_on_as_they_came() {
+    let broken =
+        json!({"type": "tool_use", "id": "toolu_1", "name": "file_read", "json": "{\"path\": \"a"});
+    let list = json!({"type": "tool_use", "id": "toolu_2", "name": "file_read", "json": "[1]"});
+    let none = json!({"type": "tool_use", "id": "toolu_3", "name": "file_read", "json": ""});
+    let model = Model::start(vec![Step::calls(vec![broken, list, none])]);
+    let (answer, _) = ask(&provider(&model, quick()), vec![user("hello")]).await;
+    let inputs: Vec<_> = answer
+        .expect("an answer")
+        .blocks
+        .into_iter()
+        .filter_map(|b| {
+            if let Block::ToolUse { input, .. } = b {
+                Some(input)
+            } else {
+                None
+            }
+        })
+        .collect();
+    assert_eq!(inputs, [json!("{\"path\": \"a"), json!("[1]"), json!({})]);
+}
+
+#[tokio::test]
+async fn a_compressed_stream_is_read() {
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let body: Vec<u8> = events(
+        &json!("m"),
+        &[json!({"type": "text", "text": "Packed."})],
+        "end_turn",
+        &usage,
+        1,
+    )
+    .iter()
+    .flat_map(|(name, data)| event(name, data, false))
+    .collect();
+    let model = Model::start(vec![
+        Step::body(200, "text/event-stream", &gzip(&body)).header("content-encoding", "gzip"),
+    ]);
+    let (answer, _) = ask(&provider(&model, quick()), vec![user("hello")]).await;
+    assert_eq!(text_of(&answer.expect("an answer")), "Packed.");
+}
+
+/// RFC 1952 with one stored block.
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(data.len()).expect("a small body");
+    let mut crc = !0u32;
+    for byte in data {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ 0xEDB8_8320
+            } else {
+                crc >> 1
+            };
+        }
+    }
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    out.extend(size.to_le_bytes());
+    out.extend((!size).to_le_bytes());
+    out.extend(data);
+    out.extend((!crc).to_le_bytes());
+    out.extend(u32::from(size).to_le_bytes());
+    out
+}
+
+#[test]
+fn a_key_is_never_shown() {
+    let model = Model::start(Vec::new());
+    let shown = format!("{:?} {:?}", provider(&model, quick()), Key::new(KEY));
+    assert!(!shown.contains("canary"), "{shown}");
+    assert!(Key::new("two\nlines").is_none() && Key::new("  ").is_none());
+}
+
+#[tokio::test]
+async fn the_server_refuses_what_the_api_refuses() {
+    let model = Model::start(Vec::new());
+    let orphan = Turn {
+        speaker: Speaker::User,
+        blocks: vec![Block::ToolResult {
+            id: "toolu_9".into(),
+            content: "x".into(),
+            is_error: false,
+        }],
+    };
+    let unanswered = Turn {
+        speaker: Speaker::Assistant,
+        blocks: vec![Block::ToolUse {
+            id: "toolu_1".into(),
+            name: "file_read".into(),
+            input: json!({}),
+        }],
+    };
+    let forged = Turn {
+        speaker: Speaker::Assistant,
+        blocks: vec![Block::Thinking {
+            thinking: "x".into(),
+            signature: "made up".into(),
+        }],
+    };
+    let wrong = [
+        vec![orphan],
+        vec![user("a"), unanswered, user("b")],
+        vec![user("a"), forged, user("b")],
+        vec![Turn {
+            speaker: Speaker::Assistant,
+            blocks: vec![Block::Text { text: "a".into() }],
+        }],
+    ];
+    for turns in wrong {
+        let (answer, _) = ask(&provider(&model, quick()), turns).await;
+        assert!(matches!(answer, Err(ModelError::Refused(_))), "{answer:?}");
+    }
+    assert_eq!(model.take_faults().len(), 4);
+}

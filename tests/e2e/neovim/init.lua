@@ -1,0 +1,69 @@
+-- What the tests' user has in init.lua: postil, and eyes and hands for the tests.
+
+vim.opt.runtimepath:prepend(vim.env.POSTIL_EDITORS .. "/neovim")
+vim.opt.swapfile = false
+vim.opt.more = false
+vim.opt.updatetime = 100
+
+_G.messages, _G.offered, _G.pick = {}, {}, nil
+
+-- The test wakes at each of these and looks again.
+local function news()
+  pcall(vim.rpcnotify, 1, "news")
+end
+vim.api.nvim_create_autocmd(
+  { "DiagnosticChanged", "LspAttach", "LspDetach", "LspProgress", "BufEnter", "CursorMoved", "ModeChanged" },
+  { callback = news }
+)
+vim.api.nvim_create_autocmd("BufReadPost", {
+  callback = function(event)
+    vim.api.nvim_buf_attach(event.buf, false, { on_lines = news })
+  end,
+})
+for _, method in ipairs({ "window/showMessage", "window/logMessage" }) do
+  local handler = vim.lsp.handlers[method]
+  vim.lsp.handlers[method] = function(err, result, ctx, config)
+    table.insert(_G.messages, result.message)
+    news()
+    return handler(err, result, ctx, config)
+  end
+end
+
+-- A menu such as many users have in place of the built-in prompt; it takes what the test told it to.
+vim.ui.select = function(items, options, choose)
+  local names = vim.tbl_map(options.format_item or tostring, items)
+  _G.offered = names
+  for index, name in ipairs(names) do
+    if _G.pick and name:find(_G.pick, 1, true) then
+      news()
+      return choose(items[index], index)
+    end
+  end
+  news()
+  choose(nil, nil)
+end
+
+-- The code action whose title holds `title`, at the cursor, as `gra` would.
+function _G.act(title)
+  _G.pick, _G.offered = title, {}
+  vim.lsp.buf.code_action()
+end
+
+function _G.text(buffer)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer or 0, 0, -1, true), "\n")
+end
+
+-- The codes of the buffer's threads, from the top.
+function _G.codes()
+  local found = vim.tbl_filter(function(d)
+    return d.source == "postil"
+  end, vim.diagnostic.get(0))
+  table.sort(found, function(a, b)
+    return a.lnum < b.lnum
+  end)
+  return table.concat(vim.tbl_map(function(d)
+    return d.code
+  end, found), " ")
+end
+
+require("postil").setup(vim.json.decode(vim.env.POSTIL_CLIENT))

@@ -1,0 +1,49 @@
+//! The real editors and servers that `tests/peers install` put there. A test that needs one which is
+//! missing says so and is skipped; under `POSTIL_PEERS=require` it fails instead.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Where the launchers are: `$POSTIL_PEERS_DIR/bin`, else `.peers/bin` in the repository.
+pub fn bin() -> PathBuf {
+    let dir = std::env::var_os("POSTIL_PEERS_DIR").map(PathBuf::from);
+    dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".peers"))
+        .join("bin")
+}
+
+/// The launcher of a peer. The PATH is not searched: what stands there may be a stub (rustup's), or any version.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = bin().join(name);
+    path.exists().then_some(path)
+}
+
+/// Whether all of `names` are there. If not, the running test is noted as skipped, or fails.
+#[must_use]
+pub fn have(names: &[&str]) -> bool {
+    let missing: Vec<&str> = names
+        .iter()
+        .copied()
+        .filter(|name| find(name).is_none())
+        .collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let missing = missing.join(", ");
+    assert!(
+        std::env::var_os("POSTIL_PEERS").is_none_or(|v| v != "require"),
+        "no {missing}: `tests/peers install {missing}` gets it"
+    );
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    // Straight to the descriptor: what the print macros write is shown for failed tests only.
+    let _ = writeln!(std::io::stderr(), "skipped: {test} (no {missing})");
+    false
+}
+
+/// The PATH with the peers first, for programs that look their children up there.
+pub fn path() -> OsString {
+    let old = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(bin()).chain(std::env::split_paths(&old));
+    std::env::join_paths(dirs).unwrap_or(old)
+}

@@ -1,0 +1,266 @@
+//! Threads in an editor: shown, written, removed, committed, without any model.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Editor, Options, Workspace};
+
+const FILE: &str = "src/net.rs";
+
+fn editor(workspace: &Workspace) -> Editor {
+    let initialization_options = json!({"trusted": true});
+    Editor::start_with(
+        workspace,
+        Options {
+            initialization_options,
+            ..Options::default()
+        },
+    )
+}
+
+fn titles(editor: &mut Editor, line: usize) -> Vec<String> {
+    editor
+        .code_actions(FILE, line)
+        .iter()
+        .map(|action| action["title"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn thread_id(editor: &Editor) -> Value {
+    editor.diagnostics(FILE)[0]["data"]["thread_id"].clone()
+}
+
+#[test]
+fn a_thread_is_a_diagnostic_over_its_last_message() {
+    let workspace = Workspace::new();
+    workspace.write(
+        FILE,
+        "// AUTHOR: why 𝒂 mutex?\n// AGENT: Because.\n// AUTHOR: and\n//   here?\nfn f() {}\n",
+    );
+    let editor = editor(&workspace);
+    editor.open(FILE);
+    let shown = &editor.wait_codes(FILE, &["pending"])[0];
+    assert_eq!(
+        shown["range"],
+        json!({"start": {"line": 2, "character": 11}, "end": {"line": 3, "character": 10}})
+    );
+    assert_eq!(
+        (&shown["source"], &shown["severity"]),
+        (&json!("postil"), &json!(3))
+    );
+    let related: Vec<&Value> = shown["relatedInformation"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| &r["location"]["range"]["start"]["line"])
+        .collect();
+    assert_eq!(related, [0, 1, 2]);
+}
+
+#[test]
+fn a_closed_file_is_shown_and_follows_the_disk() {
+    let workspace = Workspace::new();
+    let closed = workspace.write("lib/a.py", "# AUTHOR: why?\nx = 1\n");
+    let editor = editor(&workspace);
+    editor.wait_codes("lib/a.py", &["pending"]);
+    std::fs::write(&closed, "# AUTHOR: why?\n# AGENT: So.\nx = 1\n").unwrap();
+    let uri = editor.uri("lib/a.py");
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": [{"uri": uri, "type": 2}]}),
+    );
+    editor.wait_codes("lib/a.py", &["awaiting_user"]);
+    std::fs::remove_file(&closed).unwrap();
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": [{"uri": uri, "type": 3}]}),
+    );
+    editor.wait_codes("lib/a.py", &[]);
+}
+
+#[test]
+fn a_closed_document_is_shown_as_it_is_on_disk() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "// AUTHOR: on disk?\nfn f() {}\n");
+    let editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.replace(FILE, "// AUTHOR: on disk?\n", "");
+    editor.wait_codes(FILE, &[]);
+    editor.close(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+}
+
+#[test]
+fn resolve_removes_the_thread_and_nothing_else() {
+    let workspace = Workspace::new();
+    workspace.write(
+        FILE,
+        "fn f() {\r\n\t// AUTHOR: why?  \r\n\t// AGENT: So.\r\n\tg(); // AUTHOR: and this?\r\n}",
+    );
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["awaiting_user", "pending"]);
+    editor
+        .take_action(FILE, 1, "Resolve (remove thread)")
+        .expect("resolved");
+    editor.wait_codes(FILE, &["pending"]);
+    assert_eq!(
+        editor.text(FILE),
+        "fn f() {\r\n\tg(); // AUTHOR: and this?\r\n}"
+    );
+    editor
+        .take_action(FILE, 1, "Resolve (remove thread)")
+        .expect("resolved");
+    assert_eq!(
+        editor.wait_text(FILE, |text| !text.contains("AUTHOR")),
+        "fn f() {\r\n\tg();\r\n}"
+    );
+    assert!(
+        !titles(&mut editor, 1)
+            .iter()
+            .any(|title| title.starts_with("Resolve"))
+    );
+}
+
+#[test]
+fn the_author_answers_and_begins_threads() {
+    let workspace = Workspace::new();
+    workspace.write(
+        FILE,
+        "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn f() {}\nfn g() {}\n",
+    );
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let argument =
+        json!({"uri": editor.uri(FILE), "thread_id": thread_id(&editor), "text": "and then?"});
+    editor.command("postil.reply", argument).expect("said");
+    editor.wait_codes(FILE, &["pending"]);
+    let argument = json!({"uri": editor.uri(FILE), "position": {"line": 4, "character": 3}, "text": "drop g?"});
+    editor.command("postil.newThread", argument).expect("begun");
+    editor.wait_codes(FILE, &["pending", "pending"]);
+    assert_eq!(
+        editor.text(FILE),
+        "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: and then?\nfn f() {}\n// AUTHOR: drop g?\nfn g() {}\n"
+    );
+}
+
+#[test]
+fn clear_and_commit_follows_the_save_and_takes_that_file_alone() {
+    let workspace = Workspace::new();
+    workspace.git(&["init", "-q", "-b", "main"]);
+    workspace.git(&["config", "user.name", "Ada"]);
+    workspace.git(&["config", "user.email", "ada@example.org"]);
+    workspace.write(FILE, "fn f() {}\n");
+    workspace.write("other.rs", "one\n");
+    workspace.git(&["add", "."]);
+    workspace.git(&["commit", "-qm", "first"]);
+    workspace.write("other.rs", "two\n");
+    workspace.git(&["add", "other.rs"]);
+    workspace.write(FILE, "// AUTHOR: why?\nfn f() { 1; }\n");
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Clear threads and commit file")
+        .expect("cleared");
+    editor.wait_text(FILE, |text| text == "fn f() { 1; }\n");
+    assert_eq!(
+        workspace.git(&["log", "--format=%s"]),
+        "first\n",
+        "nothing is committed that the author has not saved"
+    );
+    editor.save(FILE);
+    editor.wait_message("window/showMessage", |m| {
+        m["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("committed src/net.rs as"))
+    });
+    assert_eq!(
+        workspace.git(&["show", "--name-only", "--format=%s"]),
+        "Clear review threads from net.rs\n\nsrc/net.rs\n"
+    );
+    assert_eq!(workspace.git(&["status", "--porcelain"]), "M  other.rs\n");
+}
+
+#[test]
+fn action_words_are_carried_out_without_a_model() {
+    let workspace = Workspace::new();
+    workspace.write(
+        FILE,
+        "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: Done\nfn f() {}\n",
+    );
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("carried out");
+    assert_eq!(
+        editor.wait_text(FILE, |text| !text.contains("AUTHOR")),
+        "fn f() {}\n"
+    );
+}
+
+#[test]
+fn threads_of_two_folders_are_told_apart() {
+    let workspace = Workspace::new();
+    workspace.write("one/a.rs", "// AUTHOR: why?\nfn f() {}\n");
+    workspace.write("two/a.rs", "// AUTHOR: why?\nfn f() {}\n");
+    let folders = Some(vec![workspace.path("one"), workspace.path("two")]);
+    let editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders,
+            ..Options::default()
+        },
+    );
+    editor.wait_codes("one/a.rs", &["pending"]);
+    editor.wait_codes("two/a.rs", &["pending"]);
+    let two = json!({"uri": editor.uri("two"), "name": "two"});
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        json!({"event": {"added": [], "removed": [two]}}),
+    );
+    editor.wait_codes("two/a.rs", &[]);
+}
+
+#[test]
+fn a_wrong_argument_is_named() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "// AUTHOR: why?\nfn f() {}\n");
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    let uri = editor.uri(FILE);
+    for (command, argument, named) in [
+        (
+            "postil.dismissThread",
+            json!({"uri": uri, "thread_id": "ffffffff"}),
+            "ffffffff",
+        ),
+        (
+            "postil.dismissThread",
+            json!({"uri": uri, "thread_id": "ff"}),
+            "four digits",
+        ),
+        (
+            "postil.dismissThread",
+            json!({"uri": uri, "thread": "ffffffff"}),
+            "thread",
+        ),
+        ("postil.newThread", json!({"uri": uri}), "position"),
+        (
+            "postil.cancelTurn",
+            json!({"run_id": "ffffffff"}),
+            "ffffffff",
+        ),
+        ("postil.nothing", json!({}), "postil.nothing"),
+    ] {
+        let error = editor.command(command, argument).expect_err(command);
+        assert!(
+            error["message"].as_str().unwrap().contains(named),
+            "{command}: {error}"
+        );
+    }
+    assert_eq!(editor.text(FILE), "// AUTHOR: why?\nfn f() {}\n");
+}
