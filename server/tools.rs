@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
 use crate::config::Settings;
-use crate::files::{Seen, Tree};
+use crate::files::{Seen, Text, Tree};
 use crate::host::{Host, Question};
 use crate::store::Store;
 use crate::trust::{self, Decision, Risk};
@@ -48,9 +48,25 @@ pub struct Context {
     pub trusted: bool,
     pub cancel: CancellationToken,
     /// What this run has read, by absolute path.
-    pub seen: DashMap<PathBuf, Seen>,
+    pub seen: DashMap<PathBuf, Known>,
     /// One write at a time for a file.
     pub writing: DashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>,
+}
+
+/// A text as the run knows it: what it read last, or wrote itself.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub seen: Seen,
+    pub text: Arc<str>,
+}
+
+impl Known {
+    fn of(read: &Text) -> Self {
+        Self {
+            seen: read.seen.clone(),
+            text: Arc::clone(&read.text),
+        }
+    }
 }
 
 impl Context {

@@ -1,11 +1,12 @@
 //! The one way a turn changes a file.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use similar::{DiffOp, TextDiff};
 
-use super::{Context, ask, may_change, quoted};
+use super::{Context, Known, ask, may_change, quoted};
 use crate::comments::{Syntax, detect};
 use crate::edits::{Source, touches_threads};
 use crate::files::{FileError, Seen, Text, hash, head};
@@ -29,7 +30,31 @@ pub async fn change_file(
 ) -> Result<(), String> {
     let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
     let _guard = cx.lock(&resolved).await;
-    change_locked(cx, path, seen, new_text).await
+    Ok(change_locked(cx, path, seen, new_text).await?)
+}
+
+/// Why [`change_locked`] changed nothing.
+pub(super) enum Unchanged {
+    /// The text is not what was seen. Carries the name that is shown for the file.
+    Meanwhile(String),
+    Refused(String),
+}
+
+impl From<String> for Unchanged {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<Unchanged> for String {
+    fn from(unchanged: Unchanged) -> Self {
+        match unchanged {
+            Unchanged::Meanwhile(shown) => format!(
+                "{shown} changed since you read it, so nothing was written. Read it again with file_read and make the change on what stands there now."
+            ),
+            Unchanged::Refused(why) => why,
+        }
+    }
 }
 
 /// [`change_file`] for who holds the file's lock already.
@@ -38,7 +63,7 @@ pub(super) async fn change_locked(
     path: &Path,
     seen: Option<&Seen>,
     new_text: &str,
-) -> Result<(), String> {
+) -> Result<(), Unchanged> {
     may_change(cx, "that changes files")?;
     let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
     let shown = cx.shown(&resolved);
@@ -50,15 +75,15 @@ pub(super) async fn change_locked(
         .await?;
     }
     if cx.cancel.is_cancelled() {
-        return Err(String::from("The turn was cancelled; nothing was written."));
+        return Err(String::from("The turn was cancelled; nothing was written.").into());
     }
     let current = match cx.tree.read_path(&resolved) {
         Ok(text) => Some(text),
         Err(FileError::NotFound(_)) => None,
-        Err(e) => return Err(e.to_string()),
+        Err(e) => return Err(e.to_string().into()),
     };
     let Some(current) = agreed(&shown, current, seen)? else {
-        return create(cx, &resolved, &shown, new_text).await;
+        return Ok(create(cx, &resolved, &shown, new_text).await?);
     };
     let edits = minimal_edits(&current.text, new_text);
     if edits.is_empty() {
@@ -83,52 +108,54 @@ pub(super) async fn change_locked(
                 .apply(&format!("postil: change {shown}"), vec![edit])
                 .await;
             applied.map_err(|e| match e {
-                NotApplied::Changed => changed(&shown),
-                NotApplied::Refused(why) => {
-                    format!("The editor refused the change of {shown} ({why}); nothing was written.")
-                }
-                NotApplied::NoEditor => {
-                    format!("{shown} is open in an editor that is gone; nothing was written. Read it again.")
-                }
+                NotApplied::Changed => Unchanged::Meanwhile(shown.clone()),
+                NotApplied::Refused(why) => Unchanged::Refused(format!(
+                    "The editor refused the change of {shown} ({why}); nothing was written."
+                )),
+                NotApplied::NoEditor => Unchanged::Refused(format!(
+                    "{shown} is open in an editor that is gone; nothing was written. Read it again."
+                )),
             })?;
         }
         None => {
             write(cx, &resolved, new_text, Some(&current.seen)).map_err(|e| match e {
-                FileError::Changed(_) => changed(&shown),
-                e => format!("{e}; nothing was written."),
+                FileError::Changed(_) => Unchanged::Meanwhile(shown.clone()),
+                e => Unchanged::Refused(format!("{e}; nothing was written.")),
             })?;
         }
     }
     // What stands there now is known to the run: its next change builds on this one.
     let version = cx.tree.buffer(&resolved).map(|b| b.document.version());
-    cx.seen.insert(
-        resolved,
-        Seen {
-            version,
-            hash: hash(new_text.as_bytes()),
-        },
-    );
+    remember(cx, resolved, version, new_text);
     Ok(())
 }
 
-fn changed(shown: &str) -> String {
-    format!(
-        "{shown} changed since you read it, so nothing was written. Read it again with file_read and make the change on what stands there now."
-    )
+fn remember(cx: &Context, path: PathBuf, version: Option<i32>, text: &str) {
+    let seen = Seen {
+        version,
+        hash: hash(text.as_bytes()),
+    };
+    let text = text.into();
+    cx.seen.insert(path, Known { seen, text });
 }
 
 /// The file as it is, if it is as it was seen; `None` where it is to be made.
-fn agreed(shown: &str, current: Option<Text>, seen: Option<&Seen>) -> Result<Option<Text>, String> {
+fn agreed(
+    shown: &str,
+    current: Option<Text>,
+    seen: Option<&Seen>,
+) -> Result<Option<Text>, Unchanged> {
     match (current, seen) {
-        (Some(text), _) if text.lossy => {
-            Err(FileError::NotUtf8(text.path.display().to_string()).to_string())
-        }
+        (Some(text), _) if text.lossy => Err(FileError::NotUtf8(text.path.display().to_string())
+            .to_string()
+            .into()),
         // Typed and undone is unchanged: the text counts, not the version.
         (Some(text), Some(seen)) if text.seen.hash == seen.hash => Ok(Some(text)),
-        (Some(_), Some(_)) | (None, Some(_)) => Err(changed(shown)),
+        (_, Some(_)) => Err(Unchanged::Meanwhile(shown.to_owned())),
         (Some(_), None) => Err(format!(
             "{shown} exists already, so nothing was written. Read it first with file_read."
-        )),
+        )
+        .into()),
         (None, None) => Ok(None),
     }
 }
@@ -144,13 +171,7 @@ async fn create(cx: &Context, path: &Path, shown: &str, text: &str) -> Result<()
         ),
         e => format!("{e}; nothing was written."),
     })?;
-    cx.seen.insert(
-        path.to_owned(),
-        Seen {
-            version: None,
-            hash: hash(text.as_bytes()),
-        },
-    );
+    remember(cx, path.to_owned(), None, text);
     Ok(())
 }
 
@@ -250,15 +271,12 @@ pub fn minimal_edits(old: &str, new: &str) -> Vec<Edit> {
     if old == new {
         return Vec::new();
     }
-    // A bound on time, not on correctness: what is not looked at is replaced whole.
-    let diff = TextDiff::configure()
-        .timeout(Duration::from_millis(500))
-        .diff_lines(old, new);
+    let diff = by_line(old, new);
     let old_at = offsets((0..diff.old_len()).map(|i| diff.old_slice(i).map_or(0, str::len)));
     let new_at = offsets((0..diff.new_len()).map(|i| diff.new_slice(i).map_or(0, str::len)));
     let at = |offsets: &[usize], line: usize| offsets.get(line).copied().unwrap_or_default();
     let mut edits = Vec::new();
-    let mut replace = |old_lines: std::ops::Range<usize>, new_lines: std::ops::Range<usize>| {
+    let mut replace = |old_lines: Range<usize>, new_lines: Range<usize>| {
         let range = at(&old_at, old_lines.start)..at(&old_at, old_lines.end);
         let text = new
             .get(at(&new_at, new_lines.start)..at(&new_at, new_lines.end))
@@ -288,6 +306,25 @@ pub fn minimal_edits(old: &str, new: &str) -> Vec<Edit> {
     edits
 }
 
+/// The bytes of `new` that are whole lines of `old` as well, in order.
+pub(super) fn kept_lines(old: &str, new: &str) -> Vec<Range<usize>> {
+    let diff = by_line(old, new);
+    let at = offsets((0..diff.new_len()).map(|i| diff.new_slice(i).map_or(0, str::len)));
+    let at = |line: usize| at.get(line).copied().unwrap_or_default();
+    let kept = diff.ops().iter().filter_map(|op| match op {
+        DiffOp::Equal { .. } => Some(at(op.new_range().start)..at(op.new_range().end)),
+        _ => None,
+    });
+    kept.collect()
+}
+
+fn by_line<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
+    // A bound on time, not on correctness: what is not looked at counts as changed.
+    TextDiff::configure()
+        .timeout(Duration::from_millis(500))
+        .diff_lines(old, new)
+}
+
 fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut sum = 0;
     let ends = lengths.map(|length| {
@@ -298,7 +335,7 @@ fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 /// `None`: nothing is to change.
-fn trimmed(whole: &str, range: std::ops::Range<usize>, new: &str) -> Option<Edit> {
+fn trimmed(whole: &str, range: Range<usize>, new: &str) -> Option<Edit> {
     let old = whole.get(range.clone())?;
     if old == new {
         return None;

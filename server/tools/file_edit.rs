@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::change_locked;
+use super::change::{Unchanged, change_locked, kept_lines};
 use super::file_read::split_lines;
-use super::{Context, Output, Tool, head, parse, schema};
-use crate::files::FileError;
+use super::{Context, Known, Output, Tool, head, parse, schema};
+use crate::files::{FileError, Text};
 use crate::trust::Risk;
 
 #[derive(Deserialize, JsonSchema)]
@@ -59,23 +61,6 @@ impl Tool for FileEdit {
         let resolved = cx.tree.resolve(&path).map_err(|e| e.to_string())?;
         let _guard = cx.lock(&resolved).await;
         let shown = cx.shown(&resolved);
-        let current = cx.tree.read_path(&resolved).map_err(|e| match e {
-            FileError::NotFound(_) => format!("{e}; file_write makes a new file."),
-            e => format!("{e}; nothing was written."),
-        })?;
-        if current.lossy {
-            return Err(format!("{}.", FileError::NotUtf8(shown)));
-        }
-        // Where it was read, it must be as it was read; else the exact match is proof enough.
-        let seen = cx
-            .seen
-            .get(&resolved)
-            .map_or_else(|| current.seen.clone(), |s| s.clone());
-        if seen.hash != current.seen.hash {
-            return Err(format!(
-                "{shown} changed since you read it, so nothing was written. Read it again with file_read and make the change on what stands there now."
-            ));
-        }
         if old_string.is_empty() {
             return Err(String::from(
                 "`old_string` is empty: give the text to replace; file_write makes a new file.",
@@ -86,38 +71,45 @@ impl Tool for FileEdit {
                 "`old_string` and `new_string` are the same: there is nothing to change.",
             ));
         }
-        let edited = Edited::new(&current.text, &old_string);
-        let (all, count) = (replace_all.unwrap_or(false), edited.found.len());
-        match count {
-            0 => {
-                return Err(format!(
-                    "`old_string` stands in {shown} 0 times, so nothing was written. {}",
-                    nearest(&current.text, &old_string)
-                ));
+        let all = replace_all.unwrap_or(false);
+        let until = Instant::now() + PATIENCE;
+        let mut known = cx.seen.get(&resolved).map(|known| known.clone());
+        loop {
+            let current = read(cx, &resolved, &shown)?;
+            let edited = Edited::new(&current.text, &old_string);
+            // What was never read is known from now on: that it matches exactly is proof enough.
+            let known = known.get_or_insert_with(|| Known::of(&current));
+            // An author types on in an open file; the lines that the edit is about must be as they were read.
+            if known.seen.hash != current.seen.hash
+                && (current.buffer.is_none() || !edited.stands_as_in(&known.text))
+            {
+                return Err(Unchanged::Meanwhile(shown).into());
             }
-            1 => {}
-            _ if all => {}
-            _ => {
-                let lines: Vec<String> = edited.lines().take(20).map(|l| l.to_string()).collect();
-                return Err(format!(
-                    "`old_string` stands in {shown} {count} times (lines {}), so nothing was written. Give more of the text around the one you mean, or set `replace_all`.",
-                    lines.join(", ")
-                ));
+            edited.is_the_one(all, &shown, &old_string)?;
+            let text = edited.replaced(&new_string);
+            match change_locked(cx, &resolved, Some(&current.seen), &text).await {
+                Ok(()) => return Ok(edited.account(&shown)),
+                // The author typed at that moment. The lines are looked at again, in what stands there now.
+                Err(Unchanged::Meanwhile(_))
+                    if current.buffer.is_some() && Instant::now() < until => {}
+                Err(why) => return Err(why.into()),
             }
         }
-        let text = edited.replaced(&new_string);
-        change_locked(cx, &resolved, Some(&seen), &text).await?;
-        let lines: Vec<String> = edited.lines().take(20).map(|l| l.to_string()).collect();
-        let (places, line) = if count == 1 {
-            ("place", "line")
-        } else {
-            ("places", "lines")
-        };
-        Ok(format!(
-            "Changed {shown} in {count} {places} ({line} {}).",
-            lines.join(", ")
-        ))
     }
+}
+
+/// How long an edit is made again and again while its author types elsewhere in the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn read(cx: &Context, path: &Path, shown: &str) -> Result<Text, String> {
+    let current = cx.tree.read_path(path).map_err(|e| match e {
+        FileError::NotFound(_) => format!("{e}; file_write makes a new file."),
+        e => format!("{e}; nothing was written."),
+    })?;
+    if current.lossy {
+        return Err(format!("{}.", FileError::NotUtf8(shown.to_owned())));
+    }
+    Ok(current)
 }
 
 /// A text and where a string stands in it. A model sees and writes `\n`; in a file with CR LF these
@@ -140,6 +132,47 @@ impl<'a> Edited<'a> {
             found = find_over_line_ends(text, &wanted.replace("\r\n", "\n"));
         }
         Self { text, found }
+    }
+
+    /// Whether each place lies in lines that stood in `earlier` too.
+    fn stands_as_in(&self, earlier: &str) -> bool {
+        let kept = kept_lines(earlier, self.text);
+        let within =
+            |at: &Range<usize>| kept.iter().any(|k| k.start <= at.start && at.end <= k.end);
+        !self.found.is_empty() && self.found.iter().all(within)
+    }
+
+    /// That the string stands in one place, or in at least one and `all` are meant.
+    fn is_the_one(&self, all: bool, shown: &str, wanted: &str) -> Result<(), String> {
+        match self.found.len() {
+            0 => Err(format!(
+                "`old_string` stands in {shown} 0 times, so nothing was written. {}",
+                nearest(self.text, wanted)
+            )),
+            count if count > 1 && !all => Err(format!(
+                "`old_string` stands in {shown} {count} times (lines {}), so nothing was written. Give more of the text around the one you mean, or set `replace_all`.",
+                self.first_lines()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn account(&self, shown: &str) -> String {
+        let count = self.found.len();
+        let (places, line) = if count == 1 {
+            ("place", "line")
+        } else {
+            ("places", "lines")
+        };
+        format!(
+            "Changed {shown} in {count} {places} ({line} {}).",
+            self.first_lines()
+        )
+    }
+
+    fn first_lines(&self) -> String {
+        let lines: Vec<String> = self.lines().take(20).map(|l| l.to_string()).collect();
+        lines.join(", ")
     }
 
     /// 1-based.

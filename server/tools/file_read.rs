@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, Known, MAX_OUTPUT, Output, Tool, head, parse, schema};
 use crate::files::FileError;
 use crate::trust::Risk;
 
@@ -67,7 +67,7 @@ impl Tool for FileRead {
             }
             Err(e) => return Err(e.to_string()),
         };
-        cx.seen.insert(text.path.clone(), text.seen.clone());
+        cx.seen.insert(text.path.clone(), Known::of(&text));
         let shown = cx.shown(&text.path);
         let body = text.text.strip_prefix('\u{feff}').unwrap_or(&text.text);
         let lines = split_lines(body);

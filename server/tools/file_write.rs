@@ -53,7 +53,7 @@ impl Tool for FileWrite {
             }
             Err(e) => return Err(format!("{e}; nothing was written.")),
             Ok(current) => {
-                let Some(seen) = cx.seen.get(&resolved).map(|s| s.clone()) else {
+                let Some(seen) = cx.seen.get(&resolved).map(|k| k.seen.clone()) else {
                     return Err(format!(
                         "{shown} exists and you have not read it, so nothing was written. Read it first with file_read."
                     ));

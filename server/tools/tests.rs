@@ -25,15 +25,20 @@ struct Desk {
     typing: Mutex<Option<(PathBuf, String)>>,
 }
 
+impl Desk {
+    fn author(&self, path: &Path, text: &str) {
+        let version = self.buffers.version(path).unwrap() + 1;
+        let changes = [Change::Full(text.to_owned())];
+        let typed = self.buffers.change(path, version, &changes, Encoding::Utf8);
+        typed.unwrap().unwrap();
+    }
+}
+
 #[async_trait]
 impl Host for Desk {
     async fn apply(&self, _label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         if let Some((path, text)) = self.typing.lock().unwrap().take() {
-            let version = self.buffers.version(&path).unwrap() + 1;
-            let typed = self
-                .buffers
-                .change(&path, version, &[Change::Full(text)], Encoding::Utf8);
-            typed.unwrap().unwrap();
+            self.author(&path, &text);
         }
         for edit in edits {
             let buffer = self
@@ -136,6 +141,11 @@ impl Bench {
         self.desk
             .buffers
             .open(self.root.join(path), "file:///x", "rust", 1, text);
+    }
+
+    /// The author types: the buffer holds `text` now.
+    fn author(&self, path: &str, text: &str) {
+        self.desk.author(&self.root.join(path), text);
     }
 
     fn buffer(&self, path: &str) -> String {

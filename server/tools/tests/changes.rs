@@ -206,14 +206,32 @@ async fn open_documents_are_changed_through_the_editor() {
 #[tokio::test]
 async fn what_the_author_types_meanwhile_stays() {
     let b = Bench::new();
+    let typed = |text: &str| {
+        *b.desk.typing.lock().unwrap() = Some((b.root.join("a.rs"), String::from(text)));
+    };
     b.open("a.rs", "fn one() {}\n");
-    *b.desk.typing.lock().unwrap() =
-        Some((b.root.join("a.rs"), String::from("fn one() {}\n// typed\n")));
-    let error = b.err("file_edit", edit("a.rs", "one", "two")).await;
-    has(&error, "Read it again with file_read");
-    assert_eq!(b.buffer("a.rs"), "fn one() {}\n// typed\n");
+    b.ok("file_read", json!({"path": "a.rs"})).await;
+    // Elsewhere: the edit is made on the newer text.
+    typed("fn one() {}\n// typed\n");
     b.ok("file_edit", edit("a.rs", "one", "two")).await;
     assert_eq!(b.buffer("a.rs"), "fn two() {}\n// typed\n");
+    // In the same line: the model has to look again.
+    typed("fn two(x: u8) {}\n// typed\n");
+    let error = b.err("file_edit", edit("a.rs", "two", "three")).await;
+    has(&error, "Read it again with file_read");
+    assert_eq!(b.buffer("a.rs"), "fn two(x: u8) {}\n// typed\n");
+    b.ok("file_read", json!({"path": "a.rs"})).await;
+    b.ok("file_edit", edit("a.rs", "two", "three")).await;
+    // Above and below, before the edit is asked for.
+    b.ok("file_read", json!({"path": "a.rs"})).await;
+    b.author("a.rs", "// above\nfn three(x: u8) {}\n// typed on\n");
+    let error = b.err("file_edit", edit("a.rs", "typed", "said")).await;
+    has(&error, "Read it again with file_read");
+    b.ok("file_edit", edit("a.rs", "three", "four")).await;
+    assert_eq!(
+        b.buffer("a.rs"),
+        "// above\nfn four(x: u8) {}\n// typed on\n"
+    );
 }
 
 #[tokio::test]
