@@ -410,7 +410,9 @@ pub(super) fn front_matter(metadata: &Map<String, Value>) -> String {
 fn reads_back(yaml: &str, fields: &Value) -> bool {
     // A line of dashes would end the front matter early.
     let ends_early = yaml.lines().any(|line| line.trim_end() == "---");
-    !ends_early && serde_norway::from_str::<Value>(yaml).is_ok_and(|value| value == *fields)
+    // The emitter takes U+2028 for a line end as well, and the line of dashes must begin its own.
+    let whole = yaml.ends_with('\n') && !ends_early;
+    whole && serde_norway::from_str::<Value>(yaml).is_ok_and(|value| value == *fields)
 }
 
 /// A role of any shape, for the header's one line.

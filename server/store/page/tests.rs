@@ -299,24 +299,40 @@ proptest! {
 
     #[test]
     fn front_matter_parses_back(metadata in any_metadata()) {
-        let stored: Map<String, Value> = metadata
-            .iter()
-            .filter(|(name, _)| !["type", "role", "content"].contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        let written = Piece::new(
-            Round { seq: 1, role: None, time: Timestamp::UNIX_EPOCH, metadata, content: String::from("---\nx") },
-            Format::Text,
-        ).text();
-        let (_, rest) = written.split_once('\n').unwrap();
-        if stored.is_empty() {
-            prop_assert_eq!(rest, "---\nx");
-        } else {
-            let rest = rest.strip_prefix("---\n").unwrap();
-            let (yaml, content) = rest.split_once("\n---\n").unwrap();
-            prop_assert_eq!(content, "---\nx");
-            let back: Value = serde_norway::from_str(&format!("{yaml}\n")).unwrap();
-            prop_assert_eq!(back, Value::Object(stored));
-        }
+        parses_back(metadata);
+    }
+}
+
+#[test]
+fn front_matter_ends_its_own_line() {
+    parses_back(Map::from_iter([(String::from("_"), json!(["\n\u{2028}"]))]));
+}
+
+fn parses_back(metadata: Map<String, Value>) {
+    let stored: Map<String, Value> = metadata
+        .iter()
+        .filter(|(name, _)| !["type", "role", "content"].contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let written = Piece::new(
+        Round {
+            seq: 1,
+            role: None,
+            time: Timestamp::UNIX_EPOCH,
+            metadata,
+            content: String::from("---\nx"),
+        },
+        Format::Text,
+    )
+    .text();
+    let (_, rest) = written.split_once('\n').unwrap();
+    if stored.is_empty() {
+        assert_eq!(rest, "---\nx");
+    } else {
+        let rest = rest.strip_prefix("---\n").unwrap();
+        let (yaml, content) = rest.split_once("\n---\n").unwrap();
+        assert_eq!(content, "---\nx");
+        let back: Value = serde_norway::from_str(&format!("{yaml}\n")).unwrap();
+        assert_eq!(back, Value::Object(stored));
     }
 }
