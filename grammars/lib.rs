@@ -3,10 +3,13 @@
 //! A row says how a file of the language is recognised and how its comments and strings are
 //! delimited. The delimiters are complete for the languages with a grammar too: a text that is
 //! broken or too large for the grammar is read by them.
+//!
+//! [`thread`] is the grammar of our own, for what stands inside a comment.
 
 mod bundled;
 mod detect;
 mod tables;
+pub mod thread;
 
 pub use detect::{by_name, detect};
 

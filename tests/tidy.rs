@@ -352,9 +352,12 @@ fn no_mod_rs(sources: &[Source]) -> Complaints {
         .collect()
 }
 
+/// The few calls to the operating system, and the one to the parser that is generated here.
+const UNSAFE: &[&str] = &["server/os.rs", "grammars/thread.rs"];
+
 fn no_unsafe(sources: &[Source]) -> Complaints {
     let mut complaints = Vec::new();
-    for source in sources.iter().filter(|s| s.path != "server/os.rs") {
+    for source in sources.iter().filter(|s| !UNSAFE.contains(&&*s.path)) {
         complaints.extend(
             source
                 .words("unsafe")
@@ -511,7 +514,7 @@ fn folders_have_no_mod_rs() {
 }
 
 #[test]
-fn unsafe_is_in_one_file() {
+fn unsafe_is_in_two_files() {
     assert_tidy(no_unsafe(&everything()));
 }
 
