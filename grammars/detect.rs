@@ -16,8 +16,16 @@ pub fn by_name(name: &str) -> Option<&'static Language> {
 pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'static Language> {
     language_id
         .and_then(by_id)
+        .map(|named| notebook(named, path).unwrap_or(named))
         .or_else(|| by_path(path))
         .or_else(|| by_head(head))
+}
+
+/// An editor that knows no notebooks shows one as JSON.
+fn notebook(named: &Language, path: &str) -> Option<&'static Language> {
+    matches!(named.name, "json" | "jsonc")
+        .then(|| by_path(path))?
+        .filter(|language| language.name == "notebook")
 }
 
 fn by_id(id: &str) -> Option<&'static Language> {
@@ -209,6 +217,8 @@ mod tests {
         assert_eq!(name("a.js", Some("typescriptreact"), ""), "tsx");
         assert_eq!(name("a.py", Some("plaintext"), ""), "python");
         assert_eq!(name("a.C", Some("c"), ""), "c");
+        assert_eq!(name("a.ipynb", Some("json"), ""), "notebook");
+        assert_eq!(name("a.ipynb", Some("python"), ""), "python");
     }
 
     #[test]
@@ -233,6 +243,7 @@ mod tests {
             (".env.local", "dotenv"),
             (".bashrc", "bash"),
             ("a.tsx", "tsx"),
+            ("a.ipynb", "notebook"),
             ("requirements.txt", "conf"),
             ("notes.txt", ""),
             ("no_extension", ""),

@@ -12,12 +12,15 @@ use tree_sitter::Tree;
 
 use crate::text::Splice;
 use embed::Embedded;
+use notebook::Malformed;
+pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 use outline::Named;
 use scan::{Change, Scan};
 use tree::Found;
 
 mod embed;
 mod guard;
+mod notebook;
 mod outline;
 mod scan;
 mod tree;
@@ -50,7 +53,7 @@ pub struct Symbol {
 ///
 /// Every question is asked with the text that the structure was made of. What is not asked for is
 /// not computed: the scanner runs, and embedded code is parsed, when a question needs it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Syntax {
     language: Option<&'static Language>,
     tree: Option<Tree>,
@@ -58,6 +61,8 @@ pub struct Syntax {
     /// The scan of an earlier text, and what changed since.
     earlier: Option<(Arc<Scan>, Change)>,
     embedded: Embedded,
+    /// The cells, where the text is a notebook.
+    notebook: OnceLock<Result<Arc<Notebook>, Malformed>>,
     /// How many languages this one is embedded in.
     depth: u8,
 }
@@ -75,6 +80,7 @@ impl Syntax {
             scan: OnceLock::new(),
             earlier: None,
             embedded: Embedded::default(),
+            notebook: OnceLock::new(),
             depth,
         }
     }
@@ -84,6 +90,10 @@ impl Syntax {
     /// where it changed, leave the structure wrong, never unsound.
     pub fn update(&mut self, splices: &[Splice], text: &str) {
         if splices.is_empty() {
+            return;
+        }
+        if self.is_notebook() {
+            self.notebook = OnceLock::new();
             return;
         }
         let mut earlier = self.earlier.take();
@@ -113,6 +123,35 @@ impl Syntax {
         self.language
     }
 
+    fn is_notebook(&self) -> bool {
+        self.row().name == "notebook"
+    }
+
+    /// The cells, where the text is a notebook's: its comments are theirs, and so is what is written.
+    /// Of one that is no JSON nothing is known (see [`Syntax::is_malformed`]).
+    pub(crate) fn notebook(&self, text: &str) -> Option<&Notebook> {
+        static NONE: Notebook = Notebook { cells: Vec::new() };
+        if !self.is_notebook() {
+            return None;
+        }
+        let cells = self
+            .notebook
+            .get_or_init(|| Notebook::parse(text).map(Arc::new));
+        Some(cells.as_deref().unwrap_or(&NONE))
+    }
+
+    /// Whether the text cannot be read as what it should be: a notebook that is no JSON.
+    pub fn is_malformed(&self, text: &str) -> bool {
+        self.notebook(text).is_some() && matches!(self.notebook.get(), Some(Err(Malformed)))
+    }
+
+    /// The cell of a notebook whose source holds byte `at`.
+    fn cell_at(&self, text: &str, at: usize) -> Option<&Cell> {
+        self.notebook(text)?
+            .cell_at(at)
+            .filter(|cell| cell.holds(at))
+    }
+
     fn row(&self) -> &'static Language {
         self.language.unwrap_or(&UNKNOWN)
     }
@@ -130,6 +169,12 @@ impl Syntax {
     pub fn comment_at(&self, text: &str, at: usize) -> Option<Comment> {
         if at >= text.len() {
             return None;
+        }
+        if self.is_notebook() {
+            let cell = self.cell_at(text, at)?;
+            let inner = cell.text(text);
+            let comment = cell.syntax(text).comment_at(inner, cell.inner(text, at))?;
+            return Some(outward(text, cell, comment));
         }
         let Some(tree) = &self.tree else {
             return self.scanned_at(text, at);
@@ -192,6 +237,15 @@ impl Syntax {
     pub fn comments_in(&self, text: &str, range: Range<usize>) -> Vec<Comment> {
         let range = range.start.min(text.len())..range.end.min(text.len());
         let mut found = Vec::new();
+        if let Some(notebook) = self.notebook(text) {
+            for cell in notebook.cells.iter().filter(|c| touches(&c.range, &range)) {
+                let inner = cell.text(text);
+                let all = cell.syntax(text).comments_in(inner, 0..inner.len());
+                found.extend(all.into_iter().map(|c| outward(text, cell, c)));
+            }
+            found.retain(|c| touches(&c.range, &range));
+            return found;
+        }
         let Some(tree) = &self.tree else {
             self.scanned_in(text, &range, &mut found);
             return found;
@@ -287,6 +341,12 @@ impl Syntax {
 
     /// How a comment is written at byte `at`: the language's own, or that of the embedded code there.
     pub fn leader_at(&self, text: &str, at: usize) -> Leader {
+        if self.is_notebook() {
+            return self.cell_at(text, at).map_or(self.row().reply, |cell| {
+                let inner = cell.text(text);
+                cell.syntax(text).leader_at(inner, cell.inner(text, at))
+            });
+        }
         let Some(tree) = &self.tree else {
             let scan = self.scan(text);
             let before = scan
@@ -346,6 +406,14 @@ impl Syntax {
 
     /// The symbols whose definition covers byte `at`, outermost first.
     pub fn enclosing(&self, text: &str, at: usize) -> Vec<Symbol> {
+        if self.is_notebook() {
+            let Some(cell) = self.cell_at(text, at) else {
+                return Vec::new();
+            };
+            let inner = cell.text(text);
+            let found = cell.syntax(text).enclosing(inner, cell.inner(text, at));
+            return found.into_iter().map(|s| told(text, cell, s)).collect();
+        }
         let mut found = match &self.tree {
             Some(tree) => outline::enclosing(tree, text, self.row(), at),
             None => Vec::new(),
@@ -367,6 +435,13 @@ impl Syntax {
 
     /// Every symbol that is defined in the text, in order.
     pub fn symbols(&self, text: &str) -> Vec<Symbol> {
+        if let Some(notebook) = self.notebook(text) {
+            let of_cell = |cell| -> Vec<Symbol> {
+                let found = Cell::syntax(cell, text).symbols(cell.text(text));
+                found.into_iter().map(|s| told(text, cell, s)).collect()
+            };
+            return notebook.cells.iter().flat_map(of_cell).collect();
+        }
         let mut found = match &self.tree {
             Some(tree) => outline::symbols(tree, text, self.row()),
             None => Vec::new(),
@@ -386,6 +461,16 @@ impl Syntax {
     pub fn identifiers(&self, text: &str, name: &str) -> Vec<Range<usize>> {
         if name.is_empty() {
             return Vec::new();
+        }
+        if let Some(notebook) = self.notebook(text) {
+            let of_cell = |cell| -> Vec<Range<usize>> {
+                let found = Cell::syntax(cell, text).identifiers(cell.text(text), name);
+                found
+                    .into_iter()
+                    .map(|range| cell.outer_range(text, range))
+                    .collect()
+            };
+            return notebook.cells.iter().flat_map(of_cell).collect();
         }
         // A hyphen is part of a name in Lisp and in style sheets.
         let hyphen =
@@ -459,6 +544,9 @@ impl Syntax {
 
     /// The parts in other languages that touch `range`, in order.
     fn parts(&self, text: &str, range: &Range<usize>) -> Vec<(Range<usize>, &'static Language)> {
+        if self.is_notebook() {
+            return Vec::new();
+        }
         let Some(tree) = &self.tree else {
             return self
                 .scan(text)
@@ -502,6 +590,32 @@ fn shifted(symbol: Symbol, by: usize) -> Symbol {
     Symbol {
         range: move_by(symbol.range),
         name_range: move_by(symbol.name_range),
+        ..symbol
+    }
+}
+
+/// A comment of a cell in bytes of the notebook; its delimiters as they are written there.
+fn outward(text: &str, cell: &Cell, comment: Comment) -> Comment {
+    let Range { start, end } = comment.range;
+    let range = cell.outer_range(text, start..end);
+    let open = cell.outer_range(text, start..start + comment.open);
+    let close = cell.outer(text, end - comment.close);
+    Comment {
+        open: open.end - open.start,
+        close: if comment.close == 0 {
+            0
+        } else {
+            range.end.saturating_sub(close)
+        },
+        range,
+        ..comment
+    }
+}
+
+fn told(text: &str, cell: &Cell, symbol: Symbol) -> Symbol {
+    Symbol {
+        range: cell.outer_range(text, symbol.range),
+        name_range: cell.outer_range(text, symbol.name_range),
         ..symbol
     }
 }

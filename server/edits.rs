@@ -10,6 +10,7 @@ use crate::text::Edit;
 use crate::threads::{Role, lines};
 
 mod form;
+mod notebook;
 mod open;
 mod remove;
 mod reply;

@@ -17,7 +17,7 @@ pub struct Entry {
     pub threads: Arc<Vec<Thread>>,
     /// The bytes were no UTF-8 and were read with replacement characters.
     pub lossy: bool,
-    /// The whole text, where the file cannot be parsed (UTF-16): for a reader to fall back on.
+    /// The whole text, where the file cannot be parsed (a notebook that is no JSON): for a reader to fall back on.
     pub unparsed: Option<Arc<str>>,
 }
 
@@ -121,9 +121,10 @@ fn read(tree: &Tree, path: &Path, bytes: &[u8]) -> Option<Entry> {
     let lossy = matches!(text, std::borrow::Cow::Owned(_));
     let syntax = Syntax::parse(&text, detect(&relative, None, head(&text)));
     let threads = threads::find(&relative, &text, &syntax);
-    (!threads.is_empty()).then(|| Entry {
+    let unparsed = syntax.is_malformed(&text).then(|| Arc::from(&*text));
+    (!threads.is_empty() || unparsed.is_some()).then(|| Entry {
         threads: Arc::new(threads),
         lossy,
-        unparsed: None,
+        unparsed,
     })
 }

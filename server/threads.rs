@@ -13,6 +13,7 @@ mod identity;
 pub(crate) mod lines;
 pub(crate) mod marker;
 mod near;
+pub(crate) mod notebook;
 mod person;
 pub(crate) mod scan;
 
@@ -119,6 +120,9 @@ pub struct NearMiss {
 
 /// The threads of a file, in order. `path` is relative to the workspace root, with `/`.
 pub fn find(path: &str, text: &str, syntax: &Syntax) -> Vec<Thread> {
+    if let Some(cells) = syntax.notebook(text) {
+        return notebook::find(path, text, cells);
+    }
     scan::scan(path, text, syntax)
         .into_iter()
         .map(|found| found.thread)
@@ -152,11 +156,12 @@ fn ends_a_marker(behind: &[u8]) -> bool {
 }
 
 /// Whether the word at byte `at` is the end of a longer name, as in `MODULE_AUTHOR(`. One letter at a
-/// line's start is none: it is how fixed-form Fortran begins a comment.
+/// line's start is none: it is how fixed-form Fortran begins a comment. Behind `\` it is a line end in the
+/// JSON of a notebook.
 fn ends_a_name(text: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| text.get(at));
     before(1).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-        && !matches!(before(2), None | Some(b'\n' | b'\r'))
+        && !matches!(before(2), None | Some(b'\n' | b'\r' | b'\\'))
 }
 
 /// The action word that `text` is.

@@ -178,6 +178,13 @@ pub(crate) const ROWS: &[Language] = &[
         reply: between("{{/*", "*/}}"),
         ..WEB
     },
+    // Jupyter: the comments are those of its cells, each in a language of its own.
+    Language {
+        name: "notebook",
+        extensions: &["ipynb"],
+        ids: &["jupyter-notebook", "jupyter", "ipynb", "notebook"],
+        ..BASE
+    },
     Language {
         name: "pug",
         extensions: &["pug", "jade"],

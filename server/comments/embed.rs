@@ -11,7 +11,7 @@ use super::Syntax;
 use crate::text::Splice;
 
 /// The structures of the embedded parts, by their place.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(super) struct Embedded(Mutex<HashMap<(usize, usize), Arc<Syntax>>>);
 
 impl Clone for Embedded {

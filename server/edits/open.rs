@@ -2,7 +2,7 @@
 
 use super::form::{Form, other_leader};
 use super::verify::{after, reads_back};
-use super::{Refused, Source, Style, Written, merged, said};
+use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
 use crate::threads::Role;
 use crate::threads::lines::{
@@ -22,6 +22,9 @@ pub fn new_thread(
     text: &str,
     style: Style,
 ) -> Result<(Written, usize), Refused> {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::new_thread(source, line, text, style);
+    }
     let said = said(text);
     let start = start_of(source.text, line)?;
     let all = scan::scan(source.path, source.text, source.syntax);

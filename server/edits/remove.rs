@@ -3,13 +3,16 @@
 use std::ops::Range;
 
 use super::verify::{After, after, conversation};
-use super::{Refused, Source, Written, merged};
+use super::{Refused, Source, Written, merged, notebook};
 use crate::text::Edit;
 use crate::threads::lines::{behind_mark, line_end, line_start, next_line};
 use crate::threads::scan::{Found, Lead, Row, scan};
 
 /// Removes the lines of one thread; a block comment that held nothing else goes with it.
 pub fn dismiss(source: Source, id: &str) -> Result<Written, Refused> {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::dismiss(source, id);
+    }
     let found = scan(source.path, source.text, source.syntax);
     let at = found
         .iter()
@@ -21,6 +24,9 @@ pub fn dismiss(source: Source, id: &str) -> Result<Written, Refused> {
 
 /// Removes every thread of the file.
 pub fn clear(source: Source) -> Result<Written, Refused> {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::clear(source);
+    }
     let found = scan(source.path, source.text, source.syntax);
     if found.is_empty() {
         return Err(Refused::NoThreads);

@@ -3,7 +3,7 @@
 use super::form::{Form, other_leader};
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
-use super::{Refused, Source, Style, Written, merged, name_in_marker, said};
+use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook, said};
 use crate::text::Edit;
 use crate::threads::Role;
 use crate::threads::lines::{behind_mark, line_end_near, line_start, previous_end};
@@ -22,6 +22,9 @@ pub fn respond(
     text: &str,
     style: Style,
 ) -> Result<Written, Refused> {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::respond(source, id, role, name, text, style);
+    }
     let said = said(text);
     if said.is_empty() {
         return Err(Refused::Empty);

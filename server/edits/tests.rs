@@ -1,4 +1,5 @@
 mod languages;
+mod notebooks;
 
 use expect_test::{Expect, expect};
 

@@ -2,7 +2,7 @@
 
 use memchr::memchr_iter;
 
-use super::Source;
+use super::{Source, notebook};
 use crate::comments::Syntax;
 use crate::text::{Edit, Splice, apply_edits};
 use crate::threads::Role;
@@ -110,6 +110,9 @@ pub(super) fn reads_back(
 /// Whether `edits` would change a line of a thread, or make or end one (tools refuse such edits: only
 /// the server writes marker lines). Code beside a trailing marker may be changed.
 pub fn touches_threads(source: Source, edits: &[Edit]) -> bool {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::touches_threads(source, edits);
+    }
     let before = scan(source.path, source.text, source.syntax);
     let after = after(source, edits);
     if before.len() != after.found.len() {

@@ -220,12 +220,8 @@ impl Session {
             let absolute = workspace.tree.resolve(&path)?;
             if absolute.is_file() || self.buffers.is_open(&absolute) {
                 let view = self.view(&absolute)?;
-                add_threads(
-                    &mut list,
-                    &workspace.tree.relative(&absolute).unwrap_or_default(),
-                    &view.threads,
-                    view.lossy,
-                );
+                let relative = workspace.tree.relative(&absolute).unwrap_or_default();
+                add_view(&mut list, &relative, &view);
                 continue;
             }
             if !absolute.exists() {
@@ -245,12 +241,10 @@ impl Session {
             for file in files {
                 let relative = workspace.tree.relative(&file).unwrap_or_default();
                 if self.buffers.is_open(&file) {
-                    add_threads(&mut list, &relative, &self.view(&file)?.threads, false);
+                    add_view(&mut list, &relative, &self.view(&file)?);
                 } else if let Some(entry) = workspace.index.get(&file) {
                     match entry.unparsed {
-                        Some(raw) => list.threads.push(
-                            json!({"parse_error": true, "file": relative, "raw_content": &*raw}),
-                        ),
+                        Some(raw) => list.threads.push(parse_error(&relative, &raw)),
                         None => add_threads(&mut list, &relative, &entry.threads, entry.lossy),
                     }
                 }
@@ -345,6 +339,19 @@ impl Session {
 fn brings_threads(change: &Change) -> bool {
     let (Change::Full(text) | Change::Incremental { text, .. }) = change;
     text.contains("AUTHOR")
+}
+
+fn add_view(list: &mut ThreadList, file: &str, view: &View) {
+    if threads::may_hold(view.text.as_bytes()) && view.syntax.is_malformed(&view.text) {
+        list.threads.push(parse_error(file, &view.text));
+    } else {
+        add_threads(list, file, &view.threads, view.lossy);
+    }
+}
+
+/// What a reader gets of a file that cannot be parsed, to fall back on.
+fn parse_error(file: &str, raw: &str) -> serde_json::Value {
+    json!({"parse_error": true, "file": file, "raw_content": raw})
 }
 
 fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: bool) {

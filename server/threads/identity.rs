@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 
 use super::scan::Found;
-use super::{NoThread, Role};
+use super::{NoThread, Role, Thread};
 
 /// Eight hexadecimal digits for a thread of `path` (relative to the root, with `/`) whose first author text is `text`.
 fn digest(path: &str, text: &str) -> String {
@@ -20,24 +20,33 @@ fn digest(path: &str, text: &str) -> String {
         .collect()
 }
 
-/// Gives the threads of one file their ids; those with the same first text are told apart by their order.
+/// Gives the threads of one file their ids.
 pub(super) fn number(path: &str, found: &mut [Found]) {
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    for found in found {
-        let first = found
-            .thread
-            .messages
-            .iter()
-            .find(|m| m.role == Role::Author && !m.text.is_empty());
-        let id = digest(path, first.map_or("", |m| &m.text));
-        let count = seen.entry(id.clone()).or_default();
-        *count += 1;
-        found.thread.id = if *count == 1 {
-            id
-        } else {
-            format!("{id}-{count}")
-        };
+    let ids = ids(path, found.iter().map(|found| &found.thread));
+    for (found, id) in found.iter_mut().zip(ids) {
+        found.thread.id = id;
     }
+}
+
+/// The ids of the threads of one file, in order; those with the same first text are told apart by it.
+pub(super) fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> Vec<String> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    threads
+        .map(|thread| {
+            let first = thread
+                .messages
+                .iter()
+                .find(|m| m.role == Role::Author && !m.text.is_empty());
+            let id = digest(path, first.map_or("", |m| &m.text));
+            let count = seen.entry(id.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                id
+            } else {
+                format!("{id}-{count}")
+            }
+        })
+        .collect()
 }
 
 /// The one id among `ids` that `prefix` (four digits or more, or a whole id) names.

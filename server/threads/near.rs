@@ -4,11 +4,14 @@ use memchr::memmem;
 
 use super::lines::{line_end, line_start};
 use super::person::{self, Reads};
-use super::{NearMiss, scan};
+use super::{NearMiss, notebook, scan};
 use crate::comments::Syntax;
 
 /// The near misses of a text, in order. A header's `Author: Jane Doe` is none.
 pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
+    if let Some(cells) = syntax.notebook(text) {
+        return notebook::near_misses(text, cells);
+    }
     let mut found: Vec<NearMiss> = Vec::new();
     let mut places: Vec<(usize, &str)> = Vec::new();
     for word in [

@@ -14,6 +14,7 @@ mod editor; // what the author sees: diagnostics, actions, commands, lenses, sym
 mod helix; // the same in Helix
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod neovim; // the main job in the real editor
+mod notebooks; // threads in the cells of a notebook
 mod protocol; // frames, order, cancel, panics
 mod store; // runs and rounds, two processes
 mod threads; // reading and writing threads

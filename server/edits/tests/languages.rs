@@ -5,13 +5,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-struct Sample {
-    name: String,
-    text: String,
-    language: Option<&'static Language>,
+pub(super) struct Sample {
+    pub name: String,
+    pub text: String,
+    pub language: Option<&'static Language>,
 }
 
-fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<Sample> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/languages");
     let mut samples: Vec<Sample> = std::fs::read_dir(folder)
         .unwrap()
@@ -54,14 +54,14 @@ fn variant(text: &str, kind: usize) -> String {
     }
 }
 
-struct File<'a> {
+pub(super) struct File<'a> {
     sample: &'a Sample,
-    text: String,
-    syntax: Syntax,
+    pub text: String,
+    pub syntax: Syntax,
 }
 
 impl<'a> File<'a> {
-    fn new(sample: &'a Sample, text: String) -> Self {
+    pub fn new(sample: &'a Sample, text: String) -> Self {
         let syntax = Syntax::parse(&text, sample.language);
         Self {
             sample,
@@ -70,7 +70,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn source(&self) -> Source<'_> {
+    pub fn source(&self) -> Source<'_> {
         Source {
             path: &self.sample.name,
             text: &self.text,
@@ -78,8 +78,20 @@ impl<'a> File<'a> {
         }
     }
 
-    fn threads(&self) -> Vec<Thread> {
+    pub fn threads(&self) -> Vec<Thread> {
         find(&self.sample.name, &self.text, &self.syntax)
+    }
+
+    /// What a person reads: the text; of a notebook its cells.
+    fn said(&self) -> String {
+        match self.syntax.notebook(&self.text) {
+            Some(book) => book
+                .cells
+                .iter()
+                .map(|cell| format!("{}\n", cell.text(&self.text)))
+                .collect(),
+            None => self.text.clone(),
+        }
     }
 
     fn after(&self, written: &Written) -> Self {
@@ -88,7 +100,13 @@ impl<'a> File<'a> {
 }
 
 /// What is wrong with answering thread `at` of `file` by `text`, and with taking it out again.
-fn faults(file: &File, at: usize, role: Role, text: &str, style: Style) -> Option<String> {
+pub(super) fn faults(
+    file: &File,
+    at: usize,
+    role: Role,
+    text: &str,
+    style: Style,
+) -> Option<String> {
     let before = file.threads();
     let thread = &before[at];
     let written = match respond(file.source(), &thread.id, role, Some("claude"), text, style) {
@@ -150,8 +168,9 @@ fn faults(file: &File, at: usize, role: Role, text: &str, style: Style) -> Optio
         return Some(format!("said again: {again:?}"));
     }
     // Without the thread, both texts are the same, but for an empty line that keeps threads apart.
-    let without =
-        |file: &File, id: &str| dismiss(file.source(), id).map(|written| file.after(&written).text);
+    let without = |file: &File, id: &str| {
+        dismiss(file.source(), id).map(|written| file.after(&written).said())
+    };
     let (Ok(a), Ok(b)) = (without(file, &thread.id), without(&after, &answered.id)) else {
         return Some("not removed".into());
     };
@@ -170,7 +189,7 @@ fn faults(file: &File, at: usize, role: Role, text: &str, style: Style) -> Optio
     None
 }
 
-const ANSWER: &str = "First */ --> -} *) |# #> ]] %} ?> */} -->\n\nAUTHOR: not one\n  AGENT(x): nor this \\\n* item \"quoted\n\u{1b}[0m \u{2028}\u{202e} 😀 שלום &#047; ??/\n=end\n</script>";
+pub(super) const ANSWER: &str = "First */ --> -} *) |# #> ]] %} ?> */} -->\n\nAUTHOR: not one\n  AGENT(x): nor this \\\n* item \"quoted\n\u{1b}[0m \u{2028}\u{202e} 😀 שלום &#047; ??/\n=end\n</script>";
 
 #[test]
 fn answers_read_back_in_every_language() {
