@@ -33,6 +33,7 @@ mod lifecycle;
 mod navigation;
 mod outbox;
 mod publish;
+mod semantic_tokens;
 mod symbols;
 mod testing;
 mod to_proto;
@@ -92,6 +93,7 @@ struct Server {
     documents: Documents,
     publisher: Publisher,
     scratch: Scratch,
+    tokens: semantic_tokens::Given,
     /// Folders that this server watches itself.
     watches: DashMap<PathBuf, Watch>,
 }
@@ -163,6 +165,9 @@ fn refresh(server: &Arc<Server>) {
     let mut methods = Vec::new();
     if client.lens_refresh {
         methods.push("workspace/codeLens/refresh");
+    }
+    if client.tokens && client.tokens_refresh {
+        methods.push("workspace/semanticTokens/refresh");
     }
     if client.pull_diagnostics && client.diagnostic_refresh {
         methods.push("workspace/diagnostic/refresh");

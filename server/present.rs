@@ -1,12 +1,15 @@
-//! L2. Threads as what an editor shows: diagnostics, code actions, lenses, symbols; plain data. Pure.
+//! L2. Threads as what an editor shows: diagnostics, code actions, lenses, symbols, tokens; plain
+//! data. Pure.
 //!
 //! What was said in a file is not trusted: every text that is shown goes through [`visible`].
 
 use std::ops::Range;
 
 mod clean;
+mod tokens;
 
 pub use clean::{short, visible};
+pub use tokens::{Part, Token, tokens};
 
 use crate::threads::{Message, NearMiss, Role, Status, Thread};
 

@@ -20,7 +20,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Where a crate can be replaced in one place.
     ("ropey", &["text"]),
     ("tree_sitter", &["comments", "grammars"]),
-    ("postil_grammars", &["comments"]),
+    ("postil_grammars", &["comments", "present"]),
     ("tower_lsp", &["lsp"]),
     ("lsp_types", &["lsp"]),
     ("tower", &["lsp"]),

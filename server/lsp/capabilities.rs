@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::commands;
+use super::{commands, semantic_tokens};
 use crate::text::Encoding;
 
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,9 @@ pub(super) struct Client {
     pub code_action_literals: bool,
     pub diagnostic_refresh: bool,
     pub lens_refresh: bool,
+    /// Takes semantic tokens.
+    pub tokens: bool,
+    pub tokens_refresh: bool,
     /// Hover as Markdown.
     pub markdown: bool,
     /// A tree of symbols instead of a list.
@@ -57,6 +60,8 @@ impl Client {
             diagnostic_refresh: can("/workspace/diagnostics/refreshSupport")
                 || can("/workspace/diagnostic/refreshSupport"),
             lens_refresh: can("/workspace/codeLens/refreshSupport"),
+            tokens: lists("/textDocument/semanticTokens/formats", "relative"),
+            tokens_refresh: can("/workspace/semanticTokens/refreshSupport"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             prefix: params
@@ -123,6 +128,10 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
             json!({"triggerCharacters": ["(", ","]}),
         );
     }
+    if client.tokens {
+        let provider = semantic_tokens::provider();
+        object.insert(String::from("semanticTokensProvider"), provider);
+    }
     if client.pull_diagnostics {
         let provider = json!({"identifier": "postil", "interFileDependencies": false, "workspaceDiagnostics": true});
         object.insert(String::from("diagnosticProvider"), provider);
@@ -155,5 +164,10 @@ mod tests {
         assert!(!client.apply_edit && !client.progress && !client.pull_diagnostics);
         assert_eq!(client.prefix, "postil.");
         assert!(announce(&client, false).get("diagnosticProvider").is_none());
+        assert!(
+            announce(&client, false)
+                .get("semanticTokensProvider")
+                .is_none()
+        );
     }
 }

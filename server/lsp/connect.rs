@@ -152,6 +152,7 @@ fn serve_one(
         documents: Documents::default(),
         publisher: Publisher::default(),
         scratch: Scratch::default(),
+        tokens: super::semantic_tokens::Given::default(),
         watches: DashMap::new(),
     });
     let Connection {

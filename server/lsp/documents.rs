@@ -189,6 +189,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     }
     server.documents.unfit.remove(&path);
     session.close(&path);
+    server.tokens.forget(&path);
     server.publisher.urgent(path);
 }
 

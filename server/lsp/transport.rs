@@ -29,8 +29,8 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
-    Ended, Methods, Params, Server, commands, diagnostics, documents, lifecycle, symbols, testing,
-    to_proto,
+    Ended, Methods, Params, Server, commands, diagnostics, documents, lifecycle, semantic_tokens,
+    symbols, testing, to_proto,
 };
 
 /// LSP 3.17 §ErrorCodes.
@@ -425,6 +425,9 @@ fn own(
         "workspace/diagnostic" => value(diagnostics::workspace(server, params()).boxed()),
         "textDocument/documentSymbol" => value(symbols::document(server, params(), cancel).boxed()),
         "workspace/symbol" => value(symbols::workspace(server, params(), cancel).boxed()),
+        method if semantic_tokens::takes(method) => {
+            value(semantic_tokens::request(server, method.to_owned(), params()).boxed())
+        }
         method if navigation::takes(method) => navigation::request(
             server,
             method.to_owned(),

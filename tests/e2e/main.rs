@@ -16,6 +16,7 @@ mod lifecycle; // initialize, shutdown, exit, dead parents
 mod neovim; // the main job in the real editor
 mod notebooks; // threads in the cells of a notebook
 mod protocol; // frames, order, cancel, panics
+mod semantic_tokens; // the colours of threads
 mod store; // runs and rounds, two processes
 mod threads; // reading and writing threads
 mod turns; // agent turns on the scripted model, and offline
