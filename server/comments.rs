@@ -49,6 +49,13 @@ pub struct Symbol {
     pub name_range: Range<usize>,
 }
 
+impl Symbol {
+    /// Whether `name` begins to be here. An `impl` block only goes by the name of its type.
+    pub fn declares(&self, name: &str) -> bool {
+        self.name == name && self.kind != "impl"
+    }
+}
+
 /// What is known of a text's structure: a syntax tree, or the comments that the scanner found.
 ///
 /// Every question is asked with the text that the structure was made of. What is not asked for is

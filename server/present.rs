@@ -88,6 +88,13 @@ fn diagnostic(thread: &Thread) -> Diagnostic {
     }
 }
 
+/// A turn runs for this thread: the diagnostic says so instead of `awaiting agent`. Its code stays.
+pub fn answering(diagnostic: &mut Diagnostic, thread: &Thread) {
+    if let (Status::Pending, Some(last)) = (thread.status, thread.messages.last()) {
+        diagnostic.message = format!("agent at work: {}", short(&last.text, RELATED));
+    }
+}
+
 /// Hints at markers that are almost some; the quick fix writes `replacement` over `range`.
 pub fn near_miss_diagnostics(misses: &[NearMiss]) -> Vec<Diagnostic> {
     let diagnostic = |miss: &NearMiss| Diagnostic {

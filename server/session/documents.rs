@@ -154,13 +154,19 @@ impl Session {
     pub fn diagnostics(&self, view: &View) -> Vec<Diagnostic> {
         let mut all = present::diagnostics(&view.threads);
         for thread in view.threads.iter() {
-            let Some(turn) = self
-                .turn_of(&thread.id)
-                .filter(|turn| turn.failed && !turn.running)
-            else {
+            let Some(turn) = self.turn_of(&thread.id) else {
                 continue;
             };
-            if thread.status != Status::Pending {
+            if turn.running {
+                // For editors that show no progress.
+                for diagnostic in &mut all {
+                    if diagnostic.thread_id.as_ref() == Some(&thread.id) {
+                        present::answering(diagnostic, thread);
+                    }
+                }
+                continue;
+            }
+            if !turn.failed || thread.status != Status::Pending {
                 continue;
             }
             let range = thread

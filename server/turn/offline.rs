@@ -200,26 +200,7 @@ impl Offline<'_> {
                 )),
             });
         };
-        let below = source.start_of(thread.first_line());
-        let symbols = source.syntax.symbols(&source.text);
-        let declared: Vec<usize> = symbols
-            .iter()
-            .filter(|s| s.name == *name)
-            .map(|s| s.name_range.start)
-            .collect();
-        let here = declared
-            .iter()
-            .find(|at| **at >= below)
-            .or(declared.first())
-            .copied();
-        let here = here.or_else(|| {
-            source
-                .syntax
-                .identifiers(&source.text, name)
-                .first()
-                .map(|r| r.start)
-        });
-        if let Some(at) = here {
+        if let Some(at) = source.beside(thread, name) {
             return Ok(Ok(Spot {
                 source,
                 at,

@@ -101,6 +101,35 @@ impl Source {
         between.then_some(symbol)
     }
 
+    /// Where a name of the thread's text stands in this file, read as if it stood in the code beside the
+    /// thread: what the thread stands at and what it stands in go before a declaration elsewhere.
+    pub fn beside(&self, thread: &Thread, name: &str) -> Option<usize> {
+        let start = self.start_of(thread.first_line());
+        let symbols = self.syntax.symbols(&self.text);
+        let places = self.syntax.identifiers(&self.text, name);
+        let mut around: Vec<&Symbol> = symbols
+            .iter()
+            .filter(|symbol| symbol.range.contains(&start))
+            .collect();
+        around.sort_by_key(|symbol| symbol.range.len());
+        let at = self.symbol_of(thread);
+        let near = at.iter().chain(around).find_map(|symbol| {
+            let inside = places.iter().map(|place| place.start);
+            inside
+                .filter(|at| symbol.range.contains(at))
+                // Below the thread before above it, the nearest first.
+                .min_by_key(|at| (*at < start, at.abs_diff(start)))
+        });
+        let declared = || {
+            let declared = symbols.iter().filter(|s| s.declares(name));
+            declared
+                .map(|symbol| symbol.name_range.start)
+                .min_by_key(|at| (*at < start, *at))
+        };
+        near.or_else(declared)
+            .or_else(|| places.first().map(|place| place.start))
+    }
+
     /// A line that may stand between a thread and its symbol.
     fn is_preamble(&self, line: usize) -> bool {
         let text = self.line(line).trim();

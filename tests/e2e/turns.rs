@@ -479,6 +479,15 @@ fn asked_again_while_it_runs_it_is_the_same_run() {
         .take_action(FILE, 0, "Reply as agent")
         .expect("the turn starts");
     bench.model.wait_for_requests(1);
+    // Where an editor shows no progress, the diagnostic tells that somebody is at it.
+    editor.wait_diagnostics(FILE, |list| {
+        list.iter().any(|d| {
+            d["code"] == "pending"
+                && d["message"]
+                    .as_str()
+                    .is_some_and(|m| m.starts_with("agent at work: "))
+        })
+    });
     let uri = editor.uri(FILE);
     let thread = editor.diagnostics(FILE)[0]["data"]["thread_id"].clone();
     editor

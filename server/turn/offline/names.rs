@@ -70,7 +70,7 @@ pub(super) fn search(
             .syntax
             .symbols(&source.text)
             .into_iter()
-            .filter(|s| s.name == name)
+            .filter(|s| s.declares(name))
             .collect();
         found.push(Held {
             source,

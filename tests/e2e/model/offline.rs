@@ -231,6 +231,39 @@ async fn rust_analyzer_renames_and_finds() {
     bench.cx.children.shutdown().await;
 }
 
+const BUFFERS: &str = "pub struct Buffer {}\n\nimpl Default for Buffer {\n    fn default() -> Buffer {\n        Buffer::new()\n    }\n}\n\nimpl Buffer {\n    // AUTHOR: rename `Buffer` to Buf\n    pub fn new() -> Buffer {\n        Buffer {}\n    }\n}\n";
+
+#[tokio::test]
+async fn an_impl_declares_no_name() {
+    let bench = Bench::with(&[("src/lib.rs", BUFFERS)]);
+    let said = text(bench.offline().await);
+    assert!(
+        said.starts_with("Renamed `Buffer` to `Buf`: 7 places in 1 file"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_name_beside_the_thread_is_meant() {
+    let cargo = "[package]\nname = \"sample\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let lib = format!("{BUFFERS}\npub trait Sealed {{\n    type Buffer: 'static;\n}}\n");
+    let files = [("src/lib.rs", lib.as_str()), ("Cargo.toml", cargo)];
+    let Some(bench) = Bench::with(&files).with_server("rust", "rust-analyzer") else {
+        return;
+    };
+    let said = text(bench.offline().await);
+    assert_eq!(
+        said,
+        "Renamed `Buffer` to `Buf`: 7 places in 1 file, by the language server `rust-analyzer`."
+    );
+    let renamed = bench.workspace.read("src/lib.rs");
+    assert!(
+        renamed.contains("pub struct Buf {}") && renamed.contains("type Buffer: 'static"),
+        "{renamed}"
+    );
+    bench.cx.children.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pylsp_renames_a_local_name() {
     let code = "def total(items):\n    # AUTHOR: rename this to result\n    total = 0\n    for item in items:\n        total += item\n    return total\n\n\nprint(total([1]))\n";
