@@ -101,6 +101,45 @@ fn the_queries_fit_the_grammar() {
     }
 }
 
+/// What the editors read is what stands here, and fits the grammars that are bundled.
+#[test]
+fn the_queries_of_the_editors() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| {
+        std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    for query in ["highlights.scm", "injections.scm"] {
+        let own = read(&format!("grammars/tree-sitter-postil/queries/{query}"));
+        for editor in ["neovim", "helix/runtime"] {
+            let copy = read(&format!("editors/{editor}/queries/postil/{query}"));
+            assert_eq!(copy, own, "{editor}: copy {query} again");
+        }
+    }
+    let mut checked = 0;
+    for entry in std::fs::read_dir(root.join("editors/neovim/queries")).unwrap() {
+        let folder = entry.unwrap().file_name().into_string().unwrap();
+        let name = if folder == "c_sharp" {
+            "csharp"
+        } else {
+            &folder
+        };
+        let row = LANGUAGES.iter().find(|row| row.name == name);
+        let Some(grammar) = row.and_then(|row| row.grammar) else {
+            continue;
+        };
+        let query = read(&format!("editors/neovim/queries/{folder}/injections.scm"));
+        assert!(query.starts_with("; extends\n"), "{folder}");
+        if let Err(error) = tree_sitter::Query::new(&grammar(), &query) {
+            panic!("{folder}: {error}");
+        }
+        checked += 1;
+    }
+    assert!(checked > 15, "only {checked} queries were checked");
+    let comments = read("editors/helix/runtime/queries/comment/injections.scm");
+    // The root of the grammar `comment` has the name that ours has.
+    tree_sitter::Query::new(&language(), &comments).unwrap();
+}
+
 #[test]
 fn pieces_are_in_order_and_cut_at_mentions() {
     use Part::*;

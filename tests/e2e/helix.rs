@@ -1,6 +1,8 @@
 //! Helix with `editors/helix/languages.toml` as it is, in a terminal (tmux): a thread is typed, shown as a
 //! diagnostic, answered from the menu of code actions, and taken back with `u`.
 
+mod colours;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
