@@ -10,6 +10,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::children::{ChildError, Place, canonical_language};
+use crate::host::Level;
 use crate::present::visible;
 use crate::tools::Context;
 use crate::vcs::{self, Blame};
@@ -23,6 +24,10 @@ use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
 /// What is said to everything else.
 const HELP: &str = "Without a model I can only `rename X to Y`, tell `where is X used`, `where is X defined`, `what is X`, `who wrote this`, \
 and `list todos`. For anything else set ANTHROPIC_API_KEY, or `model` in postil's config.toml, and ask again.";
+
+/// Who answered where no child server did. An answer stays in the author's code, so it says no more; what
+/// could be done about it is told beside ([`Offline::hint`]).
+const TREE: &str = "tree-sitter";
 
 /// Places that an answer lists.
 const SHOWN: usize = 12;
@@ -248,6 +253,7 @@ impl Offline<'_> {
                 (self.lines(&uses), self.server(&spot))
             }
             Err(why) => {
+                self.hint(&why);
                 let held = match self
                     .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
                     .await?
@@ -262,13 +268,7 @@ impl Offline<'_> {
                         .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
                     uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
                 });
-                (
-                    lines.collect(),
-                    format!(
-                        "the identifiers that tree-sitter sees, because {}",
-                        reason(&why)
-                    ),
-                )
+                (lines.collect(), String::from(TREE))
             }
         };
         let name = &spot.name;
@@ -293,16 +293,10 @@ impl Offline<'_> {
         let (lines, how) = match asked.await? {
             Ok(places) if !places.is_empty() => (self.lines(&places), self.server(&spot)),
             other => {
-                let why = other
-                    .err()
-                    .unwrap_or_else(|| String::from("the language server found nothing"));
-                (
-                    self.declarations(&spot).await?,
-                    format!(
-                        "the declarations that tree-sitter sees, because {}",
-                        reason(&why)
-                    ),
-                )
+                if let Err(why) = &other {
+                    self.hint(why);
+                }
+                (self.declarations(&spot).await?, String::from(TREE))
             }
         };
         let name = &spot.name;
@@ -322,14 +316,14 @@ impl Offline<'_> {
         let (children, path) = (&self.cx.children, &spot.source.path);
         let ask = children.hover(path, spot.at, &self.cx.cancel);
         let asked = self.child(&spot, "hover", ask, |text| text.clone().unwrap_or_default());
-        let why = match asked.await? {
+        match asked.await? {
             Ok(Some(text)) => {
                 let text = cut(&one_line(&unfenced(&text)), 600);
                 return Ok(Ok(format!("`{name}`: {text} (by {})", self.server(&spot))));
             }
-            Ok(None) => String::from("the language server knows nothing of it"),
-            Err(why) => why,
-        };
+            Ok(None) => {}
+            Err(why) => self.hint(&why),
+        }
         let held = match self
             .names(&name, spot.source.syntax.language().map(|l| l.name))
             .await?
@@ -340,23 +334,19 @@ impl Offline<'_> {
         let found = held
             .iter()
             .find_map(|held| held.declared.first().map(|symbol| (held, symbol)));
-        let how = format!(
-            "by the declarations that tree-sitter sees, because {}",
-            reason(&why)
-        );
         Ok(Ok(match found {
             Some((held, symbol)) => {
                 let line = held.source.line_of(symbol.name_range.start);
                 let code = held.source.line(line).trim().trim_end_matches(['{', ' ']);
                 format!(
-                    "`{name}` is a {} at {}:{}: `{}`, {how}.",
+                    "`{name}` is a {} at {}:{}: `{}`, by {TREE}.",
                     symbol.kind.replace('_', " "),
                     held.source.file,
                     line + 1,
                     cut(&one_line(code), 200)
                 )
             }
-            None => format!("`{name}` is declared nowhere in this workspace, {how}."),
+            None => format!("`{name}` is declared nowhere in this workspace, by {TREE}."),
         }))
     }
 
@@ -447,6 +437,17 @@ impl Offline<'_> {
                 )
             }
         }))
+    }
+
+    /// Why no child server answered, and what to do: said to the author, not written into the code.
+    fn hint(&self, why: &str) {
+        self.cx.host.message(
+            Level::Info,
+            &format!(
+                "postil answered by tree-sitter alone, because {}.",
+                reason(why)
+            ),
+        );
     }
 
     // -- words -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 //! declared once.
 
 use crate::children::FileEdits;
+use crate::host::Level;
 use crate::text::{Edit, apply_edits};
 use crate::tools;
 use crate::turn::Outcome;
@@ -10,7 +11,7 @@ use crate::turn::source::Source;
 
 use super::names::Held;
 use super::question::Subject;
-use super::{Answer, Offline, Spot, list, reason};
+use super::{Answer, Offline, Spot, TREE, list};
 
 impl Offline<'_> {
     pub(super) async fn rename(&self, from: &Subject, to: &str) -> Result<Answer, Outcome> {
@@ -25,13 +26,23 @@ impl Offline<'_> {
             )));
         }
         if !self.cx.trusted {
-            return Ok(Err(format!(
-                "Nothing was renamed: this workspace is not trusted. `postil trust` does; then ask again to rename `{name}` to `{to}`."
+            self.cx.host.message(
+                Level::Info,
+                &format!("postil renames in a trusted workspace only: `postil trust` shows what that allows; then ask again to rename `{name}` to `{to}`."),
+            );
+            return Ok(Err(String::from(
+                "Nothing was renamed: this workspace is not trusted.",
             )));
         }
         if self.cx.plan {
-            return Ok(Err(format!(
-                "Nothing was renamed: this turn is read-only. Allow edits for this thread, then ask again to rename `{name}` to `{to}`."
+            self.cx.host.message(
+                Level::Info,
+                &format!(
+                    "Allow edits for this thread, then ask again to rename `{name}` to `{to}`."
+                ),
+            );
+            return Ok(Err(String::from(
+                "Nothing was renamed: this turn is read-only.",
             )));
         }
         let (children, path) = (&self.cx.children, &spot.source.path);
@@ -40,10 +51,8 @@ impl Offline<'_> {
             let file = |f: &FileEdits| format!("{} edits of {}", f.edits.len(), f.path.display());
             files.iter().map(file).collect::<Vec<_>>().join("\n")
         });
-        let why = match asked.await? {
-            Ok(files) if files.iter().all(|f| f.edits.is_empty()) => {
-                String::from("the language server found nothing to rename")
-            }
+        match asked.await? {
+            Ok(files) if files.iter().all(|f| f.edits.is_empty()) => {}
             Ok(files) => {
                 let mut changes = Vec::new();
                 for file in files {
@@ -62,18 +71,17 @@ impl Offline<'_> {
                 let how = format!("by {}", self.server(&spot));
                 return self.change(&name, to, changes, &how).await;
             }
-            Err(why) => why,
-        };
-        self.rename_by_names(&spot, to, &why).await
+            Err(why) => self.hint(&why),
+        }
+        self.rename_by_names(&spot, to).await
     }
 
     /// Renames every identifier of that name, where it is declared once and the new name is free.
-    async fn rename_by_names(&self, spot: &Spot, to: &str, why: &str) -> Result<Answer, Outcome> {
+    async fn rename_by_names(&self, spot: &Spot, to: &str) -> Result<Answer, Outcome> {
         let (name, language) = (&spot.name, spot.source.syntax.language().map(|l| l.name));
         let Some(language) = language else {
-            return Ok(Err(format!(
-                "Nothing was renamed: {}, and this file's language is not one whose names can be read here.",
-                reason(why)
+            return Ok(Err(String::from(
+                "Nothing was renamed: the names of this file's language cannot be read here.",
             )));
         };
         let held = match self.names(name, Some(language)).await? {
@@ -99,8 +107,7 @@ impl Offline<'_> {
                 format!("at {}", list(&declared))
             };
             return Ok(Err(format!(
-                "Nothing was renamed: {}, and by identifiers alone a name must be declared exactly once; `{name}` is declared {where_to}.",
-                reason(why)
+                "Nothing was renamed: by {TREE} a name must be declared exactly once; `{name}` is declared {where_to}."
             )));
         }
         let taken = match self.names(to, Some(language)).await? {
@@ -109,8 +116,7 @@ impl Offline<'_> {
         };
         if let Some(place) = taken.iter().flat_map(Held::lines).next() {
             return Ok(Err(format!(
-                "Nothing was renamed: {}, and `{to}` stands already at {place}.",
-                reason(why)
+                "Nothing was renamed: `{to}` stands already at {place}."
             )));
         }
         let changes = held
@@ -127,16 +133,7 @@ impl Offline<'_> {
                 (held.source, edits)
             })
             .collect();
-        self.change(
-            name,
-            to,
-            changes,
-            &format!(
-                "by the identifiers that tree-sitter sees, because {}",
-                reason(why)
-            ),
-        )
-        .await
+        self.change(name, to, changes, &format!("by {TREE}")).await
     }
 
     /// Writes the edits, file by file.

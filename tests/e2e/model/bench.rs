@@ -33,7 +33,9 @@ impl Host for Listener {
     async fn ask(&self, _question: Question) -> Option<usize> {
         None
     }
-    fn message(&self, _level: Level, _text: &str) {}
+    fn message(&self, _level: Level, text: &str) {
+        self.heard.lock().expect("the list").push(text.to_owned());
+    }
     fn progress(&self, _run: &str, progress: Progress) {
         if let Progress::Report { message } = progress {
             self.heard.lock().expect("the list").push(message);

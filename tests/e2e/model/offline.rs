@@ -39,8 +39,10 @@ async fn a_name_declared_once_is_renamed_everywhere() {
         "rename `load` to `load_data`.",
     ] {
         let (said, bench) = answer(question).await;
-        assert!(said.starts_with("Renamed `load` to `load_data`: 3 places in 2 files, by the identifiers that tree-sitter sees"), "{said}");
-        assert!(said.contains("not trusted"), "it says why: {said}");
+        assert!(
+            said.starts_with("Renamed `load` to `load_data`: 3 places in 2 files, by tree-sitter."),
+            "{said}"
+        );
         let main = bench.workspace.read("src/main.rs");
         assert_eq!(
             main,
@@ -51,11 +53,13 @@ async fn a_name_declared_once_is_renamed_everywhere() {
             net.starts_with(&format!("// AUTHOR: {question}\npub fn load_data() -> u32")),
             "{net}"
         );
-        assert!(
-            bench.heard().contains("offline: identifiers load"),
-            "{}",
-            bench.heard()
-        );
+        let heard = bench.heard();
+        for words in [
+            "offline: identifiers load",
+            "not trusted: `postil trust` allows language servers to start",
+        ] {
+            assert!(heard.contains(words), "{heard}");
+        }
     }
 }
 
@@ -89,18 +93,14 @@ async fn what_cannot_be_renamed_is_said_and_left_alone() {
 #[tokio::test]
 async fn where_and_what_are_answered_from_names() {
     let (said, _) = answer("where is load used?").await;
-    assert!(
-        said.starts_with(
-            "`load` is used at 2 places: src/main.rs:1, src/main.rs:5, by the identifiers"
-        ),
-        "{said}"
+    assert_eq!(
+        said,
+        "`load` is used at 2 places: src/main.rs:1, src/main.rs:5, by tree-sitter."
     );
     let (said, _) = answer("where is this defined?").await;
-    assert!(
-        said.starts_with(
-            "`load` is defined at src/net.rs:2, by the declarations that tree-sitter sees"
-        ),
-        "{said}"
+    assert_eq!(
+        said, "`load` is defined at src/net.rs:2, by tree-sitter.",
+        "what stays in the code is short"
     );
     let (said, _) = answer("what is `load`?").await;
     assert!(
