@@ -217,6 +217,8 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 .first()
                 .ok_or_else(|| Error::Other(String::from("there is no workspace")))?;
             let trusted = session.is_trusted(workspace.root());
+            // As in a turn: switched-off tools and the author's permissions count here too.
+            let registry = registry.with_settings(&workspace.loaded().settings);
             let writes = registry
                 .tools()
                 .iter()

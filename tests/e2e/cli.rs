@@ -323,6 +323,22 @@ fn tools_are_listed_and_called() {
 }
 
 #[test]
+fn a_called_tool_follows_the_users_settings() {
+    let workspace = project();
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let read = r#"{"path":"src/main.rs"}"#;
+    workspace.configure("[tools]\ndisabled = [\"file_read\"]\n");
+    postil(&workspace, &["tools", "call", "file_read", read]).refused("disabled");
+    workspace.configure(
+        "[permissions]\nrules = [{ tool = \"file_write\", pattern = \"src/*\", action = \"deny\" }]\n",
+    );
+    let write = r#"{"path":"src/new.rs","content":"x"}"#;
+    postil(&workspace, &["tools", "call", "file_write", write]).refused("not allowed");
+    assert!(!workspace.path("src/new.rs").exists());
+    postil(&workspace, &["tools", "call", "file_read", read]).ok();
+}
+
+#[test]
 fn settings_servers_and_findings_are_printed() {
     let workspace = project();
     let schema = postil(&workspace, &["config", "schema"]).ok().json();
