@@ -6,18 +6,22 @@ use memchr::memmem;
 
 use crate::comments::Syntax;
 
+mod beginning;
 mod below;
 pub(crate) mod escape;
 mod header;
 mod identity;
 pub(crate) mod lines;
 pub(crate) mod marker;
+mod mention;
 mod near;
 pub(crate) mod notebook;
 mod person;
 pub(crate) mod scan;
 
+pub use beginning::{Beginning, beginning};
 pub use identity::resolve;
+pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -175,6 +175,21 @@ async fn from_thread(
             )
             .await?
         }
+        Some(Word::At(said)) => {
+            let file = match method {
+                "textDocument/hover" => Value::Null,
+                _ => place(server, session, view, &said, 1, 1),
+            };
+            if is_nothing(&file) {
+                let segment = word::last_name(&said);
+                named(
+                    server, session, method, view, thread, &said, segment, params, cancel,
+                )
+                .await?
+            } else {
+                file
+            }
+        }
         _ => Value::Null,
     };
     if method == "textDocument/hover" && is_nothing(&found) {
@@ -196,23 +211,28 @@ fn place(
     line: u32,
     column: u32,
 ) -> Value {
-    let beside = view.path.parent().map(|folder| folder.join(named));
-    let Some(workspace) = session.workspace_of(&view.path) else {
+    let Some(path) = file(session, view, named) else {
         return Value::Null;
     };
+    let position = json!({"line": line.saturating_sub(1), "character": column.saturating_sub(1)});
+    json!([{"uri": to_proto::uri(server, &path), "range": {"start": position, "end": position}}])
+}
+
+/// The file of the workspace that a message names: relative to the folder, or to the file that says so.
+pub(super) fn file(session: &Session, view: &View, named: &str) -> Option<PathBuf> {
+    let workspace = session.workspace_of(&view.path)?;
+    let beside = view.path.parent().map(|folder| folder.join(named));
     let below_root = workspace
         .tree
         .resolve(named)
         .ok()
         .filter(|path| path.is_file());
-    let beside = beside
-        .and_then(|path| workspace.tree.resolve(&path.to_string_lossy()).ok())
-        .filter(|path| path.is_file());
-    let Some(path) = below_root.or(beside) else {
-        return Value::Null;
+    let beside = || {
+        beside
+            .and_then(|path| workspace.tree.resolve(&path.to_string_lossy()).ok())
+            .filter(|path| path.is_file())
     };
-    let position = json!({"line": line.saturating_sub(1), "character": column.saturating_sub(1)});
-    json!([{"uri": to_proto::uri(server, &path), "range": {"start": position, "end": position}}])
+    below_root.or_else(beside)
 }
 
 /// A name is asked for where it stands in the code, nearest below the thread; a child server that knows the

@@ -1,6 +1,6 @@
 //! What the cursor stands on in a thread's text: a name in back quotes, or a place. Pure.
 
-use crate::threads::Thread;
+use crate::threads::{self, Thread};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
@@ -12,6 +12,8 @@ pub(super) enum Word {
         line: u32,
         column: u32,
     },
+    /// Behind an `@`: a file or a name.
+    At(String),
 }
 
 /// `at` is a byte of `text` inside the thread.
@@ -96,30 +98,34 @@ fn name(quoted: &str, cursor: usize) -> Option<Word> {
 
 fn place(text: &str) -> Option<Word> {
     let text = text.trim_end_matches(['.', ':', '!', '?']);
-    let mut parts = text.rsplitn(3, ':');
-    let (last, middle, first) = (parts.next()?, parts.next(), parts.next());
-    let (path, line, column) = match (first, middle?) {
-        (Some(path), middle) => match (middle.parse(), last.parse()) {
-            (Ok(line), Ok(column)) => (path, line, column),
-            _ => return None,
-        },
-        (None, path) => (path, last.parse().ok()?, 1),
+    let (text, at) = match text.strip_prefix('@') {
+        Some(text) => (text, true),
+        None => (text, false),
     };
-    let file = !path.is_empty()
-        && path.chars().any(|c| c == '.' || c == '/')
-        && !path.contains(char::is_whitespace);
-    (file && line > 0).then(|| Word::Place {
-        path: path.to_owned(),
-        line,
-        column,
-    })
+    match threads::place(text) {
+        Some((path, line, column)) => Some(Word::Place {
+            path: path.to_owned(),
+            line,
+            column,
+        }),
+        None if at && !text.is_empty() => Some(Word::At(text.to_owned())),
+        None => None,
+    }
+}
+
+/// The last name of a path of names: what a mention means by `@Store::open`.
+pub(super) fn last_name(path: &str) -> &str {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    path.trim_end_matches(['(', ')', '!'])
+        .rsplit(|c| !part(c))
+        .next()
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::comments::{Syntax, detect};
-    use crate::threads;
 
     /// `$0` marks the cursor.
     fn check(marked: &str, expected: Option<Word>) {
@@ -192,6 +198,23 @@ mod tests {
         );
         check("// AUTHOR: is it at 12$0:30?\nfn a() {}\n", None);
         check("// AUTHOR: is note$0: this?\nfn a() {}\n", None);
+    }
+
+    #[test]
+    fn mentions_are_files_or_names() {
+        check(
+            "// AUTHOR: like @lo$0ad?\nfn a() {}\n",
+            Some(Word::At("load".into())),
+        );
+        check(
+            "// AUTHOR: (see @src/net.rs$0)\nfn a() {}\n",
+            Some(Word::At("src/net.rs".into())),
+        );
+        check(
+            "// AUTHOR: see @src/net.r$0s:7\nfn a() {}\n",
+            placed("src/net.rs", 7, 1),
+        );
+        check("// AUTHOR: why me@exam$0ple?\nfn a() {}\n", None);
     }
 
     #[test]
