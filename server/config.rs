@@ -145,6 +145,8 @@ pub struct Problem {
     /// Bytes in the file.
     pub range: std::ops::Range<usize>,
     pub message: String,
+    /// What to write over `range` instead, where one name is nearest.
+    pub fix: Option<String>,
 }
 
 /// What was read, and from where.
@@ -181,11 +183,19 @@ pub fn load_with(
     layers.finish()
 }
 
-/// The text of a `postil.toml` that is open in an editor, checked: its problems alone.
-pub fn check_project_file(path: &Path, text: &str) -> Vec<Problem> {
+/// The problems of a settings file whose text is `text`, which need not be what is on disk: a workspace's
+/// `postil.toml` (checked against what the user allows), or the user's own file.
+pub fn check_text(folders: &Folders, path: &Path, text: &str) -> Vec<Problem> {
     let mut layers = Layers::new();
-    layers.text(Layer::Workspace, path, text);
-    layers.finish().problems
+    if path == folders.config_file() {
+        layers.text(Layer::User, path, text);
+    } else {
+        layers.file(Layer::User, &folders.config_file());
+        layers.text(Layer::Workspace, path, text);
+    }
+    let mut problems = layers.finish().problems;
+    problems.retain(|problem| problem.file.as_deref() == Some(path));
+    problems
 }
 
 /// The JSON schema of all settings.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tower_lsp::LanguageServer;
@@ -21,18 +21,24 @@ mod actions;
 mod capabilities;
 mod client;
 mod commands;
+mod completion;
 mod connect;
 mod conversation;
 mod diagnostics;
 mod documents;
+mod fixes;
+mod folding;
 mod frames;
 mod from_proto;
+mod hints;
 mod host;
 mod hover;
 mod lifecycle;
+mod links;
 mod navigation;
 mod outbox;
 mod publish;
+mod refresh;
 mod semantic_tokens;
 mod symbols;
 mod testing;
@@ -44,6 +50,7 @@ use client::Client;
 use conversation::Scratch;
 use documents::Documents;
 use publish::Publisher;
+use refresh::Refresher;
 
 /// How the editor is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +101,9 @@ struct Server {
     publisher: Publisher,
     scratch: Scratch,
     tokens: semantic_tokens::Given,
+    refresher: Refresher,
+    /// Problems of settings that the client was told of: each once.
+    told: DashSet<String>,
     /// Folders that this server watches itself.
     watches: DashMap<PathBuf, Watch>,
 }
@@ -148,7 +158,7 @@ impl LanguageServer for Methods {
         &self,
         params: lsp::FoldingRangeParams,
     ) -> Result<Option<Vec<lsp::FoldingRange>>> {
-        symbols::folds(&self.0, &params).map(Some)
+        folding::folds(&self.0, &params).map(Some)
     }
 }
 
@@ -158,21 +168,3 @@ fn invalid(message: impl Into<String>) -> Error {
 }
 
 type Params = Option<Value>;
-
-/// What is shown beside the text changed: clients that ask for it are told to ask again.
-fn refresh(server: &Arc<Server>) {
-    let client = server.capabilities();
-    let mut methods = Vec::new();
-    if client.lens_refresh {
-        methods.push("workspace/codeLens/refresh");
-    }
-    if client.tokens && client.tokens_refresh {
-        methods.push("workspace/semanticTokens/refresh");
-    }
-    if client.pull_diagnostics && client.diagnostic_refresh {
-        methods.push("workspace/diagnostic/refresh");
-    }
-    for method in methods {
-        server.client.ask(method, Value::Null, &server.runtime);
-    }
-}

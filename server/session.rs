@@ -20,11 +20,14 @@ use crate::threads::Thread;
 use crate::trust::Trust;
 
 mod documents;
+mod live;
+mod names;
 mod provenance;
 mod turns;
 mod undo;
 mod verbs;
 
+use names::Names;
 use provenance::Provenance;
 use turns::Turns;
 
@@ -131,6 +134,7 @@ impl From<Refused> for Error {
 pub struct Workspace {
     pub tree: Arc<Tree>,
     pub index: Index,
+    pub names: Names,
     loaded: RwLock<Arc<Loaded>>,
     store: OnceLock<Result<Arc<Store>, String>>,
     folders: Folders,
@@ -230,7 +234,7 @@ pub struct Session {
     session_trust: DashMap<PathBuf, bool>,
     views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
     provenance: Provenance,
-    turns: Turns,
+    turns: Arc<Turns>,
     /// Files cleared in the editor, to be committed when they are saved: message, text before, view before.
     pending_commits: DashMap<PathBuf, (String, String, View)>,
 }
@@ -264,7 +268,7 @@ impl Session {
             session_trust: DashMap::new(),
             views: DashMap::new(),
             provenance: Provenance::default(),
-            turns: Turns::default(),
+            turns: Arc::default(),
             pending_commits: DashMap::new(),
         });
         for root in &roots {
@@ -287,6 +291,7 @@ impl Session {
         let workspace = Workspace {
             tree: Arc::new(tree),
             index: Index::default(),
+            names: Names::default(),
             loaded: RwLock::new(Arc::new(loaded)),
             store: OnceLock::new(),
             folders: self.folders.clone(),

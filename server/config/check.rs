@@ -105,6 +105,16 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// The one of the allowed names that `value` is most like, where it is a text and names are allowed.
+pub(super) fn meant<'a>(schema: &'a Value, value: &Value) -> Option<&'a str> {
+    let choices = |key: &str| schema.get(key).and_then(Value::as_array);
+    if let Some(choices) = choices("anyOf").or_else(|| choices("oneOf")) {
+        return choices.iter().find_map(|schema| meant(schema, value));
+    }
+    let names = choices("enum")?.iter().filter_map(Value::as_str);
+    nearest(value.as_str()?, names)
+}
+
 /// The names of all settings, dotted.
 pub(super) fn names(schema: &Value, prefix: &str, into: &mut Vec<String>) {
     match schema.get("properties").and_then(Value::as_object) {

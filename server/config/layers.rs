@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
-use super::check::{check, leaves, list, names, nearest, text};
+use super::check::{check, leaves, list, meant, names, nearest, text};
 use super::node::{Content, Node, from_json, from_table, to_json};
 use super::schema::{Raw, schema};
 use super::{Loaded, Problem};
@@ -67,7 +67,15 @@ impl Layers {
             file,
             range: range.clone(),
             message,
+            fix: None,
         });
+    }
+
+    /// What the newest problem is put right by.
+    fn fix(&mut self, text: Option<String>) {
+        if let Some(problem) = self.problems.last_mut().filter(|p| p.file.is_some()) {
+            problem.fix = text;
+        }
     }
 
     /// A file that does not exist sets nothing.
@@ -243,19 +251,21 @@ impl Layers {
                 }
                 None if name == "$schema" && path.is_empty() => {}
                 None => {
-                    let message = self.unknown(path, name, properties);
+                    let (message, fix) = self.unknown(path, name, properties);
                     self.problem(source, place, message);
+                    self.fix(fix.filter(|fix| entries.iter().all(|(name, ..)| name != fix)));
                 }
             }
         }
     }
 
+    /// What to say of an unknown name, and the name that belongs in its place.
     fn unknown(
         &self,
         path: &[String],
         name: &str,
         properties: Option<&Map<String, Value>>,
-    ) -> String {
+    ) -> (String, Option<String>) {
         let whole = path
             .iter()
             .map(String::as_str)
@@ -269,18 +279,18 @@ impl Layers {
             .collect();
         let mut all = Vec::new();
         names(&self.schema, "", &mut all);
-        let suggestion = nearest(name, here.iter().copied())
-            .map(str::to_owned)
-            .or_else(|| {
-                let last = |n: &str| n.rsplit('.').next().unwrap_or(n).to_owned();
-                let wanted = last(&whole);
-                all.iter().find(|n| last(n) == wanted).cloned()
-            });
-        match suggestion {
+        let sibling = nearest(name, here.iter().copied()).map(str::to_owned);
+        let suggestion = sibling.clone().or_else(|| {
+            let last = |n: &str| n.rsplit('.').next().unwrap_or(n).to_owned();
+            let wanted = last(&whole);
+            all.iter().find(|n| last(n) == wanted).cloned()
+        });
+        let message = match suggestion {
             Some(s) => format!("there is no setting `{whole}`: did you mean `{s}`?"),
             None if here.is_empty() => format!("there is no setting `{whole}`"),
             None => format!("there is no setting `{whole}`: here are {}", list(&here)),
-        }
+        };
+        (message, sibling)
     }
 
     fn leaf(&mut self, source: &Source, schema: &Value, path: &[String], node: &Node) {
@@ -302,7 +312,9 @@ impl Layers {
             },
         };
         if let Err(what) = check(schema, &value) {
-            return self.problem(source, &node.range, format!("`{shown}` {what}"));
+            self.problem(source, &node.range, format!("`{shown}` {what}"));
+            // A name without quotes in it is written as TOML as it is as JSON.
+            return self.fix(meant(schema, &value).map(|name| format!("\"{name}\"")));
         }
         if !source.layer.is_user()
             && let Some(message) = self.widens(schema, path, &value)
@@ -351,6 +363,7 @@ impl Layers {
                 file: None,
                 range: 0..0,
                 message,
+                fix: None,
             });
             Raw::default()
         });

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensParams,
-    Command, TextEdit, Url, WorkspaceEdit,
+    Command, Url,
 };
 
-use super::{Server, to_proto};
+use super::{Server, fixes, to_proto};
 use crate::present;
-use crate::session::{Session, View};
+use crate::session::Session;
 use crate::store::Run;
-use crate::threads::{self, Status, Thread};
+use crate::threads::{Status, Thread};
 
 /// Kind of what concerns the whole file.
 const SOURCE: &str = "source.postil";
@@ -58,7 +58,10 @@ pub(super) fn code_actions(
     for thread in &here {
         offer.thread(session, &path, thread, here.len() > 1);
     }
-    offer.near_misses(&view, &lines);
+    if offer.wanted(&CodeActionKind::QUICKFIX) {
+        let fixes = fixes::offered(server, session, &view, params, &lines);
+        offer.actions.extend(fixes);
+    }
     if here.is_empty() {
         let argument =
             json!({"uri": uri, "position": {"line": params.range.start.line, "character": 0}});
@@ -140,9 +143,7 @@ impl Offer<'_> {
             let store = session
                 .workspace_of(path)
                 .and_then(|workspace| workspace.store().ok());
-            store
-                .and_then(|store| store.last_changes(&run.id).ok())
-                .is_some_and(|changes| !changes.is_empty())
+            store.is_some_and(|store| store.has_changes(&run.id).unwrap_or(false))
         });
         if undoable {
             add("Undo last turn", CodeActionKind::QUICKFIX, "undoTurn");
@@ -165,36 +166,6 @@ impl Offer<'_> {
             CodeActionOrCommand::Command(command) => command.title == title,
             CodeActionOrCommand::CodeAction(action) => action.title == title,
         })
-    }
-
-    fn near_misses(&mut self, view: &View, lines: &std::ops::RangeInclusive<usize>) {
-        let document = to_proto::document(view);
-        let encoding = self.server.capabilities().encoding;
-        for miss in threads::near_misses(&view.text, &view.syntax) {
-            let range = document.range(&miss.range, encoding);
-            if !lines.contains(&(range.start.line as usize))
-                || !self.wanted(&CodeActionKind::QUICKFIX)
-                || !self.server.capabilities().code_action_literals
-            {
-                continue;
-            }
-            let edit = TextEdit {
-                range: to_proto::typed_range(range),
-                new_text: miss.replacement.clone(),
-            };
-            let uri = self.params.text_document.uri.clone();
-            self.actions
-                .push(CodeActionOrCommand::CodeAction(CodeAction {
-                    title: format!("Write `{}`", present::visible(&miss.replacement)),
-                    kind: Some(CodeActionKind::QUICKFIX),
-                    is_preferred: Some(true),
-                    edit: Some(WorkspaceEdit {
-                        changes: Some([(uri, vec![edit])].into()),
-                        ..WorkspaceEdit::default()
-                    }),
-                    ..CodeAction::default()
-                }));
-        }
     }
 
     /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{commands, semantic_tokens};
+use super::{commands, completion, conversation, semantic_tokens};
 use crate::text::Encoding;
 
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,24 @@ pub(super) struct Client {
     /// Takes semantic tokens.
     pub tokens: bool,
     pub tokens_refresh: bool,
+    pub inlay_hints: bool,
+    pub hint_refresh: bool,
+    /// Virtual documents (LSP 3.18).
+    pub text_content: bool,
+    pub completion: bool,
+    pub snippets: bool,
+    pub insert_replace: bool,
+    pub completion_markdown: bool,
+    pub links: bool,
+    pub link_tooltips: bool,
+    /// The edit of a code action is asked for when it is taken.
+    pub resolves_edits: bool,
+    /// The range of a workspace symbol is asked for when it is gone to.
+    pub resolves_ranges: bool,
+    pub fold_limit: Option<usize>,
+    /// Whole lines are folded.
+    pub fold_lines: bool,
+    pub fold_text: bool,
     /// Hover as Markdown.
     pub markdown: bool,
     /// A tree of symbols instead of a list.
@@ -38,6 +56,7 @@ impl Client {
         let capabilities = params.get("capabilities").unwrap_or(&Value::Null);
         let at = |pointer: &str| capabilities.pointer(pointer);
         let can = |pointer: &str| at(pointer).and_then(Value::as_bool).unwrap_or(false);
+        let has = |pointer: &str| at(pointer).is_some_and(Value::is_object);
         let lists = |pointer: &str, word: &str| {
             at(pointer)
                 .and_then(Value::as_array)
@@ -52,16 +71,38 @@ impl Client {
             show_document: can("/window/showDocument/support"),
             watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration"),
             watch_configuration: can("/workspace/didChangeConfiguration/dynamicRegistration"),
-            pull_diagnostics: at("/textDocument/diagnostic").is_some_and(Value::is_object),
+            pull_diagnostics: has("/textDocument/diagnostic"),
             related_information: can("/textDocument/publishDiagnostics/relatedInformation")
                 || can("/textDocument/diagnostic/relatedInformation"),
-            code_action_literals: at("/textDocument/codeAction/codeActionLiteralSupport")
-                .is_some_and(Value::is_object),
+            code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
             diagnostic_refresh: can("/workspace/diagnostics/refreshSupport")
                 || can("/workspace/diagnostic/refreshSupport"),
             lens_refresh: can("/workspace/codeLens/refreshSupport"),
             tokens: lists("/textDocument/semanticTokens/formats", "relative"),
             tokens_refresh: can("/workspace/semanticTokens/refreshSupport"),
+            inlay_hints: has("/textDocument/inlayHint"),
+            hint_refresh: can("/workspace/inlayHint/refreshSupport"),
+            text_content: has("/workspace/textDocumentContent"),
+            completion: has("/textDocument/completion"),
+            snippets: can("/textDocument/completion/completionItem/snippetSupport"),
+            insert_replace: can("/textDocument/completion/completionItem/insertReplaceSupport"),
+            completion_markdown: lists(
+                "/textDocument/completion/completionItem/documentationFormat",
+                "markdown",
+            ),
+            links: has("/textDocument/documentLink"),
+            link_tooltips: can("/textDocument/documentLink/tooltipSupport"),
+            resolves_edits: can("/textDocument/codeAction/dataSupport")
+                && lists("/textDocument/codeAction/resolveSupport/properties", "edit"),
+            resolves_ranges: lists(
+                "/workspace/symbol/resolveSupport/properties",
+                "location.range",
+            ),
+            fold_limit: at("/textDocument/foldingRange/rangeLimit")
+                .and_then(Value::as_u64)
+                .and_then(|limit| usize::try_from(limit).ok()),
+            fold_lines: can("/textDocument/foldingRange/lineFoldingOnly"),
+            fold_text: can("/textDocument/foldingRange/foldingRange/collapsedText"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             prefix: params
@@ -131,6 +172,37 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     if client.tokens {
         let provider = semantic_tokens::provider();
         object.insert(String::from("semanticTokensProvider"), provider);
+    }
+    if client.completion {
+        object.insert(
+            String::from("completionProvider"),
+            json!({"triggerCharacters": completion::TRIGGERS, "resolveProvider": true}),
+        );
+    }
+    if client.links {
+        object.insert(String::from("documentLinkProvider"), json!({}));
+    }
+    if client.inlay_hints {
+        object.insert(String::from("inlayHintProvider"), json!(true));
+    }
+    if client.resolves_edits
+        && let Some(Value::Object(provider)) = object.get_mut("codeActionProvider")
+    {
+        provider.insert(String::from("resolveProvider"), json!(true));
+    }
+    if client.resolves_ranges {
+        object.insert(
+            String::from("workspaceSymbolProvider"),
+            json!({"resolveProvider": true}),
+        );
+    }
+    if client.text_content
+        && let Some(Value::Object(workspace)) = object.get_mut("workspace")
+    {
+        workspace.insert(
+            String::from("textDocumentContent"),
+            json!({"schemes": [conversation::SCHEME]}),
+        );
     }
     if client.pull_diagnostics {
         let provider = json!({"identifier": "postil", "interFileDependencies": false, "workspaceDiagnostics": true});

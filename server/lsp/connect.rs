@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -15,6 +15,7 @@ use super::conversation::Scratch;
 use super::documents::Documents;
 use super::outbox::Outbox;
 use super::publish::Publisher;
+use super::refresh::Refresher;
 use super::{Ended, Server, Transport, transport};
 use crate::config::Folders;
 
@@ -153,6 +154,8 @@ fn serve_one(
         publisher: Publisher::default(),
         scratch: Scratch::default(),
         tokens: super::semantic_tokens::Given::default(),
+        refresher: Refresher::default(),
+        told: DashSet::default(),
         watches: DashMap::new(),
     });
     let Connection {

@@ -1,29 +1,40 @@
-//! A conversation as a document to read: a run's rounds in a read-only temporary file, below a folder that is
-//! the user's alone and goes with the process.
+//! A conversation as a document to read: a virtual one where the client has such (LSP 3.18
+//! §workspace/textDocumentContent), else a read-only temporary file, below a folder that is the user's alone
+//! and goes with the process.
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use dashmap::DashSet;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::Url;
 
-use super::{Server, to_proto};
+use super::{Params, Server, invalid, to_proto};
 use crate::present;
-use crate::store::{Format, Run};
+use crate::store::{Format, Run, RunStatus};
 
 /// Characters of a conversation that are shown; the rest is left to `postil workflow thread`.
 const MOST: usize = 400_000;
 
+/// The scheme of virtual documents.
+pub(super) const SCHEME: &str = "postil";
+/// Virtual documents that are kept fresh while their run goes on.
+const MOST_SHOWN: usize = 32;
+
 /// Where the documents lie; made at first need.
 #[derive(Default)]
-pub(super) struct Scratch(Mutex<Option<tempfile::TempDir>>);
+pub(super) struct Scratch {
+    folder: Mutex<Option<tempfile::TempDir>>,
+    /// Runs whose virtual document the client has asked for.
+    shown: DashSet<String>,
+}
 
 impl Scratch {
     /// Writes a read-only file and gives its URI.
     fn write(&self, name: &str, text: &str) -> std::io::Result<String> {
-        let mut folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match folder.as_ref() {
             Some(folder) => folder,
             None => folder.insert(tempfile::Builder::new().prefix("postil-").tempdir()?),
@@ -41,7 +52,10 @@ impl Scratch {
 
     /// Takes the documents away.
     pub fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.folder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 }
 
@@ -57,8 +71,8 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     file.set_permissions(permissions)
 }
 
-/// Shows the run that `id` (of a run or a thread) names; its URI.
-pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
+/// What of a run is there to read.
+fn text(server: &Server, id: &str) -> Result<(Run, String)> {
     let (workspace, run) = server
         .session()?
         .run_of(id)
@@ -68,13 +82,72 @@ pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
         .page(&run.id, None, MOST, Format::Text)
         .map_err(|error| to_proto::error(&error.into()))?;
     let text = format!("{}{}", heading(&run), present::visible(&page.text));
-    let uri = server
-        .scratch
-        .write(&format!("conversation-{}.md", run.id), &text)
-        .map_err(|error| {
-            tracing::warn!("the conversation could not be written: {error}");
-            Error::internal_error()
-        })?;
+    Ok((run, text))
+}
+
+fn virtual_uri(run: &str) -> String {
+    format!("{SCHEME}://run/{run}")
+}
+
+/// The URI under which a run can be read in this client without anything being written; `None`: there is none.
+pub(super) fn link(server: &Server, run: &Run) -> Option<String> {
+    server
+        .capabilities()
+        .text_content
+        .then(|| virtual_uri(&run.id))
+}
+
+/// `workspace/textDocumentContent`.
+pub(super) async fn content(server: Arc<Server>, params: Params) -> Result<Value> {
+    let params = params.unwrap_or_default();
+    let uri = params
+        .get("uri")
+        .and_then(Value::as_str)
+        .ok_or_else(|| invalid("uri is missing"))?;
+    let id = uri
+        .strip_prefix(SCHEME)
+        .and_then(|rest| rest.strip_prefix("://run/"))
+        .filter(|id| !id.is_empty())
+        .ok_or_else(|| {
+            invalid(format!(
+                "there is no such document: {}; postil has {SCHEME}://run/<id>",
+                uri.escape_debug()
+            ))
+        })?
+        .to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let (run, text) = text(&server, &id)?;
+        let known = &server.scratch.shown;
+        // Under the name that the client asked by.
+        if run.status == RunStatus::Running && known.len() < MOST_SHOWN {
+            known.insert(id);
+        } else {
+            known.remove(&id);
+        }
+        Ok(json!({"text": text}))
+    });
+    read.await.unwrap_or_else(|_| Err(Error::internal_error()))
+}
+
+/// The virtual documents that may have changed since the client asked for them.
+pub(super) fn shown(server: &Server) -> Vec<String> {
+    let shown = &server.scratch.shown;
+    shown.iter().map(|run| virtual_uri(&run)).collect()
+}
+
+/// Shows the run that `id` (of a run or a thread) names; its URI.
+pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
+    let (run, text) = text(server, id)?;
+    let uri = match link(server, &run) {
+        Some(uri) => uri,
+        None => server
+            .scratch
+            .write(&format!("conversation-{}.md", run.id), &text)
+            .map_err(|error| {
+                tracing::warn!("the conversation could not be written: {error}");
+                Error::internal_error()
+            })?,
+    };
     if server.capabilities().show_document {
         let params = json!({"uri": uri, "takeFocus": true});
         server

@@ -1,15 +1,20 @@
 //! The diagnostics of a file, and those that a client pulls (LSP 3.17 §Pull Diagnostics).
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::jsonrpc::Result;
 
 use super::{Params, Server, invalid, to_proto};
-use crate::session::{Session, Workspace};
+use crate::config::{self, PROJECT_FILE, Problem};
+use crate::present;
+use crate::session::{Session, View, Workspace};
+
+mod workspace;
+
+pub(super) use workspace::workspace;
 
 /// The diagnostics of a file, and the version they belong to where it is open. Nothing where the file cannot be
 /// read, is outside every folder and not open, or was lost track of.
@@ -22,7 +27,9 @@ pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32
     let known = |workspace: &Workspace| {
         !workspace.index.is_scanned() || workspace.index.get(path).is_some()
     };
-    let settings = path.file_name().is_some_and(|name| name == "postil.toml");
+    let settings = workspace
+        .as_ref()
+        .is_some_and(|workspace| is_settings(workspace, path));
     if !session.buffers.is_open(path) && !settings && !workspace.as_deref().is_some_and(known) {
         return (None, Vec::new());
     }
@@ -49,26 +56,44 @@ pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32
             )
         })
         .collect();
-    for workspace in session.workspaces() {
-        for problem in workspace
-            .loaded()
-            .problems
-            .iter()
-            .filter(|problem| problem.file.as_deref() == Some(path))
-        {
-            all.push(json!({
-                "range": to_proto::range(document.range(&problem.range, client.encoding)),
-                "severity": 2,
-                "code": "setting",
-                "source": "postil",
-                "message": problem.message,
-            }));
-        }
+    for problem in problems(server, session, &view) {
+        all.push(json!({
+            "range": to_proto::range(document.range(&problem.range, client.encoding)),
+            "severity": 2,
+            "code": "setting",
+            "source": "postil",
+            "message": present::visible(&problem.message),
+        }));
     }
     (
         view.buffer.as_ref().map(|buffer| buffer.document.version()),
         all,
     )
+}
+
+fn is_settings(workspace: &Workspace, path: &Path) -> bool {
+    path.parent() == Some(workspace.root())
+        && path.file_name().is_some_and(|name| name == PROJECT_FILE)
+}
+
+/// What is wrong in a settings file, as its text is now: that of the editor while it is open.
+pub(super) fn problems(server: &Server, session: &Session, view: &View) -> Vec<Problem> {
+    let workspace = session.workspace_of(&view.path);
+    let of_workspace = workspace.is_some_and(|workspace| is_settings(&workspace, &view.path));
+    // A link may lead there.
+    let user = Session::canonical(&server.folders.config_file());
+    if view.path == user {
+        let mut problems =
+            config::check_text(&server.folders, &server.folders.config_file(), &view.text);
+        problems
+            .iter_mut()
+            .for_each(|problem| problem.file = Some(user.clone()));
+        return problems;
+    }
+    if !of_workspace {
+        return Vec::new();
+    }
+    config::check_text(&server.folders, &view.path, &view.text)
 }
 
 fn result_id(items: &[Value]) -> String {
@@ -94,64 +119,14 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
         server.publisher.pulled(path.clone());
     }
     let (_, items) = of(&server, server.session()?, &path);
-    Ok(report(items, previous))
+    Ok(report(&items, previous))
 }
 
 /// A `DocumentDiagnosticReport`.
-fn report(items: Vec<Value>, previous: Option<&str>) -> Value {
-    let id = result_id(&items);
+pub(super) fn report(items: &[Value], previous: Option<&str>) -> Value {
+    let id = result_id(items);
     if previous == Some(&id) {
         return json!({"kind": "unchanged", "resultId": id});
     }
     json!({"kind": "full", "resultId": id, "items": items})
-}
-
-/// `workspace/diagnostic`: every file with a thread, and every file of which the client had something.
-pub(super) async fn workspace(server: Arc<Server>, params: Params) -> Result<Value> {
-    let params = params.unwrap_or_default();
-    let previous: HashMap<String, String> = params
-        .get("previousResultIds")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            Some((
-                entry.get("uri")?.as_str()?.to_owned(),
-                entry.get("value")?.as_str()?.to_owned(),
-            ))
-        })
-        .collect();
-    // Reads every file that has a thread.
-    let read = tokio::task::spawn_blocking(move || {
-        let session = server.session()?;
-        let mut files: Vec<(String, PathBuf)> = session
-            .files_with_threads()
-            .into_iter()
-            .map(|path| (to_proto::uri(&server, &path), path))
-            .collect();
-        for uri in previous.keys() {
-            if let Some(path) = server
-                .documents
-                .path(uri)
-                .filter(|_| files.iter().all(|(known, _)| known != uri))
-            {
-                files.push((uri.clone(), path));
-            }
-        }
-        let mut items = Vec::new();
-        for (uri, path) in files {
-            if server.capabilities().pull_diagnostics {
-                server.publisher.pulled(path.clone());
-            }
-            let (version, list) = of(&server, session, &path);
-            let mut entry = report(list, previous.get(&uri).map(String::as_str));
-            if let Some(entry) = entry.as_object_mut() {
-                entry.insert(String::from("uri"), json!(uri));
-                entry.insert(String::from("version"), json!(version));
-            }
-            items.push(entry);
-        }
-        Ok(json!({"items": items}))
-    });
-    read.await.unwrap_or_else(|_| Err(Error::internal_error()))
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
-use super::{Server, to_proto};
+use super::{Server, refresh, to_proto};
 use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
 use crate::text::{Edit, apply_edits};
 
@@ -131,6 +131,9 @@ impl Host for EditorHost {
         let Some(server) = self.server.upgrade() else {
             return;
         };
+        if matches!(progress, Progress::Report { .. }) {
+            refresh::soon(&server);
+        }
         if !server.capabilities().progress {
             return;
         }
@@ -165,7 +168,7 @@ impl Host for EditorHost {
         for path in paths {
             server.publisher.urgent(path.clone());
         }
-        super::refresh(&server);
+        refresh::all(&server);
     }
 }
 

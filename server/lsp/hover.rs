@@ -2,10 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Server, to_proto};
+use super::{Server, conversation, links, to_proto};
 use crate::present;
 use crate::session::{Session, View};
+use crate::store::Run;
 use crate::threads::Thread;
+
+/// Links that are listed.
+const MOST: usize = 8;
 
 pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &Thread) -> Value {
     let client = server.capabilities();
@@ -22,7 +26,8 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let store = session
         .workspace_of(&view.path)
         .and_then(|workspace| workspace.store().ok());
-    if let Some(run) = store.and_then(|store| store.run(&thread.id).ok()) {
+    let run = store.and_then(|store| store.run(&thread.id).ok());
+    if let Some(run) = &run {
         let mut facts = vec![
             format!("run {}", run.id),
             run.status.name().to_owned(),
@@ -49,10 +54,56 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let range = to_proto::range(document.range(&bytes, client.encoding));
     let text: Vec<String> = lines.iter().map(|line| present::visible(line)).collect();
     let contents = if client.markdown {
-        // As plain text inside Markdown: nothing said in a file becomes a link or an image.
-        json!({"kind": "markdown", "value": format!("```text\n{}\n```", text.join("\n").replace("```", "` ` `"))})
+        let mut value = to_proto::fence(&text.join("\n"));
+        let list = list(server, session, view, thread, run.as_ref());
+        if !list.is_empty() {
+            value.push_str(&format!("\n\n{}", list.join(" · ")));
+        }
+        json!({"kind": "markdown", "value": value})
     } else {
         json!({"kind": "plaintext", "value": text.join("\n")})
     };
     json!({"contents": contents, "range": range})
+}
+
+/// Links in Markdown: the conversation where it can be opened so, and the files that the thread mentions. An
+/// address of the web is not made one here: a hover shows what it leads to nowhere.
+fn list(
+    server: &Server,
+    session: &Session,
+    view: &View,
+    thread: &Thread,
+    run: Option<&Run>,
+) -> Vec<String> {
+    let mut links: Vec<String> = run
+        .and_then(|run| conversation::link(server, run))
+        .map(|uri| format!("[conversation](<{uri}>)"))
+        .into_iter()
+        .collect();
+    let mentioned = thread
+        .messages
+        .iter()
+        .flat_map(|message| links::of_message(server, session, view, message))
+        .filter(|link| link.target.starts_with("file:"));
+    for link in mentioned {
+        let link = format!("[{}](<{}>)", escaped(&link.label), link.target);
+        if !links.contains(&link) {
+            links.push(link);
+        }
+        if links.len() == MOST {
+            break;
+        }
+    }
+    links
+}
+
+/// Plain text in Markdown.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        if c.is_ascii_punctuation() && !"/.:-".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+        out
+    })
 }

@@ -9,8 +9,10 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use super::host::EditorHost;
 use super::{Ended, Server, capabilities, from_proto, navigation, transport};
+use crate::config::PROJECT_FILE;
 use crate::files::watch;
 use crate::host::Level;
+use crate::present;
 use crate::session::Session;
 
 /// How often the parent is looked for where the system cannot tell of its end.
@@ -212,19 +214,48 @@ async fn publish_all(server: &Arc<Server>) {
             return;
         };
         server.publisher.later(session.files_with_threads());
+        settings_changed(&server, session);
     });
     if walked.await.is_err() {
         tracing::error!("a defect while the workspace was walked");
     }
 }
 
+/// Problems of settings are shown where they are; those that have no place in a file of the workspace are told
+/// of, each once.
+fn settings_changed(server: &Server, session: &Session) {
+    for workspace in session.workspaces() {
+        let file = workspace.root().join(PROJECT_FILE);
+        for problem in &workspace.loaded().problems {
+            if problem.file.as_ref() == Some(&file) {
+                continue;
+            }
+            let place = match &problem.file {
+                Some(file) => format!("{}: ", file.display()),
+                None => String::new(),
+            };
+            let text = present::visible(&format!("postil: {place}{}", problem.message));
+            if server.told.insert(text.clone()) {
+                session.host.message(Level::Warning, &text);
+            }
+        }
+        server.publisher.urgent(file);
+    }
+}
+
+/// The settings as the client gives them now.
+fn configure(server: &Arc<Server>, section: Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    session.configure(section);
+    settings_changed(server, session);
+}
+
 async fn pull_settings(server: &Arc<Server>) {
     if !server.capabilities().configuration {
         return;
     }
-    let Some(session) = server.session.get() else {
-        return;
-    };
     match server
         .client
         .request(
@@ -236,7 +267,7 @@ async fn pull_settings(server: &Arc<Server>) {
         Ok(Value::Array(mut sections)) if !sections.is_empty() => {
             let section = sections.swap_remove(0);
             if section.is_object() {
-                session.configure(section);
+                configure(server, section);
             }
         }
         Ok(_) => {}
@@ -254,15 +285,12 @@ fn configuration_changed(server: &Arc<Server>, mut params: Value) {
             .spawn(async move { pull_settings(&server).await });
         return;
     }
-    let Some(session) = server.session.get() else {
-        return;
-    };
     if let Some(section) = params
         .pointer_mut("/settings/postil")
         .map(Value::take)
         .filter(Value::is_object)
     {
-        session.configure(section);
+        configure(server, section);
     }
 }
 
@@ -321,6 +349,12 @@ fn reread(server: &Server, paths: Vec<PathBuf>) {
         return;
     };
     session.disk_changed(&paths);
+    if paths
+        .iter()
+        .any(|path| path.file_name().is_some_and(|name| name == PROJECT_FILE))
+    {
+        settings_changed(server, session);
+    }
     server.publisher.later(paths);
 }
 
@@ -345,6 +379,7 @@ fn cancel_progress(server: &Arc<Server>, params: &Value) {
 
 /// Turns are ended and recorded before `shutdown` is answered.
 pub(super) async fn shutdown(server: &Server) {
+    server.publisher.end_news();
     if let Some(session) = server.session.get() {
         session.shutdown().await;
     }

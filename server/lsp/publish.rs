@@ -8,15 +8,33 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use dashmap::DashSet;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
 use super::{Server, diagnostics, to_proto};
 
-#[derive(Default)]
 pub(super) struct Publisher {
     queue: Mutex<Queue>,
     news: Condvar,
     /// Files that the client pulls: they are no longer pushed, or they would be shown twice.
     pulled: DashSet<PathBuf>,
+    /// Whoever waits for a change hears which file; `None`: the end.
+    changes: broadcast::Sender<Option<PathBuf>>,
+}
+
+pub(super) type News = broadcast::Receiver<Option<PathBuf>>;
+
+/// Changes that are kept for one who is slow; more are told of as "many".
+const KEPT: usize = 1024;
+
+impl Default for Publisher {
+    fn default() -> Self {
+        Self {
+            queue: Mutex::default(),
+            news: Condvar::new(),
+            pulled: DashSet::new(),
+            changes: broadcast::Sender::new(KEPT),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -33,8 +51,19 @@ impl Publisher {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The files that change from now on.
+    pub fn news(&self) -> News {
+        self.changes.subscribe()
+    }
+
     /// A document that somebody looks at.
     pub fn urgent(&self, path: PathBuf) {
+        // Nobody listens: nothing to tell.
+        let _ = self.changes.send(Some(path.clone()));
+        self.at_once(path);
+    }
+
+    fn at_once(&self, path: PathBuf) {
         let mut queue = self.lock();
         if queue.waiting.insert(path.clone()) {
             queue.urgent.push_back(path);
@@ -48,6 +77,7 @@ impl Publisher {
     pub fn later(&self, paths: impl IntoIterator<Item = PathBuf>) {
         let mut queue = self.lock();
         for path in paths {
+            let _ = self.changes.send(Some(path.clone()));
             if queue.waiting.insert(path.clone()) {
                 queue.later.push_back(path);
             }
@@ -58,7 +88,7 @@ impl Publisher {
     /// The client asks for this file's diagnostics itself.
     pub fn pulled(&self, path: PathBuf) {
         if self.pulled.insert(path.clone()) {
-            self.urgent(path);
+            self.at_once(path);
         }
     }
 
@@ -68,8 +98,14 @@ impl Publisher {
         self.news.notify_one();
     }
 
+    /// Nobody is to wait for a change any more.
+    pub fn end_news(&self) {
+        let _ = self.changes.send(None);
+    }
+
     pub fn stop(&self) {
         self.lock().stopped = true;
+        self.end_news();
         self.news.notify_all();
     }
 

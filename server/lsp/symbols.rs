@@ -1,12 +1,11 @@
-//! Threads in the outline, in the list of the workspace's symbols, and folded. With `proxy.mode = "always"` the
-//! code's own symbols come along.
+//! Threads in the outline and in the list of the workspace's symbols. With `proxy.mode = "always"` the code's own
+//! symbols come along, and a thread stands below the one that it is in.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind, FoldingRangeParams};
 
 use super::{Params, Server, invalid, navigation, to_proto};
 use crate::config::ProxyMode;
@@ -77,16 +76,75 @@ pub(super) async fn document(
     let tree = theirs.first().map_or(client.symbol_tree, |symbol| {
         symbol.get("selectionRange").is_some()
     });
+    let has_theirs = !theirs.is_empty();
     for thread in view.threads.iter() {
         let range = range(&view, thread, client.encoding);
         let name = present::title(thread);
-        theirs.push(if tree {
-            json!({"name": name, "detail": present::state(thread), "kind": KIND, "range": range, "selectionRange": range})
+        if !tree {
+            theirs.push(json!({"name": name, "kind": KIND, "containerName": present::state(thread), "location": {"uri": uri, "range": range}}));
+            continue;
+        }
+        let symbol = json!({"name": name, "detail": present::state(thread), "kind": KIND, "range": range, "selectionRange": range});
+        if has_theirs {
+            nest(&mut theirs, symbol);
         } else {
-            json!({"name": name, "kind": KIND, "containerName": present::state(thread), "location": {"uri": uri, "range": range}})
-        });
+            theirs.push(symbol);
+        }
     }
     Ok(Value::Array(theirs))
+}
+
+/// The workspace's threads. What the index has of a closed file is enough to name them; the file itself is read
+/// for those that are listed, or when the client goes to one.
+fn own(server: &Server, query: &str, cancel: &CancellationToken) -> Result<Vec<Value>> {
+    let session = server.session()?;
+    let client = server.capabilities();
+    let mut all = Vec::new();
+    for path in session.files_with_threads() {
+        if cancel.is_cancelled() || all.len() >= MOST {
+            break;
+        }
+        let indexed = session
+            .workspace_of(&path)
+            .filter(|_| !session.buffers.is_open(&path))
+            .and_then(|workspace| workspace.index.get(&path));
+        let mut view = None;
+        let threads = match indexed {
+            Some(entry) => entry.threads,
+            None => match session.view(&path) {
+                Ok(found) => view.insert(found).threads.clone(),
+                Err(_) => continue,
+            },
+        };
+        let uri = to_proto::uri(server, &path);
+        let file = session.relative(&path);
+        let wanted = threads
+            .iter()
+            .map(|thread| (present::title(thread), thread))
+            .filter(|(name, _)| matches(query, &name.to_lowercase()))
+            .take(MOST - all.len());
+        for (name, thread) in wanted {
+            let mut symbol = json!({"name": name, "kind": KIND, "containerName": file, "location": {"uri": uri}});
+            if client.resolves_ranges {
+                symbol["data"] = json!({"thread_id": thread.id});
+                all.push(symbol);
+                continue;
+            }
+            if view.is_none() {
+                view = session.view(&path).ok();
+            }
+            // As it is now: the index may be behind.
+            let place = view.as_ref().and_then(|view| {
+                let thread = view.threads.iter().find(|now| now.id == thread.id)?;
+                Some(range(view, thread, client.encoding))
+            });
+            if let Some(place) = place {
+                symbol["location"]["range"] = place;
+                all.push(symbol);
+            }
+        }
+    }
+    Ok(all)
 }
 
 pub(super) async fn workspace(
@@ -101,27 +159,8 @@ pub(super) async fn workspace(
         .unwrap_or_default()
         .to_lowercase();
     let asked = server.clone();
-    let own = tokio::task::spawn_blocking(move || {
-        let session = asked.session()?;
-        let encoding = asked.capabilities().encoding;
-        let mut all = Vec::new();
-        for path in session.files_with_threads() {
-            let Ok(view) = session.view(&path) else {
-                continue;
-            };
-            for thread in view.threads.iter() {
-                let name = present::title(thread);
-                if matches(&query, &name.to_lowercase()) {
-                    let location = json!({"uri": to_proto::uri(&asked, &path), "range": range(&view, thread, encoding)});
-                    all.push(json!({"name": name, "kind": KIND, "containerName": session.relative(&path), "location": location}));
-                }
-            }
-            if all.len() >= MOST {
-                break;
-            }
-        }
-        Ok(all)
-    });
+    let stop = cancel.clone();
+    let own = tokio::task::spawn_blocking(move || own(&asked, &query, &stop));
     let mut all = own.await.unwrap_or_else(|_| Err(Error::internal_error()))?;
     let session = server.session()?;
     if navigation::proxies(session) {
@@ -156,37 +195,104 @@ fn matches(query: &str, name: &str) -> bool {
         .all(|wanted| letters.any(|c| c == wanted))
 }
 
-pub(super) fn folds(server: &Server, params: &FoldingRangeParams) -> Result<Vec<FoldingRange>> {
-    let session = server.session()?;
-    let uri = params.text_document.uri.as_str();
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
-        return Ok(Vec::new());
+/// `workspaceSymbol/resolve`: the place in the file, as it is now.
+pub(super) async fn resolve(server: Arc<Server>, params: Params) -> Result<Value> {
+    let Some(Value::Object(mut symbol)) = params else {
+        return Err(invalid("a symbol is to be an object"));
     };
-    let Ok(view) = session.view(&path) else {
-        return Ok(Vec::new());
+    let id = symbol
+        .get("data")
+        .and_then(|data| data.get("thread_id"))
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let path = symbol
+        .get("location")
+        .and_then(|location| location.get("uri"))
+        .and_then(Value::as_str)
+        .and_then(|uri| server.documents.path(uri));
+    let (Some(id), Some(path)) = (id, path) else {
+        // A child's own, which came whole.
+        return Ok(Value::Object(symbol));
     };
-    let line = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
-    let fold = |thread: &Thread| FoldingRange {
-        start_line: line(thread.first_line()),
-        end_line: line(thread.last_line()),
-        kind: Some(FoldingRangeKind::Comment),
-        ..FoldingRange::default()
+    let looked = tokio::task::spawn_blocking(move || {
+        let view = server.session()?.view(&path);
+        let view = view.map_err(|error| to_proto::error(&error))?;
+        let thread = view.threads.iter().find(|thread| thread.id == id);
+        // Gone meanwhile: the file is what is left to go to.
+        Ok(thread.map_or_else(
+            || json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}),
+            |thread| range(&view, thread, server.capabilities().encoding),
+        ))
+    });
+    let range = looked
+        .await
+        .unwrap_or_else(|_| Err(Error::internal_error()))?;
+    if let Some(Value::Object(location)) = symbol.get_mut("location") {
+        location.insert(String::from("range"), range);
+    }
+    Ok(Value::Object(symbol))
+}
+
+/// Puts a symbol below the innermost one whose range has it, in the order of the text.
+fn nest(symbols: &mut Vec<Value>, symbol: Value) {
+    let place = |value: &Value, end: &str| {
+        let position = value.pointer(&format!("/range/{end}"))?;
+        Some((
+            position.get("line")?.as_u64()?,
+            position.get("character")?.as_u64()?,
+        ))
     };
-    Ok(view
-        .threads
+    let (start, end) = (place(&symbol, "start"), place(&symbol, "end"));
+    let around = symbols.iter_mut().find(|other| {
+        other.get("kind") != Some(&json!(KIND))
+            && place(other, "start").is_some_and(|at| Some(at) <= start)
+            && place(other, "end").is_some_and(|at| Some(at) >= end)
+    });
+    if let Some(Value::Object(around)) = around {
+        let children = around
+            .entry("children")
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if children.is_null() {
+            *children = Value::Array(Vec::new());
+        }
+        if let Value::Array(children) = children {
+            return nest(children, symbol);
+        }
+    }
+    let at = symbols
         .iter()
-        .filter(|thread| thread.last_line() > thread.first_line())
-        .map(fold)
-        .collect())
+        .position(|other| place(other, "start") > start)
+        .unwrap_or(symbols.len());
+    symbols.insert(at, symbol);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::*;
+
+    #[test]
+    fn a_thread_stands_below_the_symbol_that_it_is_in() {
+        let symbol = |name: &str, kind: u32, from: u64, to: u64| {
+            let at = |line: u64| json!({"line": line, "character": 0});
+            json!({"name": name, "kind": kind, "range": {"start": at(from), "end": at(to)}})
+        };
+        let mut class = symbol("class", 5, 2, 9);
+        class["children"] = json!([symbol("method", 6, 4, 8)]);
+        let mut symbols = vec![class, symbol("after", 12, 12, 14)];
+        for (name, line) in [("inside", 5), ("class's", 3), ("between", 10), ("first", 0)] {
+            nest(&mut symbols, symbol(name, KIND, line, line));
+        }
+        let names = |symbols: &Value| -> Vec<String> {
+            let list = symbols.as_array().map(Vec::as_slice).unwrap_or_default();
+            list.iter()
+                .map(|s| s["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        let all = json!(symbols);
+        assert_eq!(names(&all), ["first", "class", "between", "after"]);
+        assert_eq!(names(&all[1]["children"]), ["class's", "method"]);
+        assert_eq!(names(&all[1]["children"][1]["children"]), ["inside"]);
+    }
 
     #[test]
     fn a_query_is_letters_in_order() {

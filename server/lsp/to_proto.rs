@@ -56,6 +56,29 @@ pub(super) fn document(view: &View) -> Document {
     )
 }
 
+/// Text as it is, inside Markdown: nothing said in a file becomes a link or an image.
+pub(super) fn fenced(text: &str) -> Value {
+    json!({"kind": "markdown", "value": fence(text)})
+}
+
+pub(super) fn fence(text: &str) -> String {
+    format!("```text\n{}\n```", text.replace("```", "` ` `"))
+}
+
+/// A `WorkspaceEdit` of one file, for the version that it was made for where the client can tell.
+pub(super) fn workspace_edit(
+    server: &Server,
+    uri: &str,
+    version: Option<i32>,
+    edits: &[Value],
+) -> Value {
+    if server.capabilities().document_changes {
+        json!({"documentChanges": [{"textDocument": {"uri": uri, "version": version}, "edits": edits}]})
+    } else {
+        json!({"changes": {uri: edits}})
+    }
+}
+
 pub(super) fn diagnostic(
     document: &Document,
     uri: &str,

@@ -29,8 +29,8 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
-    Ended, Methods, Params, Server, commands, diagnostics, documents, lifecycle, semantic_tokens,
-    symbols, testing, to_proto,
+    Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
+    fixes, hints, lifecycle, links, semantic_tokens, symbols, testing, to_proto,
 };
 
 /// LSP 3.17 §ErrorCodes.
@@ -422,12 +422,22 @@ fn own(
     Some(match method {
         "workspace/executeCommand" => value(commands::execute(server, params()).boxed()),
         "textDocument/diagnostic" => value(diagnostics::document(server, params()).boxed()),
-        "workspace/diagnostic" => value(diagnostics::workspace(server, params()).boxed()),
+        "workspace/diagnostic" => value(diagnostics::workspace(server, params(), cancel).boxed()),
         "textDocument/documentSymbol" => value(symbols::document(server, params(), cancel).boxed()),
         "workspace/symbol" => value(symbols::workspace(server, params(), cancel).boxed()),
         method if semantic_tokens::takes(method) => {
             value(semantic_tokens::request(server, method.to_owned(), params()).boxed())
         }
+        "workspaceSymbol/resolve" => value(symbols::resolve(server, params()).boxed()),
+        "textDocument/completion" => value(completion::complete(server, params(), cancel).boxed()),
+        "completionItem/resolve" => value(completion::resolve(server, params()).boxed()),
+        "textDocument/documentLink" => value(links::document(server, params(), cancel).boxed()),
+        "textDocument/inlayHint" => {
+            let params = params();
+            value(async move { hints::of(&server, params) }.boxed())
+        }
+        "codeAction/resolve" => value(fixes::resolve(server, params()).boxed()),
+        "workspace/textDocumentContent" => value(conversation::content(server, params()).boxed()),
         method if navigation::takes(method) => navigation::request(
             server,
             method.to_owned(),

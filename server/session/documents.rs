@@ -92,6 +92,7 @@ impl Session {
             if path.file_name().is_some_and(|name| name == "postil.toml") {
                 self.reload_settings();
             }
+            workspace.names.changed(&workspace.tree, path);
             if path.exists() {
                 workspace.index.refresh(&workspace.tree, path);
             } else {

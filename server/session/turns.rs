@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::live::Live;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::edits;
 use crate::host::{Level, Progress, Question};
@@ -43,6 +44,13 @@ struct Entry {
 impl Turns {
     pub(super) fn forget(&self, run: &str) {
         self.runs.remove_if(run, |_, entry| !entry.state.running);
+    }
+
+    /// What a running turn says that it is doing.
+    pub(super) fn doing(&self, run: &str, message: &str) {
+        if let Some(mut entry) = self.runs.get_mut(run).filter(|e| e.state.running) {
+            entry.state.message = present::visible(message);
+        }
     }
 
     fn running(&self, thread_id: &str) -> Option<String> {
@@ -273,7 +281,7 @@ impl Session {
             let loaded = task.workspace.loaded();
             let cx = Context {
                 tree: task.workspace.tree.clone(),
-                host: self.host.clone(),
+                host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
                 children: self.children.clone(),
                 store: Some(task.store.clone()),
                 run: task.run.id.clone(),

@@ -47,6 +47,22 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// Whether [`Self::last_changes`] has any, without reading them.
+    pub fn has_changes(&self, run: &str) -> Result<bool, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<bool> {
+            let Some((num, turn)) = newest_turn(&connection, run)? else {
+                return Ok(false);
+            };
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM changes WHERE run = ?1 AND turn = ?2 AND undone = 0",
+                )?
+                .exists([num, turn])
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
     /// The turn that [`Self::last_changes`] tells of is put back: the one before it is next.
     pub fn mark_undone(&self, run: &str) -> Result<(), StoreError> {
         let connection = self.durable();

@@ -5,6 +5,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, OnApply, Options, Workspace};
 
+mod completion;
+mod fixes;
+mod links;
+mod live;
+mod pull;
+mod symbols;
+
 const CODE: &str = "// AUTHOR: should we rename this?\nfn a() {}\n\n// AUTHOR: what is this?\n// AGENT: A function.\n// AUTHOR:\nfn b() {}\n";
 
 fn titles(actions: &[Value]) -> Vec<&str> {
@@ -193,66 +200,6 @@ fn a_document_outside_every_folder_loses_its_diagnostics_when_closed() {
     editor.wait_codes("outside.py", &["pending"]);
     editor.close("outside.py");
     editor.wait_codes("outside.py", &[]);
-}
-
-#[test]
-fn diagnostics_can_be_pulled() {
-    let workspace = Workspace::new();
-    workspace.write("a.rs", CODE);
-    workspace.write("b.py", "# AUTHOR: why?\nx = 1\n");
-    let pulls = json!({"textDocument": {"diagnostic": {"dynamicRegistration": false}}});
-    let mut editor = Editor::start_with(
-        &workspace,
-        Options {
-            capabilities: pulls,
-            ..Options::default()
-        },
-    );
-    assert_eq!(
-        editor.capabilities["diagnosticProvider"]["workspaceDiagnostics"],
-        true
-    );
-    editor.open("a.rs");
-    editor.wait_codes("a.rs", &["pending", "awaiting_user"]);
-    let uri = editor.uri("a.rs");
-    let pull = |editor: &mut Editor, previous: Value| {
-        editor
-            .request(
-                "textDocument/diagnostic",
-                json!({"textDocument": {"uri": uri}, "previousResultId": previous}),
-            )
-            .expect("a report")
-    };
-    let full = pull(&mut editor, Value::Null);
-    assert_eq!(
-        (&full["kind"], full["items"].as_array().map(Vec::len)),
-        (&json!("full"), Some(2))
-    );
-    assert_eq!(
-        pull(&mut editor, full["resultId"].clone())["kind"],
-        "unchanged"
-    );
-    // What is pulled is pushed no longer, or it would be shown twice.
-    editor.wait_for("the pushed ones taken back", |state| {
-        state.diagnostics[&uri].1.is_empty().then_some(())
-    });
-    editor.replace("a.rs", "should we", "shall we");
-    let changed = pull(&mut editor, full["resultId"].clone());
-    assert_eq!(changed["kind"], "full");
-
-    let known = json!([{"uri": uri, "value": changed["resultId"]}]);
-    let report = editor
-        .request("workspace/diagnostic", json!({"previousResultIds": known}))
-        .expect("a report");
-    let items = report["items"].as_array().expect("items");
-    let of = |uri: &str| {
-        items
-            .iter()
-            .find(|item| item["uri"] == uri)
-            .expect("an item")
-    };
-    assert_eq!(of(&uri)["kind"], "unchanged");
-    assert_eq!(of(&editor.uri("b.py"))["items"][0]["code"], "pending");
 }
 
 #[test]
@@ -656,20 +603,4 @@ fn places_and_names_in_a_thread_lead_somewhere() {
         (&json!(uri), &json!({"line": 1, "character": 3}))
     );
     assert_eq!(definition("like"), Value::Null, "no name, no place");
-}
-
-#[test]
-fn a_wrong_setting_is_shown_at_its_place() {
-    let workspace = Workspace::new();
-    workspace.write("postil.toml", "[threads]\nindentation = \"keep\"\n\n[providers.anthropic]\nbaseUrl = \"http://evil.example\"\n");
-    let editor = Editor::start(&workspace);
-    editor.open_text("postil.toml", "toml", &workspace.read("postil.toml"));
-    let list = editor.wait_diagnostics("postil.toml", |list| !list.is_empty());
-    assert_eq!(list[0]["code"], "setting");
-    assert!(
-        list[0]["range"]["start"]["line"]
-            .as_u64()
-            .is_some_and(|line| line >= 3),
-        "{list:?}"
-    );
 }

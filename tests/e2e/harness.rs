@@ -638,6 +638,8 @@ pub fn language_of(path: &str) -> &'static str {
         .unwrap_or_default()
     {
         "rs" => "rust",
+        "html" => "html",
+        "toml" => "toml",
         "py" => "python",
         "js" => "javascript",
         "ts" => "typescript",

@@ -126,6 +126,7 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
         "workspace/diagnostic/refresh"
         | "workspace/codeLens/refresh"
         | "workspace/inlayHint/refresh"
+        | "workspace/textDocumentContent/refresh"
         | "workspace/semanticTokens/refresh" => Value::Null,
         "workspace/workspaceFolders" => Value::Null,
         other => {

@@ -1,0 +1,185 @@
+//! `workspace/diagnostic`: every file with a thread, and every file of which the client had something; in parts
+//! where the client takes parts. Asked again with nothing new, the request stays open until there is (LSP 3.17
+//! §Workspace Diagnostics): a client asks again as soon as it is answered.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+
+use super::{is_settings, of, report};
+use crate::lsp::publish::News;
+use crate::lsp::{Params, Server, to_proto};
+
+/// Files of one partial result.
+const PART: usize = 64;
+/// A burst of changes (keys, a checkout) is told of once it has been quiet for so long.
+const QUIET: Duration = Duration::from_millis(200);
+/// LSP 3.17 §ErrorCodes: the server cancelled it.
+const SERVER_CANCELLED: i64 = -32802;
+
+struct Asked {
+    server: Arc<Server>,
+    /// Result ids of what the client has, by URI.
+    previous: HashMap<String, String>,
+    part: Option<Value>,
+    cancel: CancellationToken,
+}
+
+pub(in crate::lsp) async fn workspace(
+    server: Arc<Server>,
+    params: Params,
+    cancel: CancellationToken,
+) -> Result<Value> {
+    let mut params = params.unwrap_or_default();
+    let previous = params
+        .get("previousResultIds")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            Some((
+                entry.get("uri")?.as_str()?.to_owned(),
+                entry.get("value")?.as_str()?.to_owned(),
+            ))
+        })
+        .collect();
+    let asked = Arc::new(Asked {
+        part: params
+            .get_mut("partialResultToken")
+            .map(Value::take)
+            .filter(|token| token.is_string() || token.is_i64()),
+        previous,
+        cancel,
+        server,
+    });
+    // What changes from here on is heard of.
+    let mut news = asked.server.publisher.news();
+    let (items, fresh) = asked.clone().read(None).await?;
+    if fresh || asked.previous.is_empty() {
+        return Ok(json!({"items": items}));
+    }
+    drop(items);
+    loop {
+        let changed = gather(&mut news).await?;
+        let (items, fresh) = asked.clone().read(changed).await?;
+        if fresh {
+            // Files that are left out stay as the client has them.
+            return Ok(json!({"items": items}));
+        }
+    }
+}
+
+/// The files of the next burst of changes; `None`: so many that they were not counted.
+async fn gather(news: &mut News) -> Result<Option<BTreeSet<PathBuf>>> {
+    use tokio::sync::broadcast::error::RecvError;
+    let ended = || Error {
+        code: ErrorCode::ServerError(SERVER_CANCELLED),
+        message: "the server ends".into(),
+        data: Some(json!({"retriggerRequest": false})),
+    };
+    let mut changed = Some(BTreeSet::new());
+    let mut first = true;
+    loop {
+        let next = if first {
+            news.recv().await
+        } else {
+            match tokio::time::timeout(QUIET, news.recv()).await {
+                Ok(next) => next,
+                Err(_) => return Ok(changed),
+            }
+        };
+        first = false;
+        match next {
+            Ok(Some(path)) => {
+                if let Some(changed) = &mut changed {
+                    changed.insert(path);
+                }
+            }
+            Ok(None) | Err(RecvError::Closed) => return Err(ended()),
+            Err(RecvError::Lagged(_)) => changed = None,
+        }
+    }
+}
+
+impl Asked {
+    /// Reads files (`None`: all that have something, or had), off the threads that answer. Reports that were
+    /// not sent as parts, and whether any is new to the client.
+    async fn read(self: Arc<Self>, only: Option<BTreeSet<PathBuf>>) -> Result<(Vec<Value>, bool)> {
+        let read = tokio::task::spawn_blocking(move || self.reports(only));
+        read.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    fn reports(&self, only: Option<BTreeSet<PathBuf>>) -> Result<(Vec<Value>, bool)> {
+        let whole = only.is_none();
+        let files = match only {
+            Some(changed) => changed
+                .into_iter()
+                .map(|path| (to_proto::uri(&self.server, &path), path))
+                .collect(),
+            None => self.files()?,
+        };
+        let session = self.server.session()?;
+        let (mut items, mut fresh) = (Vec::new(), false);
+        for (uri, path) in files {
+            if self.cancel.is_cancelled() {
+                return Err(Error::request_cancelled());
+            }
+            let (version, list) = of(&self.server, session, &path);
+            let previous = self.previous.get(&uri).map(String::as_str);
+            // Of a changed file of which nothing was shown, nothing is still nothing.
+            if !whole && previous.is_none() && list.is_empty() {
+                continue;
+            }
+            if self.server.capabilities().pull_diagnostics {
+                self.server.publisher.pulled(path);
+            }
+            let mut entry = report(&list, previous);
+            let is_new = entry.get("kind").and_then(Value::as_str) == Some("full");
+            fresh |= is_new;
+            if let Some(entry) = entry.as_object_mut() {
+                entry.insert(String::from("uri"), json!(uri));
+                entry.insert(String::from("version"), json!(version));
+            }
+            items.push(entry);
+            if let Some(token) = self.part.as_ref().filter(|_| fresh && items.len() >= PART) {
+                let value = json!({"items": std::mem::take(&mut items)});
+                self.server
+                    .client
+                    .notify("$/progress", json!({"token": token, "value": value}));
+            }
+        }
+        Ok((items, fresh))
+    }
+
+    /// Every file that has something to show, and every one of which the client had something.
+    fn files(&self) -> Result<Vec<(String, PathBuf)>> {
+        let session = self.server.session()?;
+        let mut paths = session.files_with_threads();
+        for workspace in session.workspaces() {
+            let settings = workspace.root().join(crate::config::PROJECT_FILE);
+            if settings.is_file() && is_settings(&workspace, &settings) {
+                paths.push(settings);
+            }
+        }
+        let mut known = BTreeSet::new();
+        let mut files = Vec::new();
+        let ours = paths
+            .into_iter()
+            .map(|path| (to_proto::uri(&self.server, &path), path));
+        let theirs = self
+            .previous
+            .keys()
+            .filter_map(|uri| Some((uri.clone(), self.server.documents.path(uri)?)));
+        for (uri, path) in ours.chain(theirs) {
+            if known.insert(uri.clone()) {
+                files.push((uri, path));
+            }
+        }
+        Ok(files)
+    }
+}

@@ -1,0 +1,66 @@
+//! Inlay hints: behind the thread that a turn works on, what it is doing.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::{Params, Server, from_proto, invalid, to_proto};
+use crate::present;
+
+/// Characters of a hint; the tooltip has the rest.
+const SHORT: usize = 60;
+const LONG: usize = 400;
+
+/// `textDocument/inlayHint`.
+pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
+    let params = params.unwrap_or_default();
+    let session = server.session()?;
+    let uri = params
+        .pointer("/textDocument/uri")
+        .and_then(Value::as_str)
+        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
+    let range = params
+        .get("range")
+        .and_then(from_proto::range)
+        .ok_or_else(|| invalid("range is missing"))?;
+    let Some(path) = server
+        .documents
+        .path(uri)
+        .filter(|path| !server.documents.is_unfit(path))
+    else {
+        return Ok(json!([]));
+    };
+    // Asked at every scroll: nothing is read where nothing runs.
+    let file = session.relative(&path);
+    let running = session.running_turns();
+    if running.iter().all(|turn| turn.file != file) {
+        return Ok(json!([]));
+    }
+    let Ok(view) = session.view(&path) else {
+        return Ok(json!([]));
+    };
+    let document = to_proto::document(&view);
+    let encoding = server.capabilities().encoding;
+    let hint = |turn: &crate::session::TurnState| {
+        let thread = view.threads.iter().find(|t| t.id == turn.thread_id)?;
+        let end = thread.messages.last()?.range.end;
+        let position = document.position(end, encoding);
+        let inside = range.start.line <= position.line && position.line <= range.end.line;
+        inside.then(|| {
+            json!({
+                "position": to_proto::position(position),
+                "label": format!("⟳ {}", present::short(&turn.message, SHORT)),
+                "paddingLeft": true,
+                "tooltip": present::short(&turn.message, LONG),
+            })
+        })
+    };
+    Ok(Value::Array(
+        running
+            .iter()
+            .filter(|turn| turn.file == file)
+            .filter_map(hint)
+            .collect(),
+    ))
+}

@@ -1,0 +1,48 @@
+//! The face as a running turn has it: what the turn says of itself is kept beside, so that a lens, a hover or
+//! a hint can show it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::turns::Turns;
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+
+pub(super) struct Live {
+    turns: Arc<Turns>,
+    host: Arc<dyn Host>,
+}
+
+impl Live {
+    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>) -> Self {
+        Self { turns, host }
+    }
+}
+
+#[async_trait]
+impl Host for Live {
+    async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        self.host.apply(label, edits).await
+    }
+
+    async fn ask(&self, question: Question) -> Option<usize> {
+        self.host.ask(question).await
+    }
+
+    fn message(&self, level: Level, text: &str) {
+        self.host.message(level, text);
+    }
+
+    fn progress(&self, run: &str, progress: Progress) {
+        // First, for the face may ask at once.
+        if let Progress::Report { message } = &progress {
+            self.turns.doing(run, message);
+        }
+        self.host.progress(run, progress);
+    }
+
+    fn changed(&self, paths: &[PathBuf]) {
+        self.host.changed(paths);
+    }
+}

@@ -1,0 +1,188 @@
+//! A turn while it runs: lens, hint, hover and the conversation show what it does.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Editor, Options, Workspace};
+use crate::model::{Model, Step, call};
+
+const CODE: &str = "// AUTHOR: like @src/net.rs?\nfn a() {}\n";
+
+fn start(workspace: &Workspace, model: &Model) -> Editor {
+    let capabilities = json!({
+        "textDocument": {"inlayHint": {"dynamicRegistration": false}},
+        "workspace": {
+            "codeLens": {"refreshSupport": true},
+            "inlayHint": {"refreshSupport": true},
+            "textDocumentContent": {"dynamicRegistration": false},
+        },
+    });
+    let env = vec![
+        (String::from("ANTHROPIC_BASE_URL"), model.url().to_owned()),
+        (
+            String::from("ANTHROPIC_API_KEY"),
+            String::from("sk-canary-0123456789"),
+        ),
+    ];
+    let editor = Editor::start_with(
+        workspace,
+        Options {
+            capabilities,
+            env,
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    editor.open("a.rs");
+    editor
+}
+
+fn asked(editor: &mut Editor, method: &str, more: Value) -> Value {
+    let mut params = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    for (name, value) in more.as_object().expect("an object") {
+        params[name] = value.clone();
+    }
+    editor.request(method, params).expect(method)
+}
+
+#[test]
+fn a_running_turn_is_shown_beside_its_thread() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    workspace.write("src/net.rs", "fn connect() {}\n");
+    let model = Model::start(vec![
+        Step::calls(vec![call("t1", "file_read", json!({"path": "src/net.rs"}))]),
+        Step::text("Like it.").held(),
+    ]);
+    let mut editor = start(&workspace, &model);
+    assert_eq!(editor.capabilities["inlayHintProvider"], true);
+    assert_eq!(
+        editor.capabilities["workspace"]["textDocumentContent"]["schemes"],
+        json!(["postil"])
+    );
+    let range = json!({"range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}});
+    assert_eq!(
+        asked(&mut editor, "textDocument/inlayHint", range.clone()),
+        json!([])
+    );
+    editor
+        .take_action("a.rs", 0, "Plan only (read-only)")
+        .expect("started");
+    model.wait_for_requests(2);
+
+    // The editor is told to ask again; what it then hears is what the turn does.
+    let count = |editor: &Editor, method: &str| {
+        editor
+            .state()
+            .received
+            .iter()
+            .filter(|m| m["method"] == method)
+            .count()
+    };
+    let began = std::time::Instant::now();
+    let lens = loop {
+        let lenses = asked(&mut editor, "textDocument/codeLens", json!({}));
+        let title = lenses[0]["command"]["title"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        if title.contains("tokens") {
+            break title;
+        }
+        assert!(began.elapsed() < crate::harness::DEADLINE, "{lenses}");
+    };
+    assert!(lens.ends_with(" · Cancel"), "{lens}");
+    editor.wait_for("the refreshes", |state| {
+        let has = |method: &str| state.received.iter().any(|m| m["method"] == method);
+        (has("workspace/codeLens/refresh") && has("workspace/inlayHint/refresh")).then_some(())
+    });
+    let hints = asked(&mut editor, "textDocument/inlayHint", range.clone());
+    assert_eq!(hints[0]["position"], json!({"line": 0, "character": 28}));
+    assert!(
+        hints[0]["label"]
+            .as_str()
+            .is_some_and(|label| label.starts_with("⟳ ")),
+        "{hints}"
+    );
+    assert!(
+        hints[0]["tooltip"]
+            .as_str()
+            .is_some_and(|tip| tip.contains("tokens")),
+        "{hints}"
+    );
+    let elsewhere = json!({"range": {"start": {"line": 1, "character": 0}, "end": {"line": 9, "character": 0}}});
+    assert_eq!(
+        asked(&mut editor, "textDocument/inlayHint", elsewhere),
+        json!([])
+    );
+
+    let hover = asked(
+        &mut editor,
+        "textDocument/hover",
+        json!({"position": {"line": 0, "character": 5}}),
+    );
+    let text = hover["contents"]["value"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    for words in [
+        "running: ",
+        "tokens",
+        "[conversation](<postil://run/",
+        "[src/net.rs](<file:///",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+
+    // The conversation is a virtual document, kept fresh while the turn runs.
+    let run = editor
+        .take_action("a.rs", 0, "Open conversation")
+        .expect("opened");
+    let uri = run["uri"].as_str().expect("a URI").to_owned();
+    assert!(uri.starts_with("postil://run/"), "{uri}");
+    editor.wait_message("window/showDocument", |params| params["uri"] == uri);
+    let content = editor
+        .request("workspace/textDocumentContent", json!({"uri": uri}))
+        .expect("a text");
+    assert!(
+        content["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("file_read")),
+        "{content}"
+    );
+    let refreshed = count(&editor, "workspace/textDocumentContent/refresh");
+    model.release();
+    editor.wait_text("a.rs", |text| text.contains("AGENT: Like it."));
+    editor.wait_for("the refreshed conversation", |state| {
+        let all = state.received.iter().filter(|m| {
+            m["method"] == "workspace/textDocumentContent/refresh" && m["params"]["uri"] == uri
+        });
+        (all.count() > refreshed).then_some(())
+    });
+    let began = std::time::Instant::now();
+    loop {
+        let content = editor
+            .request("workspace/textDocumentContent", json!({"uri": uri}))
+            .expect("a text");
+        let text = content["text"].as_str().expect("a text");
+        if text.contains("completed") && text.contains("Like it.") {
+            break;
+        }
+        assert!(began.elapsed() < crate::harness::DEADLINE, "{text}");
+    }
+    assert_eq!(
+        asked(&mut editor, "textDocument/inlayHint", range),
+        json!([])
+    );
+    for wrong in [
+        "postil://run/",
+        "postil://run/ffffffff",
+        "postil://other/x",
+        "file:///etc/passwd",
+        "postil:run",
+    ] {
+        editor
+            .request("workspace/textDocumentContent", json!({"uri": wrong}))
+            .expect_err(wrong);
+    }
+    assert_eq!(model.take_faults(), Vec::<String>::new());
+}

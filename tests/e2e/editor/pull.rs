@@ -1,0 +1,182 @@
+//! Diagnostics that the client asks for: reports, unchanged ones, parts, and a request that waits.
+
+use serde_json::{Value, json};
+
+use super::CODE;
+use crate::harness::{Editor, Options, Workspace};
+
+fn start(workspace: &Workspace) -> Editor {
+    Editor::start_with(
+        workspace,
+        Options {
+            capabilities: json!({"textDocument": {"diagnostic": {"dynamicRegistration": false}}}),
+            ..Options::default()
+        },
+    )
+}
+
+/// `previousResultIds` that a client keeps of reports.
+fn known(items: &[Value]) -> Value {
+    let full = items
+        .iter()
+        .map(|item| json!({"uri": item["uri"], "value": item["resultId"]}));
+    Value::Array(full.collect())
+}
+
+fn items(report: &Value) -> Vec<Value> {
+    report["items"].as_array().expect("items").clone()
+}
+
+#[test]
+fn diagnostics_can_be_pulled() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    workspace.write("b.py", "# AUTHOR: why?\nx = 1\n");
+    let mut editor = start(&workspace);
+    assert_eq!(
+        editor.capabilities["diagnosticProvider"]["workspaceDiagnostics"],
+        true
+    );
+    editor.open("a.rs");
+    let uri = editor.uri("a.rs");
+    let document = json!({"textDocument": {"uri": uri}});
+    let report = editor
+        .request("textDocument/diagnostic", document.clone())
+        .expect("a report");
+    assert_eq!(
+        (&report["kind"], report["items"].as_array().map(Vec::len)),
+        (&json!("full"), Some(2))
+    );
+    let mut again = document.clone();
+    again["previousResultId"] = report["resultId"].clone();
+    let same = editor
+        .request("textDocument/diagnostic", again.clone())
+        .expect("a report");
+    assert_eq!(
+        same,
+        json!({"kind": "unchanged", "resultId": report["resultId"]})
+    );
+    editor.replace("a.rs", "// AUTHOR:\n", "// AUTHOR: really?\n");
+    let changed = editor
+        .request("textDocument/diagnostic", again)
+        .expect("a report");
+    assert_eq!(changed["items"][1]["code"], "pending");
+
+    let known = json!([{"uri": uri, "value": changed["resultId"]}]);
+    let report = editor
+        .request("workspace/diagnostic", json!({"previousResultIds": known}))
+        .expect("a report");
+    let items = items(&report);
+    let of = |uri: &str| {
+        items
+            .iter()
+            .find(|item| item["uri"] == uri)
+            .expect("an item")
+    };
+    assert_eq!(of(&uri)["kind"], "unchanged");
+    assert_eq!(of(&uri)["version"], 2);
+    assert_eq!(of(&editor.uri("b.py"))["items"][0]["code"], "pending");
+}
+
+#[test]
+fn a_large_workspace_comes_in_parts() {
+    let workspace = Workspace::new();
+    for number in 0..200 {
+        workspace.write(&format!("src/{number}.py"), "# AUTHOR: why?\nx = 1\n");
+    }
+    workspace.write("postil.toml", "nonsense = 1\n");
+    let mut editor = start(&workspace);
+    let ask = json!({"previousResultIds": [], "partialResultToken": "part-7"});
+    let last = editor
+        .request("workspace/diagnostic", ask)
+        .expect("a report");
+    let state = editor.state();
+    let parts: Vec<Value> = state
+        .received
+        .iter()
+        .filter(|m| m["method"] == "$/progress" && m["params"]["token"] == "part-7")
+        .flat_map(|m| items(&m["params"]["value"]))
+        .collect();
+    drop(state);
+    assert!(parts.len() >= 64 * 3, "{}", parts.len());
+    let mut all = parts;
+    all.extend(items(&last));
+    let mut uris: Vec<&str> = all.iter().filter_map(|item| item["uri"].as_str()).collect();
+    uris.sort_unstable();
+    uris.dedup();
+    assert_eq!(
+        (all.len(), uris.len()),
+        (201, 201),
+        "each file once, settings among them"
+    );
+}
+
+#[test]
+fn asked_again_with_nothing_new_the_request_waits_for_news() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    workspace.write("b.py", "# AUTHOR: why?\nx = 1\n");
+    let mut editor = start(&workspace);
+    let first = editor
+        .request("workspace/diagnostic", json!({"previousResultIds": []}))
+        .expect("a report");
+    let have = known(&items(&first));
+    let waiting = editor.ask(
+        "workspace/diagnostic",
+        json!({"previousResultIds": have.clone()}),
+    );
+    // It waits, and nothing waits for it; a change that shows nothing new does not wake it.
+    editor.open("a.rs");
+    editor.open_text("c.rs", "rust", "fn c() {}\n");
+    editor
+        .request(
+            "textDocument/diagnostic",
+            json!({"textDocument": {"uri": editor.uri("a.rs")}}),
+        )
+        .expect("a report");
+    assert!(!editor.state().answers.contains_key(&waiting));
+    editor.replace("a.rs", "// AUTHOR:\n", "// AUTHOR: really?\n");
+    let report = editor.answer(waiting).expect("a report");
+    let changed = items(&report);
+    let uri = editor.uri("a.rs");
+    let item = changed
+        .iter()
+        .find(|item| item["uri"] == uri)
+        .expect("the changed file");
+    assert_eq!(
+        (&item["kind"], &item["items"][1]["code"]),
+        (&json!("full"), &json!("pending"))
+    );
+    assert_eq!(item["version"], 2);
+    assert!(
+        changed.iter().all(|item| item["uri"] != editor.uri("b.py")),
+        "what did not change is left out"
+    );
+
+    // The wait can be cancelled, and ends with the server.
+    let mut have = have;
+    for entry in have.as_array_mut().expect("a list") {
+        if entry["uri"] == uri {
+            entry["value"] = item["resultId"].clone();
+        }
+    }
+    let cancelled = editor.ask(
+        "workspace/diagnostic",
+        json!({"previousResultIds": have.clone()}),
+    );
+    editor.notify("$/cancelRequest", json!({"id": cancelled}));
+    assert_eq!(
+        editor.answer(cancelled).expect_err("cancelled")["code"],
+        -32800
+    );
+    let waiting = editor.ask("workspace/diagnostic", json!({"previousResultIds": have}));
+    let down = editor.ask("shutdown", Value::Null);
+    let error = editor.answer(waiting).expect_err("ended");
+    assert_eq!(
+        (&error["code"], &error["data"]["retriggerRequest"]),
+        (&json!(-32802), &json!(false))
+    );
+    editor.answer(down).expect("shut down");
+    editor.notify("exit", Value::Null);
+    assert!(editor.wait_exit().0.success());
+}
