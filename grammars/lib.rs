@@ -9,6 +9,7 @@
 mod bundled;
 mod detect;
 mod tables;
+mod templates;
 pub mod thread;
 
 pub use detect::{by_name, detect};
@@ -137,11 +138,11 @@ pub enum Rule {
     Tags,
     /// `<script>` and `<style>` hold code of their own languages.
     Scripts,
-    /// `<?php … ?>` and `<?= … ?>` hold PHP.
-    Php,
+    /// The comments and the code of a template stand in the text around.
+    Template(&'static Template),
     /// `---` … `---` (or `+++`) at the top is code of this language.
     FrontMatter(&'static str),
-    /// Lines that begin with a tab are the shell's.
+    /// Lines that begin with a tab (of a justfile, with any blank) are the shell's, or that of a `#!` line's program.
     Recipe,
     /// The deeper indented lines below a comment belong to it, and to this leader's only.
     IndentedComment(&'static str),
@@ -155,6 +156,37 @@ pub enum Rule {
     Fences,
     /// `\\` at a line's start and behind: the lines of a string (Zig).
     BackslashLines,
+}
+
+/// What a template has of its own. In a delimiter a blank stands for any blanks or none, and `~` for one of the
+/// marks `-`, `+`, `=` and `~` (which trim blanks) or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// What the delimiters begin with.
+    pub starts: &'static [&'static str],
+    pub comments: &'static [(&'static str, &'static str)],
+    /// Tried in this order, behind the comments.
+    pub code: &'static [Insert],
+}
+
+/// Code between two delimiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Insert {
+    pub open: &'static str,
+    pub close: &'static str,
+    /// The row of its language; empty for expressions, which have no comments.
+    pub language: &'static str,
+    pub end: End,
+}
+
+/// Which closing delimiter ends an insert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    First,
+    /// The first that stands in code, not in a string.
+    InCode,
+    /// The brace that closes what the opening delimiter opened.
+    Brace,
 }
 
 /// One row of the table.

@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use postil_grammars::UNKNOWN;
 pub use postil_grammars::{Block, Language, Leader, detect};
-use tree_sitter::Tree;
+use tree_sitter::{Node, Tree};
 
 use crate::text::Splice;
-use embed::Embedded;
+use embed::{Embedded, Part};
 use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 use outline::Named;
@@ -191,19 +191,8 @@ impl Syntax {
             Found::Code => None,
             Found::Lost => self.scanned_at(text, at),
             Found::Unknown(node) => match embed::language_of(node, text, self.row()) {
-                Some(inner) => self.embedded.ask(
-                    self.depth,
-                    text,
-                    node.byte_range(),
-                    inner,
-                    |syntax, part, start| {
-                        Some(moved(
-                            syntax.comment_at(part, at.checked_sub(start)?)?,
-                            start,
-                        ))
-                    },
-                ),
-                None if is_silent(node.kind()) => None,
+                Some(inner) => self.inner_at(text, at, &Part::new(node.byte_range(), inner)),
+                None if is_silent(node) => None,
                 None => self.scanned_at(text, at),
             },
         }
@@ -219,25 +208,16 @@ impl Syntax {
         {
             return Some(found.clone());
         }
-        let before = scan
-            .embedded
-            .partition_point(|(range, _)| range.start <= at);
-        let (range, inner) = scan
-            .embedded
-            .get(before.checked_sub(1)?)
-            .filter(|(range, _)| range.contains(&at))?;
-        self.embedded.ask(
-            self.depth,
-            text,
-            range.clone(),
-            inner,
-            |syntax, part, start| {
-                Some(moved(
-                    syntax.comment_at(part, at.checked_sub(start)?)?,
-                    start,
-                ))
-            },
-        )
+        self.inner_at(text, at, scan.part_at(at)?)
+    }
+
+    /// The comment at byte `at`, which lies in `part`.
+    fn inner_at(&self, text: &str, at: usize, part: &Part) -> Option<Comment> {
+        self.embedded
+            .ask(self.depth, text, part, |syntax, inner, start| {
+                let found = syntax.comment_at(inner, at.checked_sub(start)?)?;
+                Some(moved(found, start))
+            })
     }
 
     /// The comments that touch `range`, in order.
@@ -261,8 +241,9 @@ impl Syntax {
             if !tree::is_opaque(node, self.row()) && !node.is_error() {
                 found.extend(tree::comment_of(node, text, self.row()));
             } else if let Some(inner) = embed::language_of(node, text, self.row()) {
-                self.inner_in(text, node.byte_range(), inner, &range, &mut found);
-            } else if !is_silent(node.kind()) {
+                let part = Part::new(node.byte_range(), inner);
+                self.inner_in(text, &part, &range, &mut found);
+            } else if !is_silent(node) {
                 let part = node.start_byte().max(range.start)..node.end_byte().min(range.end);
                 self.scanned_in(text, &part, &mut found);
             }
@@ -290,33 +271,20 @@ impl Syntax {
                 .take_while(|c| c.range.start < range.end.max(range.start + 1))
                 .cloned(),
         );
-        for (part, inner) in scan
-            .embedded
-            .iter()
-            .filter(|(part, _)| touches(part, range))
-        {
-            self.inner_in(text, part.clone(), inner, range, found);
+        for part in scan.embedded.iter().filter(|p| touches(&p.range, range)) {
+            self.inner_in(text, part, range, found);
         }
         found.sort_by_key(|c| c.range.start);
+        // The pieces of one part answer for all of it.
+        found.dedup();
     }
 
-    fn inner_in(
-        &self,
-        text: &str,
-        part: Range<usize>,
-        inner: &'static Language,
-        range: &Range<usize>,
-        found: &mut Vec<Comment>,
-    ) {
+    fn inner_in(&self, text: &str, part: &Part, range: &Range<usize>, found: &mut Vec<Comment>) {
         self.embedded
-            .ask(self.depth, text, part, inner, |syntax, part, start| {
+            .ask(self.depth, text, part, |syntax, inner, start| {
                 let wanted = range.start.saturating_sub(start)..range.end.saturating_sub(start);
-                found.extend(
-                    syntax
-                        .comments_in(part, wanted)
-                        .into_iter()
-                        .map(|c| moved(c, start)),
-                );
+                let all = syntax.comments_in(inner, wanted).into_iter();
+                found.extend(all.map(|c| moved(c, start)));
                 Some(())
             });
     }
@@ -354,16 +322,17 @@ impl Syntax {
                 cell.syntax(text).leader_at(inner, cell.inner(text, at))
             });
         }
+        let within = |part: &Part| {
+            self.embedded
+                .ask(self.depth, text, part, |syntax, inner, start| {
+                    Some(syntax.leader_at(inner, at.checked_sub(start)?))
+                })
+                .unwrap_or(part.language.reply)
+        };
         let Some(tree) = &self.tree else {
             let scan = self.scan(text);
-            let before = scan
-                .embedded
-                .partition_point(|(range, _)| range.start <= at);
-            let inner = before
-                .checked_sub(1)
-                .and_then(|i| scan.embedded.get(i))
-                .filter(|(range, _)| at <= range.end);
-            return inner.map_or(self.row().reply, |(_, language)| language.reply);
+            let part = scan.part_before(at).filter(|part| at <= part.range.end);
+            return part.map_or(self.row().reply, within);
         };
         let mut here = tree::node_at(tree, at.min(text.len().saturating_sub(1)));
         while let Some(node) = here {
@@ -385,7 +354,7 @@ impl Syntax {
                 _ => {}
             }
             if let Some(inner) = embed::language_of(node, text, self.row()) {
-                return inner.reply;
+                return within(&Part::new(node.byte_range(), inner));
             }
             here = node.parent();
         }
@@ -393,9 +362,14 @@ impl Syntax {
     }
 
     /// Whether indentation of a comment means something at `at` (Pug, Haml, Slim, reStructuredText, a Markdown list …).
-    pub fn indentation_counts(&self, _text: &str, at: usize) -> bool {
+    pub fn indentation_counts(&self, text: &str, at: usize) -> bool {
         let row = self.row();
         if row.indentation {
+            return true;
+        }
+        if let Some(part) = self.part_at(text, at)
+            && part.language.indentation
+        {
             return true;
         }
         if row.name != "markdown" {
@@ -425,9 +399,9 @@ impl Syntax {
             Some(tree) => outline::enclosing(tree, text, self.row(), at),
             None => Vec::new(),
         };
-        if let Some((part, inner)) = self.part_at(text, at) {
+        if let Some(part) = self.part_at(text, at) {
             self.embedded
-                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                .ask(self.depth, text, &part, |syntax, part, start| {
                     found.extend(
                         syntax
                             .enclosing(part, at.checked_sub(start)?)
@@ -453,9 +427,9 @@ impl Syntax {
             Some(tree) => outline::symbols(tree, text, self.row()),
             None => Vec::new(),
         };
-        for (part, inner) in self.parts(text, &(0..text.len())) {
+        for part in self.parts(text, &(0..text.len())) {
             self.embedded
-                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                .ask(self.depth, text, &part, |syntax, part, start| {
                     found.extend(syntax.symbols(part).into_iter().map(|s| shifted(s, start)));
                     Some(())
                 });
@@ -496,10 +470,10 @@ impl Syntax {
     }
 
     fn is_identifier(&self, text: &str, range: &Range<usize>) -> bool {
-        if let Some((part, inner)) = self.part_at(text, range.start) {
+        if let Some(part) = self.part_at(text, range.start) {
             return self
                 .embedded
-                .ask(self.depth, text, part, inner, |syntax, part, start| {
+                .ask(self.depth, text, &part, |syntax, part, start| {
                     let range = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
                     syntax.is_identifier(part, &range).then_some(())
                 })
@@ -522,17 +496,9 @@ impl Syntax {
     }
 
     /// The part in another language that covers byte `at`.
-    fn part_at(&self, text: &str, at: usize) -> Option<(Range<usize>, &'static Language)> {
+    fn part_at(&self, text: &str, at: usize) -> Option<Part> {
         let Some(tree) = &self.tree else {
-            let scan = self.scan(text);
-            let before = scan
-                .embedded
-                .partition_point(|(range, _)| range.start <= at);
-            return scan
-                .embedded
-                .get(before.checked_sub(1)?)
-                .filter(|(range, _)| range.contains(&at))
-                .cloned();
+            return self.scan(text).part_at(at).cloned();
         };
         if !embed::hosts(self.row()) {
             return None;
@@ -543,32 +509,31 @@ impl Syntax {
         } else {
             node.parent()?
         };
-        Some((
-            node.byte_range(),
-            embed::language_of(node, text, self.row())?,
-        ))
+        let language = embed::language_of(node, text, self.row())?;
+        Some(Part::new(node.byte_range(), language))
     }
 
-    /// The parts in other languages that touch `range`, in order.
-    fn parts(&self, text: &str, range: &Range<usize>) -> Vec<(Range<usize>, &'static Language)> {
+    /// The parts in other languages that touch `range`, in order; of one in several pieces the first.
+    fn parts(&self, text: &str, range: &Range<usize>) -> Vec<Part> {
         if self.is_notebook() {
             return Vec::new();
         }
         let Some(tree) = &self.tree else {
-            return self
-                .scan(text)
-                .embedded
-                .iter()
-                .filter(|(part, _)| touches(part, range))
+            let parts = self.scan(text).embedded.iter();
+            let mut found: Vec<Part> = parts
+                .filter(|part| touches(&part.range, range))
                 .cloned()
                 .collect();
+            found.sort_by_key(|part| (part.whole.start, part.range.start));
+            found.dedup_by_key(|part| part.whole.start);
+            return found;
         };
         let mut found = Vec::new();
         if embed::hosts(self.row()) {
             tree::comments_in(tree, self.row(), range, &mut |node| {
                 found.extend(
                     embed::language_of(node, text, self.row())
-                        .map(|inner| (node.byte_range(), inner)),
+                        .map(|inner| Part::new(node.byte_range(), inner)),
                 );
             });
         }
@@ -583,9 +548,13 @@ impl Syntax {
     }
 }
 
-/// Kinds of opaque nodes that hold no comment unless they are embedded code.
-fn is_silent(kind: &str) -> bool {
-    matches!(kind, "raw_text" | "inline" | "html_block")
+/// Opaque nodes that hold no comment unless they are embedded code. The text of an element that is never
+/// closed is told by the delimiters.
+fn is_silent(node: Node) -> bool {
+    match node.kind() {
+        "raw_text" => !node.parent().is_none_or(|parent| parent.is_error()),
+        kind => matches!(kind, "inline" | "html_block"),
+    }
 }
 
 fn touches(part: &Range<usize>, range: &Range<usize>) -> bool {

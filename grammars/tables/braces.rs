@@ -121,7 +121,7 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[block("<!--", "-->")],
         line: &[],
         strings: &[],
-        rules: &[Rule::Php, Rule::Scripts, Rule::Tags],
+        rules: &[Rule::Template(&templates::PHP), Rule::Scripts, Rule::Tags],
         reply: between("<!--", "-->"),
         ..C_LIKE
     },

@@ -28,6 +28,12 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[nesting("/*", "*/")],
         strings: &[
             Quote {
+                open: "E'",
+                close: "'",
+                place: Place::WordStart,
+                ..long("'")
+            },
+            Quote {
                 escape: Escape::Doubled,
                 ..raw("'", "'")
             },

@@ -59,7 +59,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "elixir",
-        extensions: &["ex", "exs", "heex", "leex"],
+        extensions: &["ex", "exs"],
         file_names: &["mix.lock"],
         ids: &["elixir"],
         shebangs: &["elixir", "iex"],
@@ -256,6 +256,7 @@ pub(crate) const ROWS: &[Language] = &[
         shebangs: &["just"],
         line: WORD_START,
         strings: &[long("\"\"\""), raw("'''", "'''"), long("\""), SINGLE],
+        rules: &[Rule::Recipe],
         ..HASH_LIKE
     },
     Language {

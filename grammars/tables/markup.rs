@@ -91,6 +91,11 @@ pub(crate) const ROWS: &[Language] = &[
             block("<!--", "-->"),
         ],
         reply: between("{{!--", "--}}"),
+        rules: &[
+            Rule::Template(&templates::HANDLEBARS),
+            Rule::Scripts,
+            Rule::Tags,
+        ],
         ..WEB
     },
     Language {
@@ -116,6 +121,7 @@ pub(crate) const ROWS: &[Language] = &[
         ],
         block: &[block("{#", "#}"), block("<!--", "-->")],
         reply: between("{#", "#}"),
+        rules: &[Rule::Template(&templates::JINJA), Rule::Scripts, Rule::Tags],
         ..WEB
     },
     Language {
@@ -127,18 +133,50 @@ pub(crate) const ROWS: &[Language] = &[
             block("{%- comment -%}", "{%- endcomment -%}"),
             block("<!--", "-->"),
         ],
+        rules: &[
+            Rule::Template(&templates::LIQUID),
+            Rule::Scripts,
+            Rule::Tags,
+        ],
         ..WEB
     },
     Language {
         name: "erb",
-        extensions: &["erb", "html.erb", "ejs", "eex", "rhtml"],
-        ids: &["erb", "eruby", "ejs", "html-eex"],
+        extensions: &["erb", "html.erb", "rhtml"],
+        ids: &["erb", "eruby"],
         block: &[
             block("<%#", "%>"),
             block("<%--", "--%>"),
             block("<!--", "-->"),
         ],
         reply: between("<%#", "%>"),
+        rules: &[Rule::Template(&templates::ERB), Rule::Scripts, Rule::Tags],
+        ..WEB
+    },
+    Language {
+        name: "ejs",
+        extensions: &["ejs"],
+        ids: &["ejs"],
+        block: &[
+            block("<%#", "%>"),
+            block("<%--", "--%>"),
+            block("<!--", "-->"),
+        ],
+        reply: between("<%#", "%>"),
+        rules: &[Rule::Template(&templates::EJS), Rule::Scripts, Rule::Tags],
+        ..WEB
+    },
+    Language {
+        name: "eex",
+        extensions: &["eex", "heex", "leex"],
+        ids: &["eex", "heex", "html-eex", "phoenix-heex", "eelixir"],
+        block: &[
+            block("<%!--", "--%>"),
+            block("<%#", "%>"),
+            block("<!--", "-->"),
+        ],
+        reply: between("<%!--", "--%>"),
+        rules: &[Rule::Template(&templates::EEX), Rule::Scripts, Rule::Tags],
         ..WEB
     },
     Language {
@@ -147,6 +185,7 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["jsp", "aspx"],
         block: &[block("<%--", "--%>"), block("<!--", "-->")],
         reply: between("<%--", "--%>"),
+        rules: &[Rule::Template(&templates::JSP), Rule::Scripts, Rule::Tags],
         ..WEB
     },
     Language {
@@ -155,6 +194,7 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["razor", "aspnetcorerazor"],
         block: &[block("@*", "*@"), block("<!--", "-->")],
         reply: between("@*", "*@"),
+        rules: &[Rule::Template(&templates::RAZOR), Rule::Scripts, Rule::Tags],
         ..WEB
     },
     Language {
@@ -162,7 +202,7 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &["blade.php"],
         ids: &["blade"],
         block: &[block("{{--", "--}}"), block("<!--", "-->")],
-        rules: &[Rule::Php, Rule::Scripts, Rule::Tags],
+        rules: &[Rule::Template(&templates::BLADE), Rule::Scripts, Rule::Tags],
         reply: between("{{--", "--}}"),
         ..WEB
     },
@@ -176,6 +216,7 @@ pub(crate) const ROWS: &[Language] = &[
             block("<!--", "-->"),
         ],
         reply: between("{{/*", "*/}}"),
+        rules: &[Rule::Template(&templates::GO), Rule::Scripts, Rule::Tags],
         ..WEB
     },
     // Jupyter: the comments are those of its cells, each in a language of its own.

@@ -1,18 +1,82 @@
 //! Code of another language inside a text: which it is, and its own structure, made when asked for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use postil_grammars::{Language, by_name};
+use postil_grammars::{Language, by_name, detect};
 use tree_sitter::Node;
 
 use super::Syntax;
 use crate::text::Splice;
 
+/// A piece of embedded code. Code that a template's own is written into is of several pieces: it is read as
+/// a whole, with blanks (or a name, where a value will stand) in the place of what the template fills in.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub range: Range<usize>,
+    pub language: &'static Language,
+    pub whole: Range<usize>,
+    /// Counted from where the whole begins.
+    pub holes: Arc<[Hole]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hole {
+    pub range: Range<usize>,
+    /// A value will stand here.
+    pub value: bool,
+}
+
+impl Part {
+    /// Code in one piece.
+    pub fn new(range: Range<usize>, language: &'static Language) -> Self {
+        Self {
+            whole: range.clone(),
+            range,
+            language,
+            holes: Arc::default(),
+        }
+    }
+
+    /// The same elsewhere in the text.
+    pub fn moved(&self, to: impl Fn(usize) -> usize) -> Self {
+        Self {
+            range: to(self.range.start)..to(self.range.end),
+            whole: to(self.whole.start)..to(self.whole.end),
+            ..self.clone()
+        }
+    }
+
+    /// What is read of it, as long as it is.
+    pub fn text<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
+        let whole = text.get(self.whole.clone())?;
+        if self.holes.is_empty() {
+            return Some(Cow::Borrowed(whole));
+        }
+        let mut bytes = whole.as_bytes().to_vec();
+        for hole in self.holes.iter() {
+            for byte in bytes.get_mut(hole.range.clone())? {
+                if !matches!(byte, b'\n' | b'\r') {
+                    *byte = if hole.value { b'_' } else { b' ' };
+                }
+            }
+        }
+        String::from_utf8(bytes).ok().map(Cow::Owned)
+    }
+}
+
 /// The structures of the embedded parts, by their place.
 #[derive(Default, Debug)]
-pub(super) struct Embedded(Mutex<HashMap<(usize, usize), Arc<Syntax>>>);
+pub(super) struct Embedded(Mutex<HashMap<(usize, usize), Known>>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    syntax: Arc<Syntax>,
+    /// What was read in place of the text, and its holes; nothing where there are none.
+    masked: Option<(Arc<str>, Arc<[Hole]>)>,
+}
 
 impl Clone for Embedded {
     fn clone(&self) -> Self {
@@ -39,13 +103,14 @@ impl Embedded {
         let mut kept: Vec<_> = std::mem::take(parts).into_iter().collect();
         for splice in splices {
             let moved = |at: usize| at - splice.old_end_byte + splice.new_end_byte;
-            kept.retain_mut(|((start, end), syntax)| {
+            kept.retain_mut(|((start, end), known)| {
                 if *start >= splice.old_end_byte {
                     (*start, *end) = (moved(*start), moved(*end));
                     true
                 } else if *end < splice.start_byte {
                     true
                 } else if splices.len() == 1
+                    && known.masked.is_none()
                     && *start <= splice.start_byte
                     && splice.old_end_byte <= *end
                 {
@@ -53,7 +118,7 @@ impl Embedded {
                     let Some(part) = text.get(*start..*end) else {
                         return false;
                     };
-                    Arc::make_mut(syntax).update(&[inside(splice, *start, part)], part);
+                    Arc::make_mut(&mut known.syntax).update(&[inside(splice, *start, part)], part);
                     true
                 } else {
                     false
@@ -63,39 +128,54 @@ impl Embedded {
         parts.extend(kept);
     }
 
-    /// Asks the structure of the part `range`: the question gets it, the part's text and where that begins.
+    /// Asks the structure of a part: the question gets it, what is read of the part and where that begins.
     /// Parts lie in parts no deeper than [`DEPTH`]: below it, nothing is answered.
     pub fn ask<T>(
         &self,
         depth: u8,
         text: &str,
-        range: Range<usize>,
-        language: &'static Language,
+        part: &Part,
         question: impl FnOnce(&Syntax, &str, usize) -> Option<T>,
     ) -> Option<T> {
         if depth >= DEPTH {
             return None;
         }
-        let part = text.get(range.clone())?;
-        let key = (range.start, range.end);
+        let plain = text.get(part.whole.clone())?;
+        let key = (part.whole.start, part.whole.end);
+        let fits = |known: &&Known| {
+            // A change elsewhere may have made it another language's, or have filled in otherwise.
+            known.syntax.row().name == part.language.name
+                && match &known.masked {
+                    Some((_, holes)) => *holes == part.holes,
+                    None => part.holes.is_empty(),
+                }
+        };
         let known = self
             .0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&key)
-            // A change elsewhere may have made it another language's.
-            .filter(|known| known.row().name == language.name)
+            .filter(fits)
             .cloned();
-        let syntax = known.unwrap_or_else(|| {
-            // Parsed without the lock: a part may have parts of its own.
-            let syntax = Arc::new(Syntax::parse_inside(part, Some(language), depth + 1));
-            self.0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(key, syntax.clone());
-            syntax
-        });
-        question(&syntax, part, range.start)
+        let known = match known {
+            Some(known) => known,
+            None => {
+                // Parsed without the lock: a part may have parts of its own.
+                let read = part.text(text)?;
+                let known = Known {
+                    syntax: Arc::new(Syntax::parse_inside(&read, Some(part.language), depth + 1)),
+                    masked: (!part.holes.is_empty())
+                        .then(|| (Arc::from(&*read), part.holes.clone())),
+                };
+                self.0
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(key, known.clone());
+                known
+            }
+        };
+        let read = known.masked.as_ref().map_or(plain, |(read, _)| read);
+        question(&known.syntax, read, part.whole.start)
     }
 }
 
@@ -157,59 +237,89 @@ pub(super) fn language_of(
 
 /// The language of a `<script …>`; `None` for data.
 pub(super) fn script(tag: &str) -> Option<&'static Language> {
-    let kind = attribute(tag, "lang")
-        .or_else(|| attribute(tag, "type"))
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    match kind.as_str() {
-        "ts" | "typescript" | "text/typescript" | "application/typescript" => by_name("typescript"),
-        "tsx" => by_name("tsx"),
-        "jsx" | "text/jsx" | "text/babel" => by_name("jsx"),
-        "" | "module" | "js" | "javascript" => by_name("javascript"),
-        kind if kind.ends_with("javascript") || kind.ends_with("ecmascript") => {
-            by_name("javascript")
+    let kind = kind(tag);
+    // `text/javascript; charset=utf-8`
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind {
+        "" | "module" => by_name("javascript"),
+        "text/babel" => by_name("jsx"),
+        "text/html" | "text/x-template" | "text/ng-template" | "text/template" => by_name("html"),
+        _ if kind.ends_with("javascript") || kind.ends_with("ecmascript") => by_name("javascript"),
+        _ if kind.starts_with("text/x-handlebars") || kind.starts_with("text/x-mustache") => {
+            by_name("handlebars")
         }
-        "text/html" | "text/x-template" | "text/ng-template" | "text/x-handlebars-template" => {
-            by_name("html")
+        _ if kind.starts_with("x-shader/") => by_name("glsl"),
+        _ => {
+            // `text/typescript`, `text/x-python`, `ts`.
+            let word = kind.rsplit('/').next().unwrap_or_default();
+            let word = word.strip_prefix("x-").unwrap_or(word);
+            let is_data = word.ends_with("json") || word.ends_with("xml") || word == "importmap";
+            (!is_data).then(|| row(word)).flatten()
         }
-        _ => None,
     }
 }
 
 /// The language of a `<style …>`.
 pub(super) fn style(tag: &str) -> Option<&'static Language> {
-    let kind = attribute(tag, "lang").unwrap_or_default();
-    by_name(&kind)
+    let kind = kind(tag);
+    let word = kind.rsplit('/').next().unwrap_or_default();
+    row(word)
         .filter(|l| matches!(l.name, "scss" | "less" | "sass" | "stylus"))
         .or_else(|| by_name("css"))
 }
 
+/// The language of a `<template lang="…">`; `None` where that is the markup around.
+pub(super) fn template(tag: &str) -> Option<&'static Language> {
+    attribute(tag, "lang")
+        .and_then(|kind| row(&kind.to_ascii_lowercase()))
+        .filter(|l| matches!(l.name, "pug" | "haml" | "slim"))
+}
+
+/// What the attribute `lang`, else `type`, says; lower-case.
+fn kind(tag: &str) -> String {
+    attribute(tag, "lang")
+        .or_else(|| attribute(tag, "type"))
+        .unwrap_or_default()
+        .to_ascii_lowercase()
+}
+
+/// The row that a name, an editor's id or an extension stands for.
+fn row(word: &str) -> Option<&'static Language> {
+    if word.is_empty() {
+        return None;
+    }
+    by_name(word).or_else(|| detect(&format!("x.{word}"), Some(word), ""))
+}
+
 /// The value of an attribute in a tag.
 fn attribute(tag: &str, name: &str) -> Option<String> {
-    let lower = tag.to_ascii_lowercase();
-    let mut from = 0;
-    while let Some(found) = lower[from..].find(name) {
-        let at = from + found;
-        from = at + name.len();
-        let before = lower
-            .as_bytes()
-            .get(at.wrapping_sub(1))
-            .copied()
-            .unwrap_or(b' ');
-        let Some(value) = tag[from..].trim_start().strip_prefix('=') else {
-            continue;
-        };
-        if !before.is_ascii_whitespace() {
-            continue;
+    let mut rest = tag.strip_prefix('<')?;
+    rest = rest.trim_start_matches(|c: char| !c.is_ascii_whitespace() && c != '>');
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        let length = rest
+            .find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>' | '/'))
+            .unwrap_or(rest.len());
+        let (here, behind) = rest.split_at_checked(length)?;
+        if here.is_empty() && !behind.starts_with('=') {
+            return None;
         }
-        let value = value.trim_start();
-        let end = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => return value[1..].split(quote).next().map(str::to_owned),
-            _ => value
-                .find(|c: char| c.is_ascii_whitespace() || c == '>')
-                .unwrap_or(value.len()),
+        let Some(value) = behind.trim_start().strip_prefix('=') else {
+            rest = behind;
+            continue;
         };
-        return value.get(..end).map(str::to_owned);
+        let value = value.trim_start();
+        let (value, behind) = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value.get(1..)?.split_once(quote)?,
+            _ => value.split_at_checked(
+                value
+                    .find(|c: char| c.is_ascii_whitespace() || c == '>')
+                    .unwrap_or(value.len()),
+            )?,
+        };
+        if here.eq_ignore_ascii_case(name) {
+            return Some(value.to_owned());
+        }
+        rest = behind;
     }
-    None
 }

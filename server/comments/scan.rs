@@ -4,9 +4,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use postil_grammars::{Block, Escape, Language, Place, Quote};
+use postil_grammars::{Block, Escape, Language, Place, Quote, Rule, Template};
 
 use super::Comment;
+use super::embed::Part;
 pub(super) use again::{Change, rescan};
 use again::{Known, Rest};
 
@@ -17,6 +18,7 @@ mod literals;
 mod markup;
 mod quotes;
 mod rules;
+mod templates;
 
 /// What the scanner found, in order of start.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +26,23 @@ pub(super) struct Scan {
     pub comments: Vec<Comment>,
     /// Strings and whatever else is text, not code.
     pub strings: Vec<Range<usize>>,
-    /// Code of another language.
-    pub embedded: Vec<(Range<usize>, &'static Language)>,
+    /// Code of other languages.
+    pub embedded: Vec<Part>,
     /// Where a scan may begin again.
     resting: Vec<Rest>,
+}
+
+impl Scan {
+    /// The last part that begins at or before byte `at`.
+    pub fn part_before(&self, at: usize) -> Option<&Part> {
+        let before = self.embedded.partition_point(|part| part.range.start <= at);
+        self.embedded.get(before.checked_sub(1)?)
+    }
+
+    /// The part that covers byte `at`.
+    pub fn part_at(&self, at: usize) -> Option<&Part> {
+        self.part_before(at).filter(|part| part.range.contains(&at))
+    }
 }
 
 /// How deep code inside strings inside code may go before a hole is read as text.
@@ -44,6 +59,8 @@ struct Hole {
 /// A heredoc that was announced.
 pub(super) struct Heredoc<'a> {
     word: &'a str,
+    /// What it holds is code; a `#!` line in it may name another language.
+    code: Option<&'static Language>,
     /// Its last line may be indented.
     indented: bool,
     /// Nothing else may stand on its last line.
@@ -55,6 +72,9 @@ pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     language: &'static Language,
+    template: Option<&'static Template>,
+    /// Bytes that the template's own delimiters begin with.
+    inserts: [bool; 256],
     /// Bytes that may begin something; the others are passed over.
     starts: [bool; 256],
     line_start: usize,
@@ -66,6 +86,8 @@ pub(super) struct Scanner<'a> {
     scalar: Option<(Option<usize>, bool)>,
     /// Where this stands in code, the scan ends; empty for a scan of the whole text.
     stop: &'static str,
+    /// Braces that are open and were opened in code, where the scan ends at one that was not.
+    braces: usize,
     /// The last byte that a decision so far depends on, where that lies behind the decision's line.
     reach: usize,
     /// Bytes that were looked at ahead of their turn.
@@ -103,17 +125,30 @@ impl<'a> Scanner<'a> {
             .flat_map(|r| rules::starts(*r))
             .for_each(|s| mark(s));
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        let template = language.rules.iter().find_map(|rule| match rule {
+            Rule::Template(template) => Some(*template),
+            _ => None,
+        });
+        let mut inserts = [false; 256];
+        for start in template.map_or(&[][..], |template| template.starts) {
+            if let Some(&first) = start.as_bytes().first() {
+                inserts[usize::from(first)] = true;
+            }
+        }
         Self {
             text,
             bytes: text.as_bytes(),
             at,
             language,
+            template,
+            inserts,
             starts,
             line_start: at,
             holes: Vec::new(),
             heredocs: Vec::new(),
             scalar: None,
             stop: "",
+            braces: 0,
             reach: 0,
             spent: Cell::new(0),
             known: None,
@@ -130,8 +165,15 @@ impl<'a> Scanner<'a> {
                 }
                 continue;
             }
-            if !self.stop.is_empty() && self.holes.is_empty() && self.starts_with(self.stop) {
-                return;
+            if !self.stop.is_empty() && self.holes.is_empty() {
+                if self.stop == "}" && byte == b'{' {
+                    self.braces += 1;
+                } else if self.starts_with(self.stop) {
+                    if self.braces == 0 {
+                        return;
+                    }
+                    self.braces -= 1;
+                }
             }
             if self.starts[usize::from(byte)] {
                 let comments = self.out.comments.len();
@@ -315,7 +357,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         let mut line = &self.bytes[start..start + line_length(&self.bytes[start..])];
         if let Some(stop) = Some(self.stop)
-            .filter(|s| !s.is_empty())
+            .filter(|s| !s.is_empty() && *s != "}")
             .and_then(|s| memchr::memmem::find(line, s.as_bytes()))
         {
             line = &line[..stop];

@@ -159,6 +159,29 @@ fn a_leader_is_that_of_the_code_around() {
         ),
         ("a.css", "|", "/*"),
         ("unknown", "|", "//"),
+        ("a.md", "<script>\n|let a;\n</script>\n", "//"),
+        ("a.vue", "<template lang=\"pug\">\ndiv|\n</template>", "//-"),
+        (
+            "a.vue",
+            "<template lang=\"html\">\n<p>|</p>\n</template>",
+            "<!--",
+        ),
+        ("a.php", "<script>\n|let a = <?= $a ?>;</script>", "//"),
+        ("a.php", "<script>\nlet a = <?= |$a ?>;</script>", "//"),
+        ("a.php", "<style>\n|a { b: <?= $a ?> }</style>", "/*"),
+        ("a.erb", "<%\n  |a = 1\n%>", "#"),
+        ("a.erb", "<p>|</p>", "<%#"),
+        ("a.ejs", "<%\n  |a = 1\n%>", "//"),
+        ("a.jsp", "<%\n  |int a;\n%>", "//"),
+        ("a.cshtml", "@code {\n  |int a;\n}", "//"),
+        ("a.blade.php", "@php\n|$a = 1;\n@endphp", "//"),
+        (
+            "a.j2",
+            "<script>\n{% if a %}|let a = {{ a }};</script>",
+            "//",
+        ),
+        ("Dockerfile", "RUN <<EOT\n|ls\nEOT\n", "#"),
+        ("justfile", "a:\n  #!/usr/bin/env node\n  |let a;\n", "//"),
     ];
     for (path, marked, open) in cases {
         let text = marked.replace('|', "");
@@ -169,6 +192,15 @@ fn a_leader_is_that_of_the_code_around() {
 }
 
 #[test]
+fn code_in_a_block_of_markup_in_markdown() {
+    let text = "<script>\n// AUTHOR: yes\nlet a = \"// AUTHOR: no\";\n</script>\n";
+    let syntax = Syntax::parse(text, detect("a.md", None, text));
+    let comments = syntax.comments_in(text, 0..text.len());
+    assert_eq!(comments.len(), 1);
+    assert_eq!(&text[comments[0].range.clone()], "// AUTHOR: yes");
+}
+
+#[test]
 fn indentation_counts_where_comments_nest() {
     let counts = |path: &str, text: &str, at: usize| {
         Syntax::parse(text, detect(path, None, text)).indentation_counts(text, at)
@@ -176,6 +208,9 @@ fn indentation_counts_where_comments_nest() {
     assert!(counts("a.pug", "div\n  p", 6));
     assert!(counts("a.rst", "* a", 0));
     assert!(counts("a.haml", "%p", 0));
+    let pug = "<template lang=\"pug\">\ndiv\n  p\n</template>\n<p>\n";
+    assert!(counts("a.vue", pug, pug.find("div").unwrap()));
+    assert!(!counts("a.vue", pug, pug.len() - 2));
     assert!(counts("a.md", "- a\n\n  <!-- b -->\n", 8));
     assert!(!counts("a.md", "a\n\n<!-- b -->\n", 5));
     assert!(!counts("a.rs", "fn a() {\n    // b\n}", 14));

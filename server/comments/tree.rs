@@ -267,10 +267,10 @@ pub(super) fn comment_of(node: Node, text: &str, language: &Language) -> Option<
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
-    // The grammar of HTML lets comments stand in quoted attributes, where they are text.
+    // The grammar of HTML lets comments stand in quoted attributes, and in elements that hold text only.
     if node
         .parent()
-        .is_some_and(|p| p.kind() == "quoted_attribute_value")
+        .is_some_and(|p| p.kind() == "quoted_attribute_value" || holds_text(p, text))
     {
         return None;
     }
@@ -280,6 +280,22 @@ pub(super) fn comment_of(node: Node, text: &str, language: &Language) -> Option<
         return Some(braced);
     }
     comment_from(text, range, language)
+}
+
+/// Whether markup in this element is text: `<title>`, `<textarea>`.
+fn holds_text(element: Node, text: &str) -> bool {
+    let tag = element
+        .child(0)
+        .filter(|tag| tag.kind() == "start_tag")
+        .and_then(|tag| text.get(tag.byte_range()))
+        .unwrap_or_default();
+    ["<title", "<textarea"].iter().any(|name| {
+        tag.get(..name.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(name))
+            && tag
+                .get(name.len()..)
+                .is_some_and(|rest| rest.starts_with(|c: char| !c.is_alphanumeric() && c != '-'))
+    })
 }
 
 /// `{/* … */}` is one comment of JSX where it stands alone between its braces.

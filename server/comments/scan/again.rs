@@ -92,7 +92,7 @@ pub(in crate::comments) fn rescan(
                     .to_vec(),
                 strings: known.strings[..known.strings.partition_point(before)].to_vec(),
                 embedded: known.embedded
-                    [..known.embedded.partition_point(|(range, _)| before(range))]
+                    [..known.embedded.partition_point(|part| before(&part.range))]
                     .to_vec(),
                 resting: known.resting[..first].to_vec(),
             };
@@ -147,12 +147,10 @@ impl Scanner<'_> {
         }));
         let strings = &scan.strings[scan.strings.partition_point(behind)..];
         self.out.strings.extend(strings.iter().map(shift));
-        let embedded = &scan.embedded[scan.embedded.partition_point(|(range, _)| behind(range))..];
-        self.out.embedded.extend(
-            embedded
-                .iter()
-                .map(|(range, language)| (shift(range), *language)),
-        );
+        let first = scan.embedded.partition_point(|part| behind(&part.range));
+        self.out
+            .embedded
+            .extend(scan.embedded[first..].iter().map(|part| part.moved(moved)));
         let reach = std::mem::take(&mut self.reach);
         if self.out.resting.last().is_none_or(|rest| rest.at < at) {
             self.out.resting.push(Rest { at, reach });

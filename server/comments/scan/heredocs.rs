@@ -1,10 +1,11 @@
 //! Text that a line announces: heredocs, block scalars, dollar quotes.
 
 use memchr::memmem;
-use postil_grammars::by_name;
+use postil_grammars::{Language, by_name, detect};
 
 use super::rules::{BACK, is_word};
 use super::{Heredoc, Scanner};
+use crate::comments::embed::Part;
 
 impl<'a> Scanner<'a> {
     pub(super) fn heredoc(&mut self) -> bool {
@@ -53,6 +54,7 @@ impl<'a> Scanner<'a> {
         };
         self.heredocs.push(Heredoc {
             word: name,
+            code: self.program_of_heredoc(start + length),
             indented: indented || self.language.name == "terraform",
             whole: true,
         });
@@ -82,11 +84,34 @@ impl<'a> Scanner<'a> {
         };
         self.heredocs.push(Heredoc {
             word: name,
+            code: None,
             indented: true,
             whole: false,
         });
         self.at = start + length + usize::from(quoted);
         true
+    }
+
+    /// What reads the lines of a heredoc that is announced on this line, whose word ends before `behind`: of
+    /// `RUN <<EOT` in a Dockerfile the shell, of `RUN python3 <<EOT` Python. `None`: they are text.
+    fn program_of_heredoc(&self, behind: usize) -> Option<&'static Language> {
+        if self.language.name != "dockerfile" {
+            return None;
+        }
+        let head = self.text.get(self.line_start..self.at)?;
+        let mut words = head.split_ascii_whitespace();
+        if !words.next()?.eq_ignore_ascii_case("RUN") {
+            return None;
+        }
+        let tail = std::str::from_utf8(self.line_from(behind)).ok()?;
+        let mut program = words.skip_while(|word| word.starts_with("--")).chain(
+            tail.trim_start_matches(['"', '\''])
+                .split_ascii_whitespace(),
+        );
+        match program.next() {
+            None => by_name("bash"),
+            Some(word) => detect("", None, &format!("#!/usr/bin/env {word}\n")),
+        }
     }
 
     /// Passes over the lines of a heredoc; one that is never ended is none.
@@ -105,6 +130,15 @@ impl<'a> Scanner<'a> {
             }
         });
         let Some(end) = end else { return };
+        if let Some(shell) = heredoc.code {
+            let first = self.text.get(self.at..end).unwrap_or_default();
+            let language = detect("", None, first.trim_start_matches('\t')).unwrap_or(shell);
+            if !first.is_empty() {
+                self.out.embedded.push(Part::new(self.at..end, language));
+            }
+            self.pass(self.next_line(end));
+            return;
+        }
         let line = self.line_from(end);
         let last = if heredoc.whole {
             self.next_line(end)
@@ -164,7 +198,7 @@ impl<'a> Scanner<'a> {
         };
         match language {
             Some(language) => {
-                self.out.embedded.push((start..end, language));
+                self.out.embedded.push(Part::new(start..end, language));
                 self.pass(end + delimiter.len());
             }
             None => self.push_string(self.at..end + delimiter.len()),

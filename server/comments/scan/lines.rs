@@ -1,10 +1,11 @@
 //! What takes whole lines: documentation, recipes, comments that their indentation delimits.
 
-use postil_grammars::by_name;
+use postil_grammars::{by_name, detect};
 
 use super::rules::is_word;
 use super::{Scanner, after_line_end, opening};
 use crate::comments::Comment;
+use crate::comments::embed::Part;
 
 impl Scanner<'_> {
     pub(super) fn pod(&mut self) -> bool {
@@ -52,9 +53,19 @@ impl Scanner<'_> {
         true
     }
 
+    /// A line of a recipe, with those that it continues on; of a justfile all lines of one that begins with `#!`.
     pub(super) fn recipe(&mut self) -> bool {
-        if self.here() != b'\t' {
+        let just = self.language.name == "just";
+        if self.here() != b'\t' && !(just && self.here() == b' ') {
             return false;
+        }
+        if just
+            && self
+                .line_from(self.at)
+                .trim_ascii_start()
+                .starts_with(b"#!")
+        {
+            return self.script_recipe();
         }
         let mut end = self.at;
         loop {
@@ -69,11 +80,28 @@ impl Scanner<'_> {
             .iter()
             .take_while(|b| b"\t @-+".contains(b))
             .count();
-        if let Some(shell) = by_name("bash") {
-            self.out.embedded.push((self.at + prefix..end, shell));
+        if let Some(shell) = by_name("bash").filter(|_| self.at + prefix < end) {
+            let part = Part::new(self.at + prefix..end, shell);
+            self.out.embedded.push(part);
         }
         self.pass(end);
         false
+    }
+
+    fn script_recipe(&mut self) -> bool {
+        let start = self.at;
+        let end = self.find_line(start, |line| {
+            line.first().is_some_and(|b| !b.is_ascii_whitespace())
+        });
+        let end = end.unwrap_or(self.bytes.len());
+        let head = self.text.get(start..end).unwrap_or_default();
+        let language = detect("", None, head.trim_start()).or_else(|| by_name("bash"));
+        if let Some(language) = language {
+            self.out.embedded.push(Part::new(start..end, language));
+        }
+        self.pass(end);
+        self.line_start = self.at;
+        true
     }
 
     pub(super) fn indented_comment(&mut self, leader: &str) -> bool {

@@ -4,7 +4,7 @@ use postil_grammars::by_name;
 
 use super::rules::{BACK, is_word};
 use super::{Scanner, after_line_end, line_length};
-use crate::comments::embed;
+use crate::comments::embed::{self, Part};
 
 impl Scanner<'_> {
     pub(super) fn front_matter(&mut self, language: &str) {
@@ -18,7 +18,7 @@ impl Scanner<'_> {
         };
         let language = if first == b"+++" { "toml" } else { language };
         if let Some(language) = by_name(language) {
-            self.out.embedded.push((start..end, language));
+            self.out.embedded.push(Part::new(start..end, language));
         }
         self.pass(self.next_line(end));
         self.line_start = self.at;
@@ -125,6 +125,7 @@ impl Scanner<'_> {
         let Some(end) = self.tag_end() else {
             return false;
         };
+        self.push_inserts(self.at..end);
         self.push_string(self.at..end);
         true
     }
@@ -139,9 +140,22 @@ impl Scanner<'_> {
         }
         let mut at = self.at + 1;
         let mut quote = 0;
+        let mut depth = 0usize;
+        let expressions = matches!(self.language.name, "svelte" | "astro");
         let mut found = None;
         while let Some(&byte) = self.bytes.get(at) {
+            if self.inserts[usize::from(byte)]
+                && let Some(end) = self.insert_end(at)
+            {
+                at = end.max(at + 1);
+                continue;
+            }
             match byte {
+                // An attribute's value may be an expression.
+                b'{' if expressions && quote == 0 => depth += 1,
+                b'}' if depth > 0 && quote == 0 => depth -= 1,
+                b'`' if depth > 0 && quote == 0 => quote = byte,
+                b'<' | b'>' if depth > 0 && quote == 0 => {}
                 b'"' | b'\'' if quote == 0 => quote = byte,
                 byte if byte == quote => quote = 0,
                 b'>' if quote == 0 => {
@@ -159,20 +173,27 @@ impl Scanner<'_> {
         found
     }
 
+    /// An element whose text is code, or no markup.
     pub(super) fn script(&mut self) -> bool {
-        let name = self
-            .rest()
-            .get(1..7)
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let name: &[u8] = match name.as_slice() {
-            b"script" => b"script",
-            name if name.starts_with(b"style") => b"style",
-            _ => return false,
-        };
-        if is_word(self.peek(1 + name.len())) || self.peek(1 + name.len()) == b'-' {
+        let head = self.rest().get(1..).unwrap_or_default();
+        let vue = matches!(self.language.name, "vue" | "svelte" | "astro");
+        let name = [&b"script"[..], b"style", b"textarea", b"title", b"template"]
+            .into_iter()
+            .find(|name| {
+                head.get(..name.len())
+                    .is_some_and(|head| head.eq_ignore_ascii_case(name))
+                    && !head
+                        .get(name.len())
+                        .is_some_and(|b| is_word(*b) || *b == b'-')
+            });
+        // A component may be called `Title`.
+        let Some(name) = name.filter(|name| match *name {
+            b"script" | b"style" => true,
+            b"template" => vue,
+            _ => !vue,
+        }) else {
             return false;
-        }
+        };
         let Some(start) = self.tag_end() else {
             return false;
         };
@@ -182,6 +203,15 @@ impl Scanner<'_> {
         if tag.ends_with("/>") {
             return false;
         }
+        let language = match name {
+            b"script" => embed::script(tag),
+            b"style" => embed::style(tag),
+            b"template" => match embed::template(tag) {
+                None => return false,
+                language => language,
+            },
+            _ => None,
+        };
         let mut from = start;
         let end = loop {
             let Some(at) = self.find(from, b"</") else {
@@ -196,50 +226,18 @@ impl Scanner<'_> {
             }
             from = at + 2;
         };
-        let language = if name == b"script" {
-            embed::script(tag)
-        } else {
-            embed::style(tag)
-        };
+        self.push_inserts(self.at..start);
         match language {
             Some(language) => {
                 self.push_string(self.at..start);
-                self.out.embedded.push((start..end, language));
+                self.push_parts(start..end, language);
                 self.pass(end);
             }
-            None => self.push_string(self.at..end),
+            None => {
+                self.push_inserts(start..end);
+                self.push_string(self.at..end);
+            }
         }
-        true
-    }
-
-    pub(super) fn php(&mut self) -> bool {
-        let rest = self.rest();
-        let open = if rest
-            .get(..5)
-            .is_some_and(|head| head.eq_ignore_ascii_case(b"<?php"))
-        {
-            5
-        } else if rest.starts_with(b"<?=") {
-            3
-        } else {
-            return false;
-        };
-        let start = self.at + open;
-        let (Some(code), Some(language)) = (self.text.get(start..), by_name("php-code")) else {
-            return false;
-        };
-        let mut inner = Scanner::new(code, language);
-        inner.stop = "?>";
-        inner.begin();
-        inner.run();
-        let end = start + inner.at;
-        self.looked(if inner.reach == usize::MAX || end >= self.bytes.len() {
-            None
-        } else {
-            Some(start + inner.reach.max(inner.at + 2))
-        });
-        self.out.embedded.push((start..end, language));
-        self.pass(end + 2);
         true
     }
 }

@@ -17,7 +17,8 @@ pub(super) fn starts(rule: Rule) -> &'static [&'static str] {
         Rule::CppRaw => &["R"],
         Rule::LuaLong => &["[", "-"],
         Rule::CmakeBracket => &["[", "#"],
-        Rule::Heredoc | Rule::PhpHeredoc | Rule::Tags | Rule::Scripts | Rule::Php => &["<"],
+        Rule::Heredoc | Rule::PhpHeredoc | Rule::Tags | Rule::Scripts => &["<"],
+        Rule::Template(template) => template.starts,
         Rule::DollarQuote | Rule::DollarChar => &["$"],
         Rule::PerlQuotes => &["q", "m", "s", "t", "y", "$"],
         Rule::Regex => &["/"],
@@ -109,7 +110,7 @@ impl<'a> Scanner<'a> {
             Rule::BlockScalar => self.block_scalar_head(),
             Rule::Tags => self.tag(),
             Rule::Scripts => self.script(),
-            Rule::Php => self.php(),
+            Rule::Template(template) => self.template(template),
             Rule::IndentedComment(leader) => self.indented_comment(leader),
             Rule::MatlabBlock => self.matlab_block(),
             Rule::Transpose => {

@@ -156,9 +156,9 @@ fn is_broken(text: &str, syntax: &Syntax) -> bool {
         || syntax
             .parts(text, &(0..text.len()))
             .into_iter()
-            .any(|(part, language)| {
-                let part = &text[part];
-                is_broken(part, &Syntax::parse(part, Some(language)))
+            .any(|part| {
+                let inner = part.text(text).unwrap();
+                is_broken(&inner, &Syntax::parse(&inner, Some(part.language)))
             })
 }
 
