@@ -167,6 +167,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Reply(args) => turns::reply(cx, args).await,
         Command::Undo { run } => turns::undo(cx, &run).await,
         Command::Workflow(command) => workflow::run(cx, command).await,
+        Command::Mcp => Ok(crate::mcp::serve(cx.root()?, cx.folders()?).await == ExitCode::SUCCESS),
         Command::Trust {
             folder,
             yes,

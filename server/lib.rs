@@ -25,8 +25,12 @@ pub mod tools;
 pub mod turn;
 // L5: one engine
 pub mod session;
-// L6: its faces
+// L6: its faces, and what they have in common
+pub mod verbs;
+
+pub mod bridge;
 pub mod lsp;
+pub mod mcp;
 
 // and the one that starts the others
 pub mod cli;

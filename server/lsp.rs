@@ -13,6 +13,7 @@ use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types as lsp;
 
+use crate::bridge::Listening;
 use crate::config::Folders;
 use crate::files::Watch;
 use crate::session::Session;
@@ -106,6 +107,8 @@ struct Server {
     told: DashSet<String>,
     /// Folders that this server watches itself.
     watches: DashMap<PathBuf, Watch>,
+    /// Where `postil mcp` finds us, by folder.
+    bridges: DashMap<PathBuf, Listening>,
 }
 
 impl Server {

@@ -36,6 +36,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rand", &["models"]),
     ("rusqlite", &["store"]),
     ("uuid", &["store", "lsp"]),
+    ("rmcp", &["mcp"]),
     ("git2", &["vcs"]),
     ("ignore", &["files"]),
     ("grep_searcher", &["files"]),

@@ -166,6 +166,12 @@ pub(super) enum Command {
         after_help = "Example: postil workflow thread 3f9a --budget 8000"
     )]
     Workflow(WorkflowCommand),
+    /// Be an MCP server for an outside agent, on standard input and output
+    ///
+    /// The workspace is what the agent names as its roots; where it names none, --workspace or the current
+    /// repository. An editor that has it open sees and makes the changes.
+    #[command(after_help = "Example: claude mcp add postil -- postil mcp")]
+    Mcp,
     /// Trust a workspace, or take its trust back
     #[command(after_help = "Example: postil trust . --yes")]
     Trust {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::{ConfigCommand, ToolsCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
+use crate::bridge;
 use crate::children::{self, State};
 use crate::config;
 use crate::present::visible;
@@ -415,6 +416,14 @@ pub(super) fn doctor(cx: &Cx) -> Outcome {
         Some(Err(error)) => add("history", Some(false), error.to_string()),
         None => {}
     }
+    add(
+        "editor's server",
+        None,
+        bridge::owner(&folders.data, &root).map_or_else(
+            || String::from("none has this workspace open: `postil mcp` works on the files"),
+            |socket| format!("`postil mcp` goes through {}", socket.display()),
+        ),
+    );
     for editor in ["nvim", "hx", "code", "emacs"] {
         if let Some(found) = children::find_program(editor, &[]) {
             add("editor", None, format!("{editor}: {}", found.display()));

@@ -11,6 +11,7 @@ use super::sarif::to_sarif;
 use super::{Cx, Outcome, Stop, text_of};
 use crate::present::{short, visible};
 use crate::session::{Done, Error, ThreadList};
+use crate::threads::Status;
 
 pub(super) fn list(
     cx: &Cx,
@@ -21,17 +22,10 @@ pub(super) fn list(
     let session = cx.session()?;
     let mut list = session.threads(cx.scope(path)?.as_deref())?;
     if let Some(status) = status {
-        let wanted = match status {
-            StatusArg::Pending => "pending",
-            StatusArg::AwaitingUser => "awaiting_user",
-        };
-        list.threads
-            .retain(|thread| thread["status"] == wanted || thread["parse_error"] == true);
-        match status {
-            StatusArg::Pending => list.summary.awaiting_user = 0,
-            StatusArg::AwaitingUser => list.summary.pending = 0,
-        }
-        list.summary.total = list.summary.pending + list.summary.awaiting_user;
+        list.keep(match status {
+            StatusArg::Pending => Status::Pending,
+            StatusArg::AwaitingUser => Status::AwaitingUser,
+        });
     }
     if sarif {
         cx.out.data(&to_sarif(&list));

@@ -7,6 +7,7 @@ use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::present::visible;
 use crate::store::{Format, Run, RunStatus};
+use crate::verbs::{facts, hit, whole_seconds};
 
 mod export;
 
@@ -78,19 +79,6 @@ fn list(cx: &Cx, thread: Option<&str>, status: Option<&str>, limit: usize) -> Ou
     Ok(true)
 }
 
-fn facts(run: &Run) -> serde_json::Value {
-    json!({
-        "id": run.id,
-        "status": run.status.name(),
-        "thread_id": run.thread_id,
-        "file": run.file,
-        "started": whole_seconds(run.started),
-        "rounds": run.rounds,
-        "tokens": run.tokens,
-        "cost": run.cost,
-    })
-}
-
 fn line(cx: &Cx, run: &Run) {
     let status = run.status.name();
     let status = match run.status {
@@ -108,11 +96,6 @@ fn line(cx: &Cx, run: &Run) {
         run.tokens,
         run.cost,
     ));
-}
-
-/// UTC, in whole seconds, as the rounds have it.
-fn whole_seconds(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn thread(cx: &Cx, id: &str, before: Option<u64>, budget: usize) -> Outcome {
@@ -173,17 +156,7 @@ fn search(cx: &Cx, words: &str, limit: usize) -> Outcome {
         hits.extend(workspace.store()?.search(words, limit)?);
     }
     if cx.out.json {
-        let all = hits.iter().map(|hit| {
-            json!({
-                "run_id": hit.run.id,
-                "thread_id": hit.run.thread_id,
-                "file": hit.run.file,
-                "round": hit.seq,
-                "role": hit.role.as_deref().unwrap_or("unknown"),
-                "snippet": hit.snippet,
-            })
-        });
-        cx.out.data(&all.collect::<Vec<_>>());
+        cx.out.data(&hits.iter().map(hit).collect::<Vec<_>>());
         return Ok(true);
     }
     for hit in &hits {

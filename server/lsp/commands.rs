@@ -13,6 +13,7 @@ use crate::session::{Done, Session, TurnOptions};
 use crate::store::{Format, RunStatus, StoreError};
 use crate::text::Position;
 use crate::threads::{Role, Status};
+use crate::verbs::facts;
 
 /// Longest text that an argument may hold.
 const LONGEST: usize = 1 << 20;
@@ -422,11 +423,7 @@ impl Call {
         }
         runs.sort_by_key(|run| std::cmp::Reverse(run.started));
         runs.truncate(limit);
-        let entry = |run: &crate::store::Run| {
-            json!({"id": run.id, "status": run.status.name(), "thread_id": run.thread_id, "file": run.file,
-                "started": run.started.to_string(), "rounds": run.rounds, "tokens": run.tokens, "cost": run.cost})
-        };
-        Ok(Value::Array(runs.iter().map(entry).collect()))
+        Ok(Value::Array(runs.iter().map(facts).collect()))
     }
 
     /// The author's own word, from a command they run: it is asked for nowhere else.

@@ -157,6 +157,7 @@ fn serve_one(
         refresher: Refresher::default(),
         told: DashSet::default(),
         watches: DashMap::new(),
+        bridges: DashMap::new(),
     });
     let Connection {
         reader,
@@ -178,6 +179,7 @@ fn serve_one(
             why = ended.recv() => why.unwrap_or(Ended::HungUp),
             () = signalled() => Ended::Signal,
         };
+        server.bridges.clear();
         server.client.gone();
         if let Some(session) = server.session.get() {
             let _ = tokio::time::timeout(WIND_UP, session.shutdown()).await;

@@ -9,6 +9,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use super::host::EditorHost;
 use super::{Ended, Server, capabilities, from_proto, navigation, transport};
+use crate::bridge;
 use crate::config::PROJECT_FILE;
 use crate::files::watch;
 use crate::host::Level;
@@ -60,6 +61,7 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     // Set once: a second initialize was refused before.
     let _ = server.capabilities.set(client);
     let _ = server.session.set(session);
+    take_calls(server);
     if let Some(parent) = params.get("processId").and_then(Value::as_i64) {
         let server = server.clone();
         std::thread::spawn(move || {
@@ -109,6 +111,20 @@ fn add_folder(server: &Server, session: &Session, root: PathBuf, trusted: Option
     }
     let canonical = from_proto::canonical(&root);
     server.documents.add_folder(root, canonical);
+}
+
+/// `postil mcp` finds this server, for each of its folders.
+fn take_calls(server: &Server) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    for workspace in session.workspaces() {
+        let root = workspace.root();
+        server
+            .bridges
+            .entry(root.to_owned())
+            .or_insert_with(|| bridge::listen(session, root, &server.runtime));
+    }
 }
 
 /// Takes as long for any token, right or wrong.
@@ -312,11 +328,13 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
         session.remove_folder(&gone);
         server.documents.remove_folder(&gone);
         server.watches.remove(&from_proto::canonical(&gone));
+        server.bridges.remove(&from_proto::canonical(&gone));
         server.publisher.withdraw(from_proto::canonical(&gone));
     }
     for new in folders("added") {
         add_folder(server, session, new, None);
     }
+    take_calls(server);
     let server = server.clone();
     server
         .runtime

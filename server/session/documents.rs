@@ -281,22 +281,27 @@ impl Session {
         Ok(vec![(workspace, path.to_owned())])
     }
 
-    /// The file and thread of an id or unique prefix; `path` (canonical) narrows the search. Blocking where
-    /// the folder has not been walked yet.
+    /// The file and thread of an id or unique prefix; `path` (canonical, a file or a folder) narrows the search.
+    /// Blocking where the folder has not been walked yet.
     pub fn find_thread(&self, id: &str, path: Option<&Path>) -> Result<(View, Thread), Error> {
-        let files = match path {
-            Some(path) => vec![path.to_owned()],
-            None => self.files_with_threads(),
+        let folder = path.is_none_or(|path| path.is_dir() && !self.buffers.is_open(path));
+        let files = || match path {
+            Some(path) if !folder => vec![path.to_owned()],
+            _ => {
+                let mut files = self.files_with_threads();
+                files.retain(|file| path.is_none_or(|folder| file.starts_with(folder)));
+                files
+            }
         };
-        if let Some(found) = self.thread_in(id, &files)? {
+        if let Some(found) = self.thread_in(id, &files())? {
             return Ok(found);
         }
-        if path.is_none() {
+        if folder {
             // The index may be behind the disk: look once more at everything before saying no.
             for workspace in self.workspaces() {
                 workspace.index.scan(&workspace.tree, "")?;
             }
-            if let Some(found) = self.thread_in(id, &self.files_with_threads())? {
+            if let Some(found) = self.thread_in(id, &files())? {
                 return Ok(found);
             }
         }
@@ -342,6 +347,27 @@ impl Session {
     }
 }
 
+impl ThreadList {
+    /// Only the threads with this status; what could not be parsed stays.
+    pub fn keep(&mut self, status: Status) {
+        let wanted = status_name(status);
+        self.threads
+            .retain(|thread| thread["status"] == wanted || thread["parse_error"] == true);
+        match status {
+            Status::Pending => self.summary.awaiting_user = 0,
+            Status::AwaitingUser => self.summary.pending = 0,
+        }
+        self.summary.total = self.summary.pending + self.summary.awaiting_user;
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::AwaitingUser => "awaiting_user",
+    }
+}
+
 /// Whether a change could bring a whole message along: a reload of the file, a paste, an edit of ours.
 fn brings_threads(change: &Change) -> bool {
     let (Change::Full(text) | Change::Incremental { text, .. }) = change;
@@ -379,16 +405,11 @@ fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: boo
                 entry
             })
             .collect();
-        let status = match thread.status {
-            Status::Pending => {
-                list.summary.pending += 1;
-                "pending"
-            }
-            Status::AwaitingUser => {
-                list.summary.awaiting_user += 1;
-                "awaiting_user"
-            }
-        };
+        match thread.status {
+            Status::Pending => list.summary.pending += 1,
+            Status::AwaitingUser => list.summary.awaiting_user += 1,
+        }
+        let status = status_name(thread.status);
         list.summary.total += 1;
         let mut entry = json!({"id": thread.id, "file": file, "start_line": thread.first_line() + 1, "thread": messages, "status": status});
         if thread.malformed {

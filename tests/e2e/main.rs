@@ -13,6 +13,7 @@ mod documents; // sync, encodings, random edits
 mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
 mod helix; // the same in Helix
 mod lifecycle; // initialize, shutdown, exit, dead parents
+mod mcp; // the MCP server, alone and through an editor's server
 mod neovim; // the main job in the real editor
 mod notebooks; // threads in the cells of a notebook
 mod protocol; // frames, order, cancel, panics

@@ -18,6 +18,25 @@ pub fn find(name: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
+/// The same for peers that `tests/peers install` does not install unless it is asked by name.
+#[must_use]
+pub fn have_extra(names: &[&str]) -> bool {
+    names.iter().all(|name| {
+        let there = find(name).is_some();
+        if !there {
+            note(name);
+        }
+        there
+    })
+}
+
+fn note(missing: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    // Straight to the descriptor: what the print macros write is shown for failed tests only.
+    let _ = writeln!(std::io::stderr(), "skipped: {test} (no {missing})");
+}
+
 /// Whether all of `names` are there. If not, the running test is noted as skipped, or fails.
 #[must_use]
 pub fn have(names: &[&str]) -> bool {
@@ -34,10 +53,7 @@ pub fn have(names: &[&str]) -> bool {
         std::env::var_os("POSTIL_PEERS").is_none_or(|v| v != "require"),
         "no {missing}: `tests/peers install {missing}` gets it"
     );
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    // Straight to the descriptor: what the print macros write is shown for failed tests only.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} (no {missing})");
+    note(&missing);
     false
 }
 

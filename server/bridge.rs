@@ -1,0 +1,69 @@
+//! L6. The way into an editor's server: `postil mcp` hands its calls to the server of an editor that has the
+//! workspace open, so that they see unsaved text and write through the editor.
+//!
+//! A server listens on a Unix socket for each of its workspace folders. Who may: the holder of the lock on a
+//! file beside the folder's history, which also says where the socket is; the lock ends with its process, so
+//! that the next server takes over and a socket that was left behind is removed. A call is one line of JSON
+//! each way. Only [`verbs`] can be called: nothing here runs a program or trusts a folder. Both sides
+//! check that the other is a process of the same user.
+//!
+//! Elsewhere than on Unix there is no such way: the calls work on the files.
+
+#[cfg(unix)]
+mod client;
+#[cfg(unix)]
+mod server;
+#[cfg(unix)]
+mod wire;
+
+#[cfg(unix)]
+pub use client::{call, owner};
+#[cfg(unix)]
+pub use server::{Listening, listen};
+
+#[cfg(not(unix))]
+pub use elsewhere::{Listening, call, listen, owner};
+
+/// Why an editor's server did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// None runs, or it cannot be spoken with; nothing was asked.
+    Absent(String),
+    /// It was asked, and what became of it is not known.
+    Lost(String),
+}
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use serde_json::Value;
+    use tokio_util::sync::CancellationToken;
+
+    use super::NoAnswer;
+    use crate::session::Session;
+    use crate::verbs::{Answer, Failure, Verb};
+
+    pub struct Listening;
+
+    pub fn listen(_: &Arc<Session>, _: &Path, _: &tokio::runtime::Handle) -> Listening {
+        Listening
+    }
+
+    pub fn owner(_: &Path, _: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    pub async fn call(
+        _: &Path,
+        _: &Path,
+        _: &Verb,
+        _: &Value,
+        _: &CancellationToken,
+    ) -> Result<Result<Answer, Failure>, NoAnswer> {
+        Err(NoAnswer::Absent(String::from(
+            "this system has no way into an editor's server",
+        )))
+    }
+}

@@ -1,0 +1,97 @@
+//! The calling side: in `postil mcp`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+
+use super::NoAnswer;
+use super::wire::{Call, LONGEST_ANSWER, Reply, VERSION, pointer};
+use crate::verbs::{Answer, Effect, Failure, Verb};
+
+/// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Has the editor's server of the workspace `root` (canonical) carry out a call. Cancelled, a call that only reads
+/// is given up; one that writes is waited for, so that what became of it is known.
+pub async fn call(
+    data: &Path,
+    root: &Path,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Result<Result<Answer, Failure>, NoAnswer> {
+    let mut stream = connect(data, root).await?;
+    let mut line = serde_json::to_vec(&Call {
+        version: VERSION,
+        root: root.to_owned(),
+        tool: verb.name.to_owned(),
+        arguments: arguments.clone(),
+    })
+    .map_err(|error| NoAnswer::Absent(error.to_string()))?;
+    line.push(b'\n');
+    let asking = async {
+        stream.write_all(&line).await?;
+        let (reader, _writer) = stream.split();
+        let mut answer = Vec::new();
+        BufReader::new(reader.take(LONGEST_ANSWER))
+            .read_until(b'\n', &mut answer)
+            .await?;
+        Ok(answer)
+    };
+    let given_up = async {
+        match verb.effect {
+            Effect::Reads => cancel.cancelled().await,
+            Effect::Adds | Effect::Removes => std::future::pending().await,
+        }
+    };
+    let answered: std::io::Result<Vec<u8>> = tokio::select! {
+        answered = tokio::time::timeout(PATIENCE, asking) => answered.unwrap_or_else(|_| {
+            Err(std::io::Error::other("it does not answer"))
+        }),
+        () = given_up => return Ok(Err(Failure::new("cancelled", "the call was cancelled"))),
+    };
+    let answer = answered.map_err(|error| NoAnswer::Lost(error.to_string()))?;
+    if !answer.ends_with(b"\n") {
+        return Err(NoAnswer::Lost(String::from("it ended in mid-call")));
+    }
+    match serde_json::from_slice(&answer) {
+        Ok(Reply::Answer(answer)) => Ok(Ok(answer)),
+        Ok(Reply::Failure(failure)) => Ok(Err(failure)),
+        Ok(Reply::Version(other)) => Err(NoAnswer::Absent(format!(
+            "the editor's server is of another version of postil (it speaks {other}, this one {VERSION})"
+        ))),
+        Err(error) => Err(NoAnswer::Lost(error.to_string())),
+    }
+}
+
+async fn connect(data: &Path, root: &Path) -> Result<UnixStream, NoAnswer> {
+    let none = || NoAnswer::Absent(String::from("no editor has this workspace open"));
+    let socket = socket(data, root).ok_or_else(none)?;
+    let stream = UnixStream::connect(&socket).await.map_err(|_| none())?;
+    let peer = stream.peer_cred().map_err(|_| none())?;
+    if peer.uid() != rustix::process::geteuid().as_raw() {
+        return Err(NoAnswer::Absent(format!(
+            "{} is another user's",
+            socket.display()
+        )));
+    }
+    Ok(stream)
+}
+
+fn socket(data: &Path, root: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let text = std::fs::read(pointer(data, root)).ok()?;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(text));
+    path.is_absolute().then_some(path)
+}
+
+/// The socket of the editor's server that serves the workspace now.
+pub fn owner(data: &Path, root: &Path) -> Option<PathBuf> {
+    let socket = socket(data, root)?;
+    std::os::unix::net::UnixStream::connect(&socket).ok()?;
+    Some(socket)
+}

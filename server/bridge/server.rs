@@ -1,0 +1,311 @@
+//! The listening side: in an editor's server.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
+};
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::wire::{Call, LONGEST_CALL, Reply, VERSION, pointer};
+use crate::session::Session;
+use crate::verbs::{self, Effect, Failure};
+
+/// What the address of a socket may have on every Unix (macOS: 104 with the final zero).
+const LONGEST_PATH: usize = 103;
+/// Calls at the same time; more wait their turn.
+const AT_ONCE: usize = 16;
+/// Who has connected is to ask within this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Listens until it is dropped.
+pub struct Listening(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Nobody wants to listen any more.
+    ended: bool,
+    /// `None` while another server owns the workspace.
+    owner: Option<Owner>,
+}
+
+struct Owner {
+    /// Held while we listen.
+    _lock: File,
+    pointer: PathBuf,
+    socket: PathBuf,
+    /// A folder that was made for the socket alone.
+    _folder: Option<tempfile::TempDir>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.task.abort();
+        // In this order, and both before the lock is given up: the next owner writes its own.
+        let _ = fs::write(&self.pointer, b"");
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.ended = true;
+        drop(state.owner.take());
+    }
+}
+
+/// Listens for the workspace `root` (canonical) as soon as no other server does.
+pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listening {
+    let state = Arc::new(Mutex::<State>::default());
+    let listening = Listening(state.clone());
+    let data = session.folders.data.clone();
+    let (session, root, runtime) = (Arc::downgrade(session), root.to_owned(), runtime.clone());
+    let waiting = std::thread::Builder::new().name(String::from("postil-bridge"));
+    // The lock can only be waited for by a thread of its own; it ends with the process at the latest.
+    let started = waiting.spawn(move || {
+        if let Err(error) = own(&state, &data, &root, session, &runtime) {
+            tracing::warn!("no socket for {}: {error}", root.display());
+        }
+    });
+    if let Err(error) = started {
+        tracing::warn!("no socket: {error}");
+    }
+    listening
+}
+
+fn own(
+    state: &Mutex<State>,
+    data: &Path,
+    root: &Path,
+    session: Weak<Session>,
+    runtime: &Handle,
+) -> std::io::Result<()> {
+    let pointer = pointer(data, root);
+    private_folder(pointer.parent().unwrap_or(data))?;
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&pointer)?;
+    lock.lock()?;
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.ended {
+        return Ok(());
+    }
+    // Left behind by an owner that was killed.
+    if let Some(stale) = read_path(&pointer) {
+        remove_socket(&stale);
+    }
+    let (socket, folder) = place(data, root)?;
+    remove_socket(&socket);
+    let _runtime = runtime.enter();
+    let listener = UnixListener::bind(&socket)?;
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
+    lock.set_len(0)?;
+    lock.rewind()?;
+    lock.write_all(socket.as_os_str().as_bytes())?;
+    tracing::info!("listening on {} for {}", socket.display(), root.display());
+    state.owner = Some(Owner {
+        _lock: lock,
+        pointer,
+        socket,
+        _folder: folder,
+        task: runtime.spawn(accept(listener, session, root.to_owned())),
+    });
+    Ok(())
+}
+
+fn read_path(pointer: &Path) -> Option<PathBuf> {
+    let text = fs::read(pointer).ok().filter(|text| !text.is_empty())?;
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(&text));
+    path.is_absolute().then_some(path)
+}
+
+fn remove_socket(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Where the socket goes: the user's runtime folder, else beside the history; where the address would be too long
+/// for either, a new folder of its own among the temporary ones.
+fn place(data: &Path, root: &Path) -> std::io::Result<(PathBuf, Option<tempfile::TempDir>)> {
+    // Two users' data folders may share a runtime folder (a test's and the person's).
+    let mut hash = Sha256::new();
+    for part in [data, root] {
+        hash.update(part.as_os_str().as_bytes());
+        hash.update([0]);
+    }
+    let name: String = hash
+        .finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let fits = |path: &Path| path.as_os_str().len() <= LONGEST_PATH;
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(runtime) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
+        let folder = runtime.join("postil");
+        let socket = folder.join(format!("{name}.sock"));
+        match private_folder(&folder) {
+            Ok(()) if fits(&socket) => return Ok((socket, None)),
+            Ok(()) => {}
+            Err(error) => tracing::info!("{} is not used: {error}", folder.display()),
+        }
+    }
+    let socket = pointer(data, root).with_file_name("editor.sock");
+    if fits(&socket) {
+        return Ok((socket, None));
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("postil-")
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir()?;
+    let socket = folder.path().join("editor.sock");
+    if fits(&socket) {
+        return Ok((socket, Some(folder)));
+    }
+    Err(std::io::Error::other(format!(
+        "the path {} is too long for a socket: set XDG_RUNTIME_DIR",
+        socket.display()
+    )))
+}
+
+/// Makes a folder that is the user's alone, or sees that it is.
+fn private_folder(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(std::io::Error::other("it is no folder of this user"));
+    }
+    if found.mode() & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+async fn accept(listener: UnixListener, session: Weak<Session>, root: PathBuf) {
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    // Its tasks end with this one.
+    let mut calls = JoinSet::new();
+    loop {
+        while calls.try_join_next().is_some() {}
+        let Ok(turn) = turns.clone().acquire_owned().await else {
+            return;
+        };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Too many open files, say: not as fast as it can fail.
+                tracing::warn!("a call could not be taken: {error}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                continue;
+            }
+        };
+        let ours = stream
+            .peer_cred()
+            .is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
+        if !ours {
+            tracing::warn!("a call of another user was refused");
+            continue;
+        }
+        let (session, root) = (session.clone(), root.clone());
+        calls.spawn(async move {
+            let _turn = turn;
+            if let Err(error) = serve(stream, &session, &root).await {
+                tracing::info!("a call was not answered: {error}");
+            }
+        });
+    }
+}
+
+async fn serve(
+    mut stream: UnixStream,
+    session: &Weak<Session>,
+    root: &Path,
+) -> std::io::Result<()> {
+    let (reader, mut writer) = stream.split();
+    let mut reader = BufReader::new(reader.take(LONGEST_CALL));
+    let mut line = Vec::new();
+    tokio::time::timeout(PATIENCE, reader.read_until(b'\n', &mut line)).await??;
+    // Whoever asks whether we are there says nothing.
+    if line.is_empty() {
+        return Ok(());
+    }
+    let cancel = CancellationToken::new();
+    let hung_up = async {
+        let mut byte = [0];
+        // The caller says nothing more: it waits, or it is gone.
+        let _ = reader.read(&mut byte).await;
+    };
+    let effect = serde_json::from_slice::<Call>(&line).map(|call| effect_of(&call.tool));
+    let answering = AssertUnwindSafe(answer(&line, session, root, &cancel)).catch_unwind();
+    let reply = match effect {
+        Ok(Effect::Adds | Effect::Removes) => answering.await,
+        _ => tokio::select! {
+            reply = answering => reply,
+            () = hung_up => return Ok(()),
+        },
+    };
+    let reply = reply.unwrap_or_else(|_| {
+        tracing::error!("a defect while a call was answered; the server goes on");
+        Reply::Failure(Failure::defect())
+    });
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}
+
+fn effect_of(tool: &str) -> Effect {
+    verbs::verb(tool).map_or(Effect::Reads, |verb| verb.effect)
+}
+
+async fn answer(
+    line: &[u8],
+    session: &Weak<Session>,
+    root: &Path,
+    cancel: &CancellationToken,
+) -> Reply {
+    // Another version may have other fields.
+    let version = serde_json::from_slice::<serde_json::Value>(line)
+        .ok()
+        .and_then(|call| call.get("version")?.as_u64());
+    if version != Some(u64::from(VERSION)) {
+        return Reply::Version(VERSION);
+    }
+    let Ok(call) = serde_json::from_slice::<Call>(line) else {
+        return Reply::Failure(Failure::new("usage", "this is no call"));
+    };
+    let Some(session) = session.upgrade() else {
+        return Reply::Failure(Failure::new("failed", "the editor's session is over"));
+    };
+    if call.root != root {
+        let text = format!("{} is not served here", call.root.display());
+        return Reply::Failure(Failure::new("file", text));
+    }
+    match verbs::call(&session, root, &call.tool, &call.arguments, cancel).await {
+        Ok(answer) => Reply::Answer(answer),
+        Err(failure) => Reply::Failure(failure),
+    }
+}

@@ -1,0 +1,70 @@
+//! L6. The MCP server (Model Context Protocol, by `rmcp`) on standard input and output: [`verbs`] as tools,
+//! threads and runs as resources, and a prompt that tells an agent how to answer threads.
+//!
+//! A call goes to the server of an editor that has the workspace open, if there is one ([`bridge`]), so that
+//! unsaved text is seen and edited; else it works on the files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+
+use crate::config::Folders;
+
+mod handler;
+mod log;
+mod prompt;
+mod resources;
+mod roots;
+mod route;
+
+use handler::Handler;
+
+/// Serves one client until it hangs up. `fallback`: the workspace of a client that names none.
+pub async fn serve(fallback: PathBuf, folders: Folders) -> ExitCode {
+    let handler = Handler::new(fallback, folders);
+    let shared = handler.shared();
+    let transport = rmcp::transport::stdio_pipes();
+    let code = match handler.serve(transport).await {
+        Ok(running) => {
+            tokio::select! {
+                _ = running.waiting() => {}
+                () = ended() => {}
+            }
+            ExitCode::SUCCESS
+        }
+        // It has hung up without a word, which is its right.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("the client did not introduce itself: {error}");
+            ExitCode::FAILURE
+        }
+    };
+    shared.shutdown().await;
+    code
+}
+
+/// SIGTERM or SIGINT.
+async fn ended() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut terminate), Ok(mut interrupt)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::interrupt()),
+        ) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+type Peer = rmcp::Peer<rmcp::RoleServer>;
+type Shared = Arc<roots::Workspaces>;

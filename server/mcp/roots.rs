@@ -1,0 +1,204 @@
+//! The workspaces of a client: its roots; without any the folder that the server was started for.
+#![expect(
+    deprecated,
+    reason = "newer revisions of the protocol have no roots; the clients of today do"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+
+use super::log::Log;
+use super::{Peer, Shared};
+use crate::children::uri;
+use crate::config::Folders;
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::session::Session;
+use crate::verbs::Failure;
+
+/// A client that has roots and does not name them is served without.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One root.
+pub(super) struct Place {
+    /// Canonical.
+    pub root: PathBuf,
+    /// For the calls that no editor's server takes.
+    pub session: Arc<Session>,
+    /// Where the last call went, so that a change is told once.
+    last: Mutex<String>,
+}
+
+type Places = Result<Vec<Arc<Place>>, Failure>;
+
+pub(super) struct Workspaces {
+    pub folders: Folders,
+    pub log: Log,
+    fallback: PathBuf,
+    /// Asked for at the first call, and again when the client says that they changed.
+    places: RwLock<Arc<OnceCell<Places>>>,
+    /// Of the roots that were known before.
+    known: RwLock<Vec<Arc<Place>>>,
+}
+
+impl Workspaces {
+    pub fn new(fallback: PathBuf, folders: Folders) -> Self {
+        Self {
+            folders,
+            log: Log::default(),
+            fallback,
+            places: RwLock::default(),
+            known: RwLock::default(),
+        }
+    }
+
+    pub fn roots_changed(&self) {
+        *self.places.write().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+    }
+
+    pub async fn places(self: &Arc<Self>, peer: &Peer) -> Places {
+        let cell = self
+            .places
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        cell.get_or_init(|| self.find(peer)).await.clone()
+    }
+
+    async fn find(self: &Arc<Self>, peer: &Peer) -> Places {
+        let roots = match self.ask(peer).await {
+            Some(roots) => roots,
+            None => vec![self.fallback.clone()],
+        };
+        let mut places: Vec<Arc<Place>> = Vec::new();
+        let mut problem = None;
+        for root in roots {
+            match self.place(&root) {
+                Ok(place) if places.iter().all(|known| known.root != place.root) => {
+                    places.push(place);
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    self.log.say(Level::Warning, &why);
+                    problem = Some(why);
+                }
+            }
+        }
+        let old = {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *known, places.clone())
+        };
+        for gone in old
+            .into_iter()
+            .filter(|old| places.iter().all(|place| place.root != old.root))
+        {
+            gone.session.shutdown().await;
+        }
+        if places.is_empty() {
+            let why = problem.unwrap_or_else(|| String::from("there is no workspace folder"));
+            return Err(Failure::new("file", why));
+        }
+        Ok(places)
+    }
+
+    /// The client's roots; `None`: it has none to tell.
+    async fn ask(&self, peer: &Peer) -> Option<Vec<PathBuf>> {
+        let client = peer.peer_info()?;
+        client.capabilities.roots.as_ref()?;
+        let asked = tokio::time::timeout(PATIENCE, peer.list_roots()).await;
+        let roots = match asked {
+            Ok(Ok(listed)) => listed.roots,
+            Ok(Err(error)) => {
+                let text = format!("the client did not name its roots ({error})");
+                self.log.say(Level::Warning, &text);
+                return None;
+            }
+            Err(_) => {
+                let text = "the client did not name its roots in time";
+                self.log.say(Level::Warning, text);
+                return None;
+            }
+        };
+        // A client without an open folder.
+        if roots.is_empty() {
+            return None;
+        }
+        let paths = roots.iter().filter_map(|root| {
+            let path = uri::to_path(&root.uri);
+            if path.is_none() {
+                let text = format!("the root {} is no folder of this machine", root.uri);
+                self.log.say(Level::Warning, &text);
+            }
+            path
+        });
+        Some(paths.collect())
+    }
+
+    fn place(self: &Arc<Self>, root: &Path) -> Result<Arc<Place>, String> {
+        let shown = root.display();
+        let canonical = root
+            .canonicalize()
+            .map_err(|error| format!("the root {shown} cannot be used: {error}"))?;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = known.iter().find(|place| place.root == canonical) {
+            return Ok(place.clone());
+        }
+        drop(known);
+        let host = Arc::new(Client(Arc::downgrade(self)));
+        let session = Session::new(vec![canonical.clone()], None, host, self.folders.clone())
+            .map_err(|error| format!("the root {shown} cannot be used: {error}"))?;
+        Ok(Arc::new(Place {
+            root: canonical,
+            session,
+            last: Mutex::default(),
+        }))
+    }
+
+    pub async fn shutdown(&self) {
+        let known =
+            std::mem::take(&mut *self.known.write().unwrap_or_else(PoisonError::into_inner));
+        for place in known {
+            place.session.shutdown().await;
+        }
+    }
+}
+
+impl Place {
+    /// `true`: the call before went another way, or there was none.
+    pub fn takes(&self, way: &str) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *last != way;
+        if changed {
+            way.clone_into(&mut last);
+        }
+        changed
+    }
+}
+
+/// The client as a host: it has no buffers, and nobody there can be asked.
+struct Client(Weak<Workspaces>);
+
+#[async_trait]
+impl Host for Client {
+    async fn apply(&self, _label: &str, _edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        Err(NotApplied::NoEditor)
+    }
+
+    async fn ask(&self, _question: Question) -> Option<usize> {
+        None
+    }
+
+    fn message(&self, level: Level, text: &str) {
+        let shared: Option<Shared> = self.0.upgrade();
+        if let Some(shared) = shared {
+            shared.log.say(level, text);
+        }
+    }
+
+    fn progress(&self, _run: &str, _progress: Progress) {}
+
+    fn changed(&self, _paths: &[PathBuf]) {}
+}

@@ -1,0 +1,278 @@
+//! Which workspace a call is about, and which way it goes: through an editor's server, or on the files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::roots::{Place, Workspaces};
+use crate::bridge::{self, NoAnswer};
+use crate::host::Level;
+use crate::session::Session;
+use crate::verbs::{self, Answer, Effect, Failure, Verb};
+
+type Outcome = Result<Answer, Failure>;
+
+/// A call on whichever of the places it is about.
+pub(super) async fn call(
+    shared: &Arc<Workspaces>,
+    places: &[Arc<Place>],
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Outcome {
+    if let [place] = places {
+        return on(shared, place, verb, arguments, cancel).await;
+    }
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let path = text("path")
+        .or_else(|| text("file"))
+        .filter(|path| !path.is_empty());
+    if let Some(path) = path {
+        let (place, path) = place_of(places, path)?;
+        let mut arguments = arguments.clone();
+        for name in ["path", "file"] {
+            if let Some(argument) = arguments.get_mut(name) {
+                *argument = json!(path);
+            }
+        }
+        return on(shared, place, verb, &arguments, cancel).await;
+    }
+    match verb.name {
+        "get_threads" | "process_all_actions" | "workflow_list" | "workflow_search" => {
+            all(shared, places, verb, arguments, cancel).await
+        }
+        "respond_to_thread" | "dismiss_thread" => {
+            let id = text("thread_id").unwrap_or_default();
+            let (place, id) = thread(shared, places, id, cancel).await?;
+            let mut arguments = arguments.clone();
+            arguments["thread_id"] = json!(id);
+            on(shared, place, verb, &arguments, cancel).await
+        }
+        "workflow_thread" => first(shared, places, verb, arguments, cancel).await,
+        _ => {
+            // No file, or a wrong call: any place says so.
+            let place = places.first().ok_or_else(Failure::defect)?;
+            on(shared, place, verb, arguments, cancel).await
+        }
+    }
+}
+
+/// The place of a path, the deepest where they are nested, and the path made absolute. A relative one is looked
+/// for in each.
+fn place_of<'a>(
+    places: &'a [Arc<Place>],
+    path: &str,
+) -> Result<(&'a Arc<Place>, PathBuf), Failure> {
+    let deepest = |path: &Path| {
+        places
+            .iter()
+            .filter(|place| path.starts_with(&place.root))
+            .max_by_key(|place| place.root.as_os_str().len())
+    };
+    if Path::new(path).is_absolute() {
+        let path = Session::canonical(Path::new(path));
+        let outside = || {
+            Failure::new(
+                "file",
+                format!("{} is outside the workspace", path.display()),
+            )
+        };
+        return Ok((deepest(&path).ok_or_else(outside)?, path.clone()));
+    }
+    let found: Vec<(&Arc<Place>, PathBuf)> = places
+        .iter()
+        .map(|place| (place, Session::canonical(&place.root.join(path))))
+        .filter(|(place, path)| path.starts_with(&place.root) && path.exists())
+        .collect();
+    match found.as_slice() {
+        [(place, path)] => Ok((place, path.clone())),
+        [] => Err(Failure::new("file", format!("path not found: {path}"))),
+        several => {
+            let roots: Vec<String> = several
+                .iter()
+                .map(|(place, _)| place.root.display().to_string())
+                .collect();
+            let text = format!(
+                "{path} is in several folders ({}): give an absolute path",
+                roots.join(", ")
+            );
+            Err(Failure::new("ambiguous_path", text))
+        }
+    }
+}
+
+/// The answers of every place as one; each item says where it is from.
+async fn all(
+    shared: &Arc<Workspaces>,
+    places: &[Arc<Place>],
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Outcome {
+    let mut together = json!({});
+    for place in places {
+        let Answer { mut value, .. } = on(shared, place, verb, arguments, cancel).await?;
+        let root = place.root.to_string_lossy();
+        for list in ["threads", "actions", "runs", "hits"] {
+            for item in value
+                .get_mut(list)
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                item["root"] = json!(root);
+            }
+        }
+        join(&mut together, value);
+    }
+    Ok(together.into())
+}
+
+/// Lists are appended, numbers added.
+fn join(together: &mut Value, more: Value) {
+    match (together, more) {
+        (Value::Object(together), Value::Object(more)) => {
+            for (name, value) in more {
+                match together.get_mut(&name) {
+                    Some(known) => join(known, value),
+                    None => {
+                        together.insert(name, value);
+                    }
+                }
+            }
+        }
+        (Value::Array(together), Value::Array(more)) => together.extend(more),
+        (together @ Value::Number(_), Value::Number(more)) => {
+            let sum = together.as_u64().unwrap_or_default() + more.as_u64().unwrap_or_default();
+            *together = json!(sum);
+        }
+        _ => {}
+    }
+}
+
+/// The place and full id of a thread: a prefix has to be unique over all places.
+async fn thread<'a>(
+    shared: &Arc<Workspaces>,
+    places: &'a [Arc<Place>],
+    id: &str,
+    cancel: &CancellationToken,
+) -> Result<(&'a Arc<Place>, String), Failure> {
+    let list = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
+    let mut found = Vec::new();
+    for place in places {
+        let Answer { value, .. } = on(shared, place, list, &json!({}), cancel).await?;
+        let threads = value.get("threads").and_then(Value::as_array);
+        let ids = threads
+            .into_iter()
+            .flatten()
+            .filter_map(|thread| thread.get("id")?.as_str());
+        let ids: Vec<String> = ids
+            .filter(|known| known.starts_with(id) && (id.len() >= 4 || *known == id))
+            .map(str::to_owned)
+            .collect();
+        if let Some(exact) = ids.iter().find(|known| *known == id) {
+            found.push((place, exact.clone()));
+        } else {
+            found.extend(ids.into_iter().map(|id| (place, id)));
+        }
+    }
+    match found.as_slice() {
+        [(place, id)] => Ok((place, id.clone())),
+        // The first place words the error: unknown, or too short.
+        [] => Ok((places.first().ok_or_else(Failure::defect)?, id.to_owned())),
+        several => {
+            let candidates: Vec<String> = several
+                .iter()
+                .map(|(place, id)| format!("{id} in {}", place.root.display()))
+                .collect();
+            let text = format!(
+                "thread id `{}` is ambiguous ({}): give its file as `path`",
+                id.escape_debug(),
+                candidates.join(", ")
+            );
+            Err(Failure::new("ambiguous_id", text))
+        }
+    }
+}
+
+/// The first place that knows the run.
+async fn first(
+    shared: &Arc<Workspaces>,
+    places: &[Arc<Place>],
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Outcome {
+    let mut last = Err(Failure::defect());
+    for place in places {
+        last = on(shared, place, verb, arguments, cancel).await;
+        if !matches!(&last, Err(failure) if failure.code == "unknown_run") {
+            break;
+        }
+    }
+    last
+}
+
+/// A call on one place.
+pub(super) async fn on(
+    shared: &Arc<Workspaces>,
+    place: &Place,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Outcome {
+    let why = match bridge::call(&shared.folders.data, &place.root, verb, arguments, cancel).await {
+        Ok(outcome) => {
+            tell(
+                shared,
+                place,
+                "calls go through the editor that has it open",
+            );
+            return outcome;
+        }
+        Err(NoAnswer::Lost(why)) if verb.effect != Effect::Reads => {
+            return Err(Failure::new(
+                "editor_lost",
+                format!(
+                    "the editor's server was lost while it carried out {} ({why}): call get_threads to see what was done",
+                    verb.name
+                ),
+            ));
+        }
+        Err(NoAnswer::Lost(why) | NoAnswer::Absent(why)) => why,
+    };
+    tell(shared, place, &format!("calls work on the files ({why})"));
+    // The files of the settings may have been edited since the call before.
+    place.session.reload_settings();
+    verbs::call(&place.session, &place.root, verb.name, arguments, cancel).await
+}
+
+fn tell(shared: &Workspaces, place: &Place, way: &str) {
+    if place.takes(way) {
+        let text = format!("{}: {way}", place.root.display());
+        shared.log.say(Level::Info, &text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_several_folders_are_joined() {
+        let mut together = json!({});
+        join(
+            &mut together,
+            json!({"threads": [1], "summary": {"total": 2, "pending": 1}}),
+        );
+        join(
+            &mut together,
+            json!({"threads": [2, 3], "summary": {"total": 5, "pending": 0}, "skipped": ["x"]}),
+        );
+        let expected =
+            json!({"threads": [1, 2, 3], "summary": {"total": 7, "pending": 1}, "skipped": ["x"]});
+        assert_eq!(together, expected);
+    }
+}

@@ -1,0 +1,547 @@
+//! L6. The verbs of a session by name, with JSON in and JSON out: what the MCP server offers, and what an
+//! editor's server does for it over the [`bridge`](crate::bridge). Each calls what the command line calls.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::files::FileError;
+use crate::session::{Done, Error, Session, Workspace};
+use crate::store::{Format, Hit, Run, RunStatus};
+use crate::threads::Status;
+use crate::tools::{self, Context, Registry};
+
+/// What a verb does to the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Reads,
+    /// Adds lines; the same call again changes nothing.
+    Adds,
+    /// Takes lines away.
+    Removes,
+}
+
+pub struct Verb {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What the agent reads.
+    pub description: &'static str,
+    pub effect: Effect,
+    schema: fn() -> Value,
+}
+
+impl Verb {
+    /// The JSON schema of its arguments.
+    pub fn schema(&self) -> Value {
+        (self.schema)()
+    }
+}
+
+/// Every verb; the names are those of threads.md and workflow.md.
+pub const ALL: [Verb; 9] = [
+    Verb {
+        name: "get_threads",
+        title: "List threads",
+        description: "Lists the threads in code comments: conversations of AUTHOR: lines (the person) and AGENT: \
+            lines (you), with id, file, 1-based lines, messages and status. `pending` waits for your answer, \
+            `awaiting_user` for the person. Reads what is open and unsaved in the editor, where one runs.",
+        effect: Effect::Reads,
+        schema: tools::schema::<GetThreads>,
+    },
+    Verb {
+        name: "respond_to_thread",
+        title: "Answer a thread",
+        description: "Writes your answer into a thread as an AGENT: message, and an empty AUTHOR: line below it for \
+            the person. Never write these lines yourself. Keep it short, in the past tense. The same answer twice \
+            changes nothing.",
+        effect: Effect::Adds,
+        schema: tools::schema::<Respond>,
+    },
+    Verb {
+        name: "clear_and_commit",
+        title: "Clear threads and commit",
+        description: "Removes every thread of one file and commits that file alone. Only when the person asked for it. \
+            A file that is open in the editor is cleared there and committed when the person saves it.",
+        effect: Effect::Removes,
+        schema: tools::schema::<Clear>,
+    },
+    Verb {
+        name: "dismiss_thread",
+        title: "Remove a thread",
+        description: "Removes one thread's lines from its file, without a commit; the conversation stays in the history. \
+            Only when the person asked for it.",
+        effect: Effect::Removes,
+        schema: tools::schema::<Dismiss>,
+    },
+    Verb {
+        name: "process_all_actions",
+        title: "Carry out action words",
+        description: "Carries out what threads ask for by an action word as their last AUTHOR text: `done` and `reset` \
+            remove the thread, `commit` and `commit file` clear the file's threads and commit it.",
+        effect: Effect::Removes,
+        schema: tools::schema::<Process>,
+    },
+    Verb {
+        name: "workflow_thread",
+        title: "Read a run",
+        description: "The history of a run (what earlier turns on a thread did), in pages: the request and the newest \
+            rounds that fit; a line tells which `before` shows the ones that are left out.",
+        effect: Effect::Reads,
+        schema: tools::schema::<WorkflowThread>,
+    },
+    Verb {
+        name: "workflow_list",
+        title: "List runs",
+        description: "Runs of this workspace, newest first: id, status, thread, file, start, rounds, tokens, cost.",
+        effect: Effect::Reads,
+        schema: tools::schema::<WorkflowList>,
+    },
+    Verb {
+        name: "workflow_search",
+        title: "Search the history",
+        description: "Rounds of earlier runs that hold all of these words, newest first.",
+        effect: Effect::Reads,
+        schema: tools::schema::<WorkflowSearch>,
+    },
+    Verb {
+        name: "lsp",
+        title: "Ask the language server",
+        description: "What the language's own server knows: definition, references, hover, diagnostics, symbols, and the \
+            edits that a rename takes (none is made). Needs a workspace that the person has trusted.",
+        effect: Effect::Reads,
+        schema: lsp_schema,
+    },
+];
+
+pub fn verb(name: &str) -> Option<&'static Verb> {
+    ALL.iter().find(|verb| verb.name == name)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StatusName {
+    Pending,
+    AwaitingUser,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GetThreads {
+    /// A file or folder, absolute or relative to the workspace root. Default: the whole workspace.
+    #[serde(default)]
+    path: Option<String>,
+    /// Only threads with this status.
+    #[serde(default)]
+    status: Option<StatusName>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Respond {
+    /// The thread's id as `get_threads` gives it, or its first four digits or more.
+    thread_id: String,
+    /// The answer. Several lines are possible.
+    response: String,
+    /// The thread's file (or a folder it is in), where known.
+    #[serde(default)]
+    path: Option<String>,
+    /// Your name, if the person wants to see who answered: `claude` is written as AGENT(claude).
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Clear {
+    /// The file, absolute or relative to the workspace root.
+    file: String,
+    /// The commit's message. Default: `Clear review threads from <name>`.
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Dismiss {
+    /// The thread's id as `get_threads` gives it, or its first four digits or more.
+    thread_id: String,
+    /// The thread's file (or a folder it is in), where known.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Process {
+    /// A file or folder, absolute or relative to the workspace root. Default: the whole workspace.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WorkflowThread {
+    /// The run's id or a unique prefix of it, or a thread's id (its newest run).
+    run_id: String,
+    /// Rounds before this one.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    before: Option<u64>,
+    /// At most so many characters. Default: 8000.
+    #[serde(default)]
+    budget: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WorkflowList {
+    /// Only runs of this thread.
+    #[serde(default)]
+    thread_id: Option<String>,
+    /// `queued`, `running`, `awaiting_user`, `completed`, `failed`, `cancelled` or `interrupted`.
+    #[serde(default)]
+    status: Option<String>,
+    /// At most so many. Default: 50.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WorkflowSearch {
+    /// Words that a round has to hold, all of them.
+    words: String,
+    /// At most so many. Default: 20.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+fn lsp_schema() -> Value {
+    let registry = Registry::built_in();
+    let tool = registry.tools().iter().find(|tool| tool.name() == "lsp");
+    tool.map_or(Value::Null, |tool| tool.parameters())
+}
+
+/// What a verb answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// An object.
+    pub value: Value,
+    /// The same for reading, where that is more than the JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl From<Value> for Answer {
+    fn from(value: Value) -> Self {
+        Self { value, text: None }
+    }
+}
+
+/// Why it did not: one sentence, with a stable code.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub code: String,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// A defect of our own.
+    pub fn defect() -> Self {
+        Self::new(
+            "defect",
+            "a defect of postil ended this call; the log has it",
+        )
+    }
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+/// Calls the verb `name` on the workspace folder `root` of `session`, and on nothing outside of it.
+pub async fn call(
+    session: &Arc<Session>,
+    root: &Path,
+    name: &str,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Result<Answer, Failure> {
+    let workspaces = session.workspaces();
+    let workspace = workspaces
+        .into_iter()
+        .find(|workspace| workspace.root() == root)
+        .ok_or_else(|| {
+            let text = format!("{} is no folder of this workspace", root.display());
+            Failure::new("file", text)
+        })?;
+    let scope = Scope {
+        session: session.clone(),
+        workspace,
+    };
+    match name {
+        "get_threads" => {
+            let input: GetThreads = read(name, arguments)?;
+            scope.blocking(move |scope| scope.threads(&input)).await
+        }
+        "respond_to_thread" => {
+            let input: Respond = read(name, arguments)?;
+            let (path, id) = scope.thread(&input.thread_id, input.path).await?;
+            let done = session
+                .respond(&id, Some(&path), &input.response, input.name.as_deref())
+                .await?;
+            scope.done(&done)
+        }
+        "dismiss_thread" => {
+            let input: Dismiss = read(name, arguments)?;
+            let (path, id) = scope.thread(&input.thread_id, input.path).await?;
+            let done = session.dismiss(&id, Some(&path)).await?;
+            scope.done(&done)
+        }
+        "clear_and_commit" => {
+            let input: Clear = read(name, arguments)?;
+            let path = scope.inside(&input.file)?;
+            let done = session
+                .clear_and_commit(&path, input.message.as_deref())
+                .await?;
+            scope.done(&done)
+        }
+        "process_all_actions" => {
+            let input: Process = read(name, arguments)?;
+            let path = scope.inside(input.path.as_deref().unwrap_or_default())?;
+            let all = session
+                .process_actions(Some(&path.to_string_lossy()))
+                .await?;
+            Ok(json!({"success": true, "actions": all}).into())
+        }
+        "workflow_thread" => {
+            let input: WorkflowThread = read(name, arguments)?;
+            scope.blocking(move |scope| scope.run(&input)).await
+        }
+        "workflow_list" => {
+            let input: WorkflowList = read(name, arguments)?;
+            scope.blocking(move |scope| scope.runs(&input)).await
+        }
+        "workflow_search" => {
+            let input: WorkflowSearch = read(name, arguments)?;
+            scope.blocking(move |scope| scope.search(&input)).await
+        }
+        "lsp" => scope.lsp(arguments, cancel).await,
+        other => Err(Failure::new("usage", format!("no tool is called {other}"))),
+    }
+}
+
+/// Arguments that are left out are an empty object.
+fn read<T: DeserializeOwned + JsonSchema>(name: &str, arguments: &Value) -> Result<T, Failure> {
+    let empty = json!({});
+    let arguments = if arguments.is_null() {
+        &empty
+    } else {
+        arguments
+    };
+    tools::parse(name, arguments).map_err(|text| Failure::new("usage", text))
+}
+
+/// One workspace folder: no verb sees or changes anything outside of it.
+#[derive(Clone)]
+struct Scope {
+    session: Arc<Session>,
+    workspace: Arc<Workspace>,
+}
+
+impl Scope {
+    /// Work that reads files or the history, off the threads that answer.
+    async fn blocking(
+        self,
+        work: impl FnOnce(&Self) -> Result<Answer, Failure> + Send + 'static,
+    ) -> Result<Answer, Failure> {
+        tokio::task::spawn_blocking(move || work(&self))
+            .await
+            .unwrap_or_else(|_| Err(Failure::defect()))
+    }
+
+    /// The canonical path that an argument names, inside the folder.
+    fn inside(&self, path: &str) -> Result<PathBuf, Failure> {
+        let root = self.workspace.root();
+        let found = Session::canonical(&root.join(path));
+        // Above a folder that is not there, `..` stays in the path.
+        let climbs = found.components().any(|part| part == Component::ParentDir);
+        if climbs || !found.starts_with(root) {
+            return Err(FileError::Outside(path.to_owned()).into());
+        }
+        Ok(found)
+    }
+
+    /// The file and full id of a thread of this folder.
+    async fn thread(&self, id: &str, path: Option<String>) -> Result<(PathBuf, String), Failure> {
+        let below = self.inside(path.as_deref().unwrap_or_default())?;
+        let (session, id) = (self.session.clone(), id.to_owned());
+        let found = tokio::task::spawn_blocking(move || {
+            session
+                .find_thread(&id, Some(&below))
+                .map(|(view, thread)| (view.path, thread.id))
+        });
+        Ok(found.await.map_err(|_| Failure::defect())??)
+    }
+
+    fn threads(&self, input: &GetThreads) -> Result<Answer, Failure> {
+        let path = self.inside(input.path.as_deref().unwrap_or_default())?;
+        let mut list = self.session.threads(Some(&path.to_string_lossy()))?;
+        if let Some(status) = input.status {
+            list.keep(match status {
+                StatusName::Pending => Status::Pending,
+                StatusName::AwaitingUser => Status::AwaitingUser,
+            });
+        }
+        answer(&list)
+    }
+
+    fn done(&self, done: &Done) -> Result<Answer, Failure> {
+        answer(done)
+    }
+
+    fn run(&self, input: &WorkflowThread) -> Result<Answer, Failure> {
+        if input.before == Some(0) {
+            let text = "rounds are numbered from 1: `before` takes 1 or more";
+            return Err(Failure::new("usage", text));
+        }
+        let store = self.workspace.store()?;
+        let run = store.run(&input.run_id)?;
+        let budget = input.budget.unwrap_or(8_000);
+        let page = store.page(&run.id, input.before, budget, Format::Text)?;
+        let text = match (page.text.is_empty(), input.before) {
+            (false, _) => page.text,
+            (true, Some(before)) if run.rounds > 0 => {
+                format!("run {} has nothing before round {before}", run.id)
+            }
+            (true, _) => format!("run {} has no rounds", run.id),
+        };
+        Ok(Answer {
+            value: json!({"run_id": run.id, "status": run.status.name(), "text": text}),
+            text: Some(text),
+        })
+    }
+
+    fn runs(&self, input: &WorkflowList) -> Result<Answer, Failure> {
+        let status = match input.status.as_deref() {
+            None => None,
+            Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
+                let known = RunStatus::ALL.map(RunStatus::name).join(", ");
+                let text = format!("`{}` is no status; there are {known}", name.escape_debug());
+                Failure::new("usage", text)
+            })?),
+        };
+        let store = self.workspace.store()?;
+        // A thread may be named by a prefix: its newest run knows the whole id.
+        let thread = input.thread_id.as_deref().map(|id| {
+            store
+                .run(id)
+                .map_or_else(|_| id.to_owned(), |run| run.thread_id)
+        });
+        let runs = store.runs(thread.as_deref(), status, input.limit.unwrap_or(50))?;
+        let runs: Vec<Value> = runs.iter().map(facts).collect();
+        Ok(json!({"runs": runs}).into())
+    }
+
+    fn search(&self, input: &WorkflowSearch) -> Result<Answer, Failure> {
+        let store = self.workspace.store()?;
+        let hits = store.search(&input.words, input.limit.unwrap_or(20))?;
+        let hits: Vec<Value> = hits.iter().map(hit).collect();
+        Ok(json!({"hits": hits}).into())
+    }
+
+    async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {
+        let settings = self.workspace.loaded();
+        let registry = Registry::built_in().with_settings(&settings.settings);
+        let context = Context {
+            tree: self.workspace.tree.clone(),
+            host: self.session.host.clone(),
+            children: self.session.children.clone(),
+            store: None,
+            run: String::new(),
+            plan: true,
+            trusted: self.session.is_trusted(self.workspace.root()),
+            cancel: cancel.clone(),
+            seen: DashMap::new(),
+            writing: DashMap::new(),
+        };
+        match registry.call(&context, "lsp", arguments.clone()).await {
+            Ok(text) => Ok(Answer {
+                value: json!({"output": text}),
+                text: Some(text),
+            }),
+            Err(text) => Err(Failure::new("failed", text)),
+        }
+    }
+}
+
+fn answer(value: &impl Serialize) -> Result<Answer, Failure> {
+    serde_json::to_value(value)
+        .map(Answer::from)
+        .map_err(|_| Failure::defect())
+}
+
+/// What is shown of a run, as JSON.
+pub fn facts(run: &Run) -> Value {
+    json!({
+        "id": run.id,
+        "status": run.status.name(),
+        "thread_id": run.thread_id,
+        "file": run.file,
+        "started": whole_seconds(run.started),
+        "rounds": run.rounds,
+        "tokens": run.tokens,
+        "cost": run.cost,
+    })
+}
+
+/// What is shown of a round that was searched for, as JSON.
+pub fn hit(hit: &Hit) -> Value {
+    json!({
+        "run_id": hit.run.id,
+        "thread_id": hit.run.thread_id,
+        "file": hit.run.file,
+        "round": hit.seq,
+        "role": hit.role.as_deref().unwrap_or("unknown"),
+        "snippet": hit.snippet,
+    })
+}
+
+/// UTC, in whole seconds, as the rounds have it.
+pub fn whole_seconds(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_has_a_schema_of_an_object_that_says_what_its_fields_are() {
+        for verb in &ALL {
+            let schema = verb.schema();
+            assert_eq!(schema["type"], "object", "{}", verb.name);
+            let fields = schema["properties"].as_object().expect("properties");
+            for (name, field) in fields {
+                assert!(field["description"].is_string(), "{}.{name}", verb.name);
+            }
+            assert_eq!(schema["additionalProperties"], false, "{}", verb.name);
+        }
+    }
+}

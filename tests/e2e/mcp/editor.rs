@@ -1,0 +1,374 @@
+//! With an editor open on the same workspace: calls see and change its buffers.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::agent::Agent;
+use super::{QUESTION, id_of, repository, workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace};
+
+fn editor(workspace: &Workspace) -> Editor {
+    let options = Options {
+        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
+        ..Options::default()
+    };
+    Editor::start_with(workspace, options)
+}
+
+/// An editor that has opened its socket.
+pub fn listening(workspace: &Workspace) -> Editor {
+    let editor = editor(workspace);
+    wait_listening(&editor);
+    editor
+}
+
+fn wait_listening(editor: &Editor) {
+    editor.wait_for("the socket", |state| {
+        state.stderr.contains("listening on").then_some(())
+    });
+}
+
+/// The file that says where the socket is.
+fn pointer(workspace: &Workspace) -> PathBuf {
+    postil::store::location(&workspace.data(), workspace.root()).with_file_name("editor")
+}
+
+fn socket(workspace: &Workspace) -> PathBuf {
+    PathBuf::from(std::fs::read_to_string(pointer(workspace)).expect("the pointer"))
+}
+
+#[test]
+fn unsaved_text_is_seen_and_changed_in_the_editor() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.splice(
+        "src/a.rs",
+        0..0,
+        "// AUTHOR: typed and not saved?\nfn new() {}\n\n",
+    );
+    // An answer shows that the change has been read before.
+    editor.wait_diagnostics("src/a.rs", |all| all.len() == 2);
+
+    let mut agent = Agent::start(&workspace);
+    let list = agent.call("get_threads", json!({"path": "src"}));
+    agent.wait_log("go through the editor");
+    assert_eq!(list["summary"]["total"], 2);
+    assert_eq!(
+        list["threads"][0]["thread"][0]["text"],
+        "typed and not saved?"
+    );
+    let id = list["threads"][0]["id"].clone();
+    let done = agent.call(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "Seen."}),
+    );
+    assert_eq!(done["file"], "src/a.rs");
+    let text = editor.wait_text("src/a.rs", |text| text.contains("AGENT"));
+    assert!(text.starts_with(
+        "// AUTHOR: typed and not saved?\n// AGENT: Seen.\n// AUTHOR:\nfn new() {}\n"
+    ));
+    assert_eq!(
+        workspace.read("src/a.rs"),
+        QUESTION,
+        "the file is the author's to save"
+    );
+
+    // A file that is not open is written at once, and the editor is told.
+    let id = id_of(&agent.call("get_threads", json!({})), "b.py");
+    agent.call("dismiss_thread", json!({"thread_id": id}));
+    assert_eq!(workspace.read("b.py"), "def b(): pass\n");
+    editor.wait_diagnostics("b.py", <[Value]>::is_empty);
+    let (sentence, code) = agent.refused("get_threads", json!({"path": "../x"}));
+    assert_eq!(code, "file", "{sentence}");
+    let (_, code) = agent.refused("dismiss_thread", json!({"thread_id": "ffffffff"}));
+    assert_eq!(code, "unknown_thread");
+}
+
+#[test]
+fn a_file_that_is_open_is_committed_when_it_is_saved() {
+    let workspace = repository();
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.diagnostics("src/a.rs");
+    let mut agent = Agent::start(&workspace);
+    let done = agent.call("clear_and_commit", json!({"file": "src/a.rs"}));
+    assert_eq!(done["committed"], false);
+    assert_eq!(editor.text("src/a.rs"), "fn a() {}\n");
+    editor.save("src/a.rs");
+    editor.wait_message("window/showMessage", |params| {
+        params["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("committed"))
+    });
+    assert_eq!(
+        workspace.git(&["log", "-1", "--format=%s"]),
+        "Clear review threads from a.rs\n"
+    );
+}
+
+#[test]
+fn an_editor_that_refuses_the_edit_is_an_error_and_nothing_is_written() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.diagnostics("src/a.rs");
+    editor.state().on_apply = OnApply::Refuse;
+    let mut agent = Agent::start(&workspace);
+    let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
+    let (sentence, _) = agent.refused(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "x"}),
+    );
+    assert!(sentence.contains("refused"), "{sentence}");
+    assert_eq!(editor.text("src/a.rs"), QUESTION);
+    assert_eq!(workspace.read("src/a.rs"), QUESTION);
+}
+
+#[test]
+fn an_editor_may_come_and_go() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    agent.call("get_threads", json!({}));
+    agent.wait_log("work on the files (no editor has this workspace open)");
+    let editor = listening(&workspace);
+    agent.call("get_threads", json!({}));
+    agent.wait_log("go through the editor");
+    drop(editor);
+    let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
+    agent.wait_log("work on the files");
+    agent.call(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "On disk."}),
+    );
+    assert!(workspace.read("src/a.rs").contains("// AGENT: On disk.\n"));
+}
+
+#[test]
+fn the_first_editor_owns_the_workspace_and_the_next_takes_over() {
+    let workspace = workspace();
+    let mut first = listening(&workspace);
+    let second = editor(&workspace);
+    second.open_text("only.rs", "rust", "// AUTHOR: in the second?\n");
+    second.diagnostics("only.rs");
+    let mut agent = Agent::start(&workspace);
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    let stale = socket(&workspace);
+    first.kill();
+    wait_listening(&second);
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 3);
+    assert_eq!(
+        socket(&workspace),
+        stale,
+        "what was left behind was removed"
+    );
+    drop(second);
+    assert!(!stale.exists());
+    assert_eq!(
+        std::fs::read(pointer(&workspace)).expect("the pointer"),
+        b""
+    );
+}
+
+#[test]
+fn the_socket_is_the_users_alone() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    let socket = socket(&workspace);
+    let mode = |path: &std::path::Path| {
+        std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&socket), 0o600);
+    assert_eq!(mode(socket.parent().expect("a folder")), 0o700);
+    drop(editor);
+
+    // The runtime folder, where there is one; a path that is too long for an address goes elsewhere.
+    let runtime = workspace.path("run");
+    std::fs::create_dir(&runtime).expect("a folder");
+    let long = workspace.path(&"long".repeat(40));
+    std::fs::create_dir(&long).expect("a folder");
+    for (name, folder, inside) in [
+        ("XDG_RUNTIME_DIR", &runtime, true),
+        ("XDG_RUNTIME_DIR", &long, false),
+        ("XDG_DATA_HOME", &long, false),
+    ] {
+        let env = vec![
+            (String::from("POSTIL_LOG"), String::from("postil=info")),
+            (name.to_owned(), folder.to_string_lossy().into_owned()),
+        ];
+        let editor = Editor::start_with(
+            &workspace,
+            Options {
+                env,
+                ..Options::default()
+            },
+        );
+        wait_listening(&editor);
+        let data = match name {
+            "XDG_DATA_HOME" => folder.join("postil"),
+            _ => workspace.data(),
+        };
+        let pointer = postil::store::location(&data, workspace.root()).with_file_name("editor");
+        let socket = PathBuf::from(std::fs::read_to_string(pointer).expect("the pointer"));
+        assert_eq!(socket.starts_with(folder), inside, "{socket:?}");
+        assert_eq!(mode(&socket), 0o600);
+        assert_eq!(mode(socket.parent().expect("a folder")), 0o700);
+        UnixStream::connect(&socket).expect("it listens");
+        drop(editor);
+        assert!(!socket.exists());
+    }
+}
+
+/// What comes back for one line on the socket.
+fn say(socket: &std::path::Path, line: &[u8]) -> Value {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.write_all(line).expect("written");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("read");
+    serde_json::from_str(&answer).unwrap_or(Value::Null)
+}
+
+#[test]
+fn nothing_but_the_verbs_goes_over_the_socket() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    let socket = socket(&workspace);
+    let root = workspace.root();
+    let call = |root: &std::path::Path, tool: &str| {
+        let call = json!({"version": 1, "root": root, "tool": tool, "arguments": {}});
+        say(&socket, format!("{call}\n").as_bytes())
+    };
+    assert_eq!(
+        call(root, "get_threads")["answer"]["value"]["summary"]["total"],
+        2
+    );
+    for tool in ["trust", "postil.trust", "bash", "file_write", "reply", ""] {
+        assert_eq!(call(root, tool)["failure"]["code"], "usage", "{tool}");
+    }
+    assert_eq!(
+        call(std::path::Path::new("/"), "get_threads")["failure"]["code"],
+        "file"
+    );
+    let newer = json!({"version": 2, "root": root, "tool": "get_threads", "more": {}});
+    assert_eq!(
+        say(&socket, format!("{newer}\n").as_bytes()),
+        json!({"version": 1})
+    );
+    for garbage in [&b"\n"[..], b"{}\n", b"\xff\n", b"[1]\n"] {
+        say(&socket, garbage);
+    }
+    // Many who say nothing do not keep others out for ever, and hanging up is no fault.
+    drop(
+        (0..10)
+            .map(|_| UnixStream::connect(&socket))
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(
+        call(root, "get_threads")["answer"]["value"]["summary"]["total"],
+        2
+    );
+    drop(editor);
+}
+
+/// An editor's server that is scripted: the test answers.
+fn scripted(workspace: &Workspace) -> UnixListener {
+    let pointer = pointer(workspace);
+    std::fs::create_dir_all(pointer.parent().expect("a folder")).expect("folders");
+    let socket = pointer.with_file_name("scripted.sock");
+    std::fs::write(&pointer, socket.to_str().expect("a name")).expect("the pointer");
+    UnixListener::bind(socket).expect("a socket")
+}
+
+fn read_call(listener: &UnixListener) -> (UnixStream, Value) {
+    let (stream, _) = listener.accept().expect("a call");
+    let mut line = String::new();
+    BufReader::new(&stream)
+        .read_line(&mut line)
+        .expect("a line");
+    (stream, serde_json::from_str(&line).expect("a call"))
+}
+
+#[test]
+fn a_cancelled_call_is_given_up_and_not_answered() {
+    let workspace = workspace();
+    let listener = scripted(&workspace);
+    let mut agent = Agent::start(&workspace);
+    let id = agent.ask(
+        "tools/call",
+        json!({"name": "get_threads", "arguments": {}}),
+    );
+    let (mut stream, call) = read_call(&listener);
+    assert_eq!(call["tool"], "get_threads");
+    agent.notify(
+        "notifications/cancelled",
+        json!({"requestId": id, "reason": "a test"}),
+    );
+    assert_eq!(stream.read(&mut [0]).expect("read"), 0, "it has hung up");
+    agent.request("ping", json!({})).expect("it lives");
+    assert!(!agent.has_answer(id));
+}
+
+#[test]
+fn an_editor_that_is_lost_in_mid_call() {
+    let workspace = workspace();
+    let listener = scripted(&workspace);
+    let mut agent = Agent::start(&workspace);
+    // What only reads is read from the files.
+    let id = agent.ask(
+        "tools/call",
+        json!({"name": "get_threads", "arguments": {}}),
+    );
+    drop(read_call(&listener));
+    let list = agent.answer(id).expect("the list")["structuredContent"].clone();
+    assert_eq!(list["summary"]["total"], 2);
+    // What writes is told: it may have been done.
+    let arguments = json!({"thread_id": id_of(&list, "src/a.rs"), "response": "x"});
+    let id = agent.ask(
+        "tools/call",
+        json!({"name": "respond_to_thread", "arguments": arguments}),
+    );
+    drop(read_call(&listener));
+    let result = agent.answer(id).expect("a result");
+    assert_eq!(result["structuredContent"]["code"], "editor_lost");
+    assert_eq!(workspace.read("src/a.rs"), QUESTION);
+    // Another version is not spoken with, and nobody was asked: the files.
+    let id = agent.ask(
+        "tools/call",
+        json!({"name": "respond_to_thread", "arguments": arguments}),
+    );
+    let (mut stream, _) = read_call(&listener);
+    stream.write_all(b"{\"version\":7}\n").expect("written");
+    drop(stream);
+    agent.answer(id).expect("a result");
+    agent.wait_log("another version of postil");
+    assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
+}
+
+#[test]
+fn doctor_tells_whether_an_editor_is_there() {
+    let workspace = workspace();
+    let doctor = || {
+        let mut command = workspace.postil();
+        command.args(["doctor", "--json"]);
+        let output = command.output().expect("it runs");
+        let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = findings
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|f| f["what"] == "editor's server");
+        found.expect("the finding")["text"]
+            .as_str()
+            .expect("a text")
+            .to_owned()
+    };
+    assert!(doctor().starts_with("none has this workspace open"));
+    let editor = listening(&workspace);
+    assert!(doctor().contains(&*socket(&workspace).to_string_lossy()));
+    drop(editor);
+    assert!(doctor().starts_with("none has this workspace open"));
+}

@@ -1,0 +1,142 @@
+//! Which workspace a client's calls are about, and that they stay in it.
+
+use serde_json::json;
+
+use super::agent::Agent;
+use super::id_of;
+use crate::harness::Workspace;
+
+/// Two folders with a thread each, side by side.
+fn two() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("one/a.rs", "// AUTHOR: first?\nfn a() {}\n");
+    workspace.write("two/b.rs", "// AUTHOR: second?\nfn b() {}\n");
+    workspace
+}
+
+#[test]
+fn without_roots_it_is_the_repository_of_the_current_folder() {
+    let workspace = two();
+    workspace.git(&["init", "-q"]);
+    let mut agent = Agent::start_with(&workspace, None, &[]);
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    // A client that has roots and none is open.
+    let mut agent = Agent::with_roots(&workspace, &[]);
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    let mut agent = Agent::start_with(&workspace, None, &["-C", "two"]);
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["threads"][0]["file"], "b.rs");
+    assert_eq!(list["summary"]["total"], 1);
+}
+
+#[test]
+fn one_root_is_the_workspace_and_nothing_beside_it() {
+    let workspace = two();
+    let mut agent = Agent::with_roots(&workspace, &[&workspace.path("one")]);
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["summary"]["total"], 1);
+    assert_eq!(list["threads"][0]["file"], "a.rs");
+    let beside = workspace.path("two/b.rs");
+    let (_, code) = agent.refused("get_threads", json!({"path": beside}));
+    assert_eq!(code, "file");
+    std::os::unix::fs::symlink(workspace.path("two"), workspace.path("one/link")).expect("a link");
+    for path in ["link/b.rs", "../two/b.rs"] {
+        let (sentence, _) = agent.refused("clear_and_commit", json!({"file": path}));
+        assert!(sentence.contains("outside the workspace"), "{sentence}");
+    }
+}
+
+#[test]
+fn roots_that_change_change_the_workspace() {
+    let workspace = two();
+    let mut agent = Agent::with_roots(&workspace, &[&workspace.path("one")]);
+    assert_eq!(
+        agent.call("get_threads", json!({}))["threads"][0]["file"],
+        "a.rs"
+    );
+    agent.roots = Some(vec![workspace.path("two")]);
+    agent.notify("notifications/roots/list_changed", json!({}));
+    agent.wait_note("notifications/resources/list_changed", |_| true);
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["threads"][0]["file"], "b.rs");
+    assert_eq!(list["summary"]["total"], 1);
+}
+
+#[test]
+fn several_roots_are_one_workspace() {
+    let workspace = two();
+    // The same relative path and text: the same id in both.
+    for root in ["one", "two"] {
+        workspace.write(
+            &format!("{root}/same.rs"),
+            "// AUTHOR: done\nfn same() {}\n",
+        );
+    }
+    let roots = [workspace.path("one"), workspace.path("two")];
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0], &roots[1]]);
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["summary"]["total"], 4);
+    let of: Vec<_> = list["threads"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|thread| thread["root"].clone())
+        .collect();
+    assert_eq!(
+        of,
+        [
+            json!(roots[0]),
+            json!(roots[0]),
+            json!(roots[1]),
+            json!(roots[1])
+        ]
+    );
+
+    let id = id_of(&list, "b.rs");
+    let done = agent.call(
+        "respond_to_thread",
+        json!({"thread_id": &id[..6], "response": "Yes."}),
+    );
+    assert_eq!(done["file"], "b.rs");
+    assert!(workspace.read("two/b.rs").contains("// AGENT: Yes.\n"));
+
+    let same = id_of(&list, "same.rs");
+    let (sentence, code) = agent.refused("dismiss_thread", json!({"thread_id": same}));
+    assert_eq!(code, "ambiguous_id", "{sentence}");
+    let file = workspace.path("two/same.rs");
+    agent.call("dismiss_thread", json!({"thread_id": same, "path": file}));
+    assert_eq!(workspace.read("two/same.rs"), "fn same() {}\n");
+    assert!(workspace.read("one/same.rs").contains("AUTHOR"));
+
+    // A relative path is looked for in each.
+    assert_eq!(
+        agent.call("get_threads", json!({"path": "a.rs"}))["summary"]["total"],
+        1
+    );
+    let (_, code) = agent.refused("get_threads", json!({"path": "same.rs"}));
+    assert_eq!(code, "ambiguous_path");
+    let (_, code) = agent.refused("get_threads", json!({"path": "nowhere.rs"}));
+    assert_eq!(code, "file");
+    let (_, code) = agent.refused("dismiss_thread", json!({"thread_id": "ffffffff"}));
+    assert_eq!(code, "unknown_thread");
+
+    let done = agent.call("process_all_actions", json!({}));
+    assert_eq!(done["actions"][0]["root"], json!(roots[0]));
+    assert_eq!(agent.call("workflow_list", json!({})), json!({"runs": []}));
+}
+
+#[test]
+fn a_root_that_is_no_folder_is_told() {
+    let workspace = two();
+    let mut agent = Agent::with_roots(&workspace, &[&workspace.path("gone")]);
+    agent.wait_log("cannot be used");
+    let (sentence, code) = agent.refused("get_threads", json!({}));
+    assert_eq!(code, "file");
+    assert!(sentence.contains("gone cannot be used"), "{sentence}");
+    // One of two is enough.
+    let mut agent = Agent::with_roots(
+        &workspace,
+        &[&workspace.path("gone"), &workspace.path("one")],
+    );
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 1);
+}
