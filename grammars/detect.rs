@@ -1,6 +1,6 @@
 //! Which language a file is in.
 
-use crate::{LANGUAGES, Language};
+use crate::{LANGUAGES, Language, templates};
 
 /// How many of a file's first lines (and bytes of each) are looked at.
 const LINES: usize = 5;
@@ -63,7 +63,16 @@ fn by_path(path: &str) -> Option<&'static Language> {
             break;
         }
     }
-    by_extension(name).or_else(|| by_beginning(name))
+    by_extension(name)
+        .map(|found| templates::of_host(found, name, by_name_alone).unwrap_or(found))
+        .or_else(|| by_beginning(name))
+}
+
+/// By all of a name that is looked at, but for what a template's ending would make of it.
+fn by_name_alone(name: &str) -> Option<&'static Language> {
+    by_file_name(name)
+        .or_else(|| by_extension(name))
+        .or_else(|| by_beginning(name))
 }
 
 /// A whole name, as written and then without case.
@@ -244,6 +253,13 @@ mod tests {
             (".bashrc", "bash"),
             ("a.tsx", "tsx"),
             ("a.ipynb", "notebook"),
+            ("a.yml.j2", "yaml"),
+            ("Dockerfile.j2", "dockerfile"),
+            ("a.js.erb", "javascript"),
+            ("a.html.erb", "erb"),
+            ("a.md.tmpl", "go-template"),
+            ("a.txt.tmpl", "go-template"),
+            ("a.j2", "jinja"),
             ("requirements.txt", "conf"),
             ("notes.txt", ""),
             ("no_extension", ""),

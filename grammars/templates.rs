@@ -1,6 +1,8 @@
 //! What templates have of their own: comments, and code between delimiters.
 
-use crate::{End, Insert, Template};
+use std::sync::{Mutex, PoisonError};
+
+use crate::{End, Insert, Language, Rule, Template};
 
 const fn code(open: &'static str, close: &'static str, language: &'static str) -> Insert {
     Insert {
@@ -28,6 +30,58 @@ const fn braces(open: &'static str) -> Insert {
         end: End::Brace,
         ..code(open, "}", "csharp")
     }
+}
+
+/// A template of something else than markup (`site.conf.j2`, `app.js.erb`): the row of what it makes, with the
+/// template's own comments and code in it. Rows are made once for each pair.
+pub(crate) fn of_host(
+    template: &'static Language,
+    name: &str,
+    by_name: impl Fn(&str) -> Option<&'static Language>,
+) -> Option<&'static Language> {
+    static MADE: Mutex<Vec<(&str, &Language)>> = Mutex::new(Vec::new());
+    let own = |language: &Language| {
+        language
+            .rules
+            .iter()
+            .copied()
+            .find(|rule| matches!(rule, Rule::Template(_)))
+    };
+    let rule = own(template)?;
+    let (stem, ending) = name.rsplit_once('.')?;
+    if stem.is_empty()
+        || !template
+            .extensions
+            .iter()
+            .any(|e| e.eq_ignore_ascii_case(ending))
+    {
+        return None;
+    }
+    let host = by_name(stem)?;
+    let is_markup = host.block.iter().any(|block| block.open == "<!--");
+    if is_markup || own(host).is_some() {
+        return None;
+    }
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = made
+        .iter()
+        .find(|(of, row)| *of == template.name && row.name == host.name);
+    if let Some((_, row)) = known {
+        return Some(row);
+    }
+    let rules: Vec<Rule> = std::iter::once(rule)
+        .chain(host.rules.iter().copied())
+        .collect();
+    let row: &Language = Box::leak(Box::new(Language {
+        rules: rules.leak(),
+        // A grammar knows nothing of the template.
+        grammar: None,
+        comments: &[],
+        symbols: &[],
+        ..*host
+    }));
+    made.push((template.name, row));
+    Some(row)
 }
 
 pub(crate) static PHP: Template = Template {
