@@ -172,7 +172,7 @@ impl ServerHandler for Handler {
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         self.0.roots_changed();
         let _ = self.0.places(&context.peer).await;
-        let _ = context.peer.notify_resource_list_changed().await;
+        self.0.log.list_changed().await;
     }
 
     async fn set_level(
@@ -215,7 +215,7 @@ impl ServerHandler for Handler {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let outcome = self.run(verb, &arguments, &context).await;
         if outcome.is_ok() && verb.effect != Effect::Reads {
-            let _ = context.peer.notify_resource_list_changed().await;
+            self.0.log.list_changed().await;
         }
         Ok(result(outcome).into())
     }

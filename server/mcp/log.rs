@@ -27,9 +27,20 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Who listens; set once it has introduced itself.
+    /// Who listens; set once it has introduced itself. A client of a newer revision, which does not introduce
+    /// itself, wants no notification that it did not ask for.
     pub fn connect(&self, peer: &Peer) {
-        let _ = self.peer.set(peer.clone());
+        if peer.peer_info().is_some() {
+            let _ = self.peer.set(peer.clone());
+        }
+    }
+
+    /// Threads or runs may be others than were listed.
+    pub async fn list_changed(&self) {
+        if let Some(peer) = self.peer.get() {
+            // It is gone: nobody to tell.
+            let _ = peer.notify_resource_list_changed().await;
+        }
     }
 
     pub fn set_level(&self, level: LoggingLevel) {

@@ -547,3 +547,79 @@ fn progress_is_told_to_who_asks_for_it() {
     assert_eq!(told["message"], "List threads, 0 s");
     agent.answer(id).expect("the list");
 }
+
+#[test]
+fn a_client_of_a_newer_revision_does_not_introduce_itself() {
+    let workspace = workspace();
+    let mut agent = Agent::silent(&workspace, &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "postil's own tests", "version": "1"},
+    });
+    let me = agent
+        .request("server/discover", json!({"_meta": meta}))
+        .expect("what it is");
+    let versions = me["supportedVersions"].as_array().expect("versions");
+    assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-06-18")));
+    let mut call = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments, "_meta": meta});
+        let result = agent.request("tools/call", params).expect("a result");
+        result["structuredContent"].clone()
+    };
+    let id = id_of(&call("get_threads", json!({})), "src/a.rs");
+    let done = call(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "Seen."}),
+    );
+    assert_eq!(done["success"], true);
+    assert!(workspace.read("src/a.rs").contains("// AGENT: Seen.\n"));
+    // It is told nothing that it did not ask for.
+    agent
+        .request("tools/list", json!({"_meta": meta}))
+        .expect("tools");
+    assert!(agent.notes.is_empty(), "{:?}", agent.notes);
+}
+
+/// Threads of one file, answered by two agents at the same time: no answer is lost, and nothing else changes.
+fn two_agents_at_once(workspace: &Workspace) -> String {
+    let functions = (0..8).map(|n| format!("// AUTHOR: question {n}?\nfn f{n}() {{}}\n\n"));
+    workspace.write("many.rs", functions.collect::<String>());
+    let mut agents = [Agent::start(workspace), Agent::start(workspace)];
+    let list = agents[0].call("get_threads", json!({"path": "many.rs"}));
+    let threads = list["threads"].as_array().expect("threads");
+    let mut asked = Vec::new();
+    for (n, thread) in threads.iter().enumerate() {
+        let arguments = json!({"thread_id": thread["id"], "response": format!("Answer {n}.")});
+        let call = json!({"name": "respond_to_thread", "arguments": arguments});
+        asked.push((n % 2, agents[n % 2].ask("tools/call", call)));
+    }
+    for (n, id) in asked {
+        let result = agents[n].answer(id).expect("a result");
+        assert_ne!(result["isError"], true, "{result}");
+    }
+    let expected = (0..8).map(|n| {
+        format!("// AUTHOR: question {n}?\n// AGENT: Answer {n}.\n// AUTHOR:\nfn f{n}() {{}}\n\n")
+    });
+    expected.collect()
+}
+
+#[test]
+fn two_agents_at_once_lose_nothing_on_disk() {
+    let workspace = workspace();
+    let expected = two_agents_at_once(&workspace);
+    assert_eq!(workspace.read("many.rs"), expected);
+}
+
+#[test]
+fn two_agents_at_once_lose_nothing_in_an_editor() {
+    let workspace = workspace();
+    workspace.write("many.rs", "");
+    let editor = editor::listening(&workspace);
+    editor.open("many.rs");
+    let functions = (0..8).map(|n| format!("// AUTHOR: question {n}?\nfn f{n}() {{}}\n\n"));
+    editor.splice("many.rs", 0..0, &functions.collect::<String>());
+    editor.wait_diagnostics("many.rs", |all| all.len() == 8);
+    let expected = two_agents_at_once(&workspace);
+    assert_eq!(editor.text("many.rs"), expected);
+}
