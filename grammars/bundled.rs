@@ -1,10 +1,9 @@
-//! The languages whose grammar is bundled.
+//! The languages whose grammar every build has.
 
 use crate::*;
 
 const DOC_SLASHES: &[Line] = &[line("//!"), line("//")];
 const NESTING_C: &[Block] = &[nesting("/*!", "*/"), nesting("/*", "*/")];
-const COMMENT: &[&str] = &["comment"];
 const JS_STRINGS: &[Quote] = &[short("\""), short("'"), with_hole(long("`"), "${", b'}')];
 const PYTHON_STRINGS: &[Quote] = &[long("\"\"\""), long("'''"), short("\""), short("'")];
 const SHELL_STRINGS: &[Quote] = &[
@@ -53,6 +52,7 @@ pub(crate) const ROWS: [Language; 20] = [
         strings: &[long("\"")],
         rules: &[Rule::RustRaw, Rule::CharLiteral],
         grammar: Some(|| tree_sitter_rust::LANGUAGE.into()),
+        mends: true,
         comments: &["line_comment", "block_comment"],
         symbols: &[
             ("function_item", "function"),
@@ -90,6 +90,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ids: &["python", "starlark", "bazel"],
         strings: PYTHON_STRINGS,
         grammar: Some(|| tree_sitter_python::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[
             ("function_definition", "function"),
@@ -105,6 +106,7 @@ pub(crate) const ROWS: [Language; 20] = [
         shebangs: &["node", "nodejs"],
         ids: &["javascript"],
         grammar: Some(|| tree_sitter_javascript::LANGUAGE.into()),
+        mends: true,
         ..JS
     },
     Language {
@@ -112,6 +114,7 @@ pub(crate) const ROWS: [Language; 20] = [
         extensions: &["jsx"],
         ids: &["javascriptreact", "jsx"],
         grammar: Some(|| tree_sitter_javascript::LANGUAGE.into()),
+        mends: true,
         ..JS
     },
     Language {
@@ -120,6 +123,7 @@ pub(crate) const ROWS: [Language; 20] = [
         shebangs: &["deno", "ts-node", "tsx", "bun"],
         ids: &["typescript"],
         grammar: Some(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()),
+        mends: true,
         ..JS
     },
     Language {
@@ -127,6 +131,7 @@ pub(crate) const ROWS: [Language; 20] = [
         extensions: &["tsx"],
         ids: &["typescriptreact", "tsx"],
         grammar: Some(|| tree_sitter_typescript::LANGUAGE_TSX.into()),
+        mends: true,
         ..JS
     },
     Language {
@@ -135,6 +140,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ids: &["go"],
         strings: &[raw("`", "`"), short("\""), short("'")],
         grammar: Some(|| tree_sitter_go::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[
             ("function_declaration", "function"),
@@ -157,8 +163,9 @@ pub(crate) const ROWS: [Language; 20] = [
         strings: &[short("\"")],
         rules: &[Rule::CharLiteral, Rule::CppRaw],
         grammar: Some(|| tree_sitter_c::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
-        symbols: C_SYMBOLS,
+        symbols: symbols::C,
         ..C_LIKE
     },
     Language {
@@ -172,8 +179,9 @@ pub(crate) const ROWS: [Language; 20] = [
         rules: &[Rule::CppRaw, Rule::CharLiteral],
         strings: &[short("\"")],
         grammar: Some(|| tree_sitter_cpp::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
-        symbols: C_SYMBOLS,
+        symbols: symbols::CPP,
         ..C_LIKE
     },
     Language {
@@ -183,6 +191,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ids: &["java"],
         strings: &[long("\"\"\""), short("\""), short("'")],
         grammar: Some(|| tree_sitter_java::LANGUAGE.into()),
+        mends: true,
         comments: &["line_comment", "block_comment"],
         symbols: &[
             ("class_declaration", "class"),
@@ -228,6 +237,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ],
         rules: &[Rule::CsharpRaw],
         grammar: Some(|| tree_sitter_c_sharp::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[
             ("namespace_declaration", "namespace"),
@@ -284,6 +294,7 @@ pub(crate) const ROWS: [Language; 20] = [
             Rule::QuestionChar,
         ],
         grammar: Some(|| tree_sitter_ruby::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[
             ("class", "class"),
@@ -335,6 +346,7 @@ pub(crate) const ROWS: [Language; 20] = [
         strings: SHELL_STRINGS,
         rules: &[Rule::Heredoc, Rule::BackslashChar],
         grammar: Some(|| tree_sitter_bash::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[("function_definition", "function")],
         ..HASH_LIKE
@@ -350,6 +362,7 @@ pub(crate) const ROWS: [Language; 20] = [
         rules: &[Rule::LuaLong],
         reply: to_line_end("--"),
         grammar: Some(|| tree_sitter_lua::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[("function_declaration", "function")],
         ..BASE
@@ -362,6 +375,7 @@ pub(crate) const ROWS: [Language; 20] = [
         rules: &[Rule::Scripts, Rule::Tags],
         reply: between("<!--", "-->"),
         grammar: Some(|| tree_sitter_html::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         ..BASE
     },
@@ -373,6 +387,7 @@ pub(crate) const ROWS: [Language; 20] = [
         strings: C_STRINGS,
         reply: between("/*", "*/"),
         grammar: Some(|| tree_sitter_css::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         ..BASE
     },
@@ -408,6 +423,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ],
         rules: &[Rule::BlockScalar],
         grammar: Some(|| tree_sitter_yaml::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         ..HASH_LIKE
     },
@@ -432,6 +448,7 @@ pub(crate) const ROWS: [Language; 20] = [
             },
         ],
         grammar: Some(|| tree_sitter_toml_ng::LANGUAGE.into()),
+        mends: true,
         comments: COMMENT,
         symbols: &[("table", "table"), ("table_array_element", "table")],
         ..HASH_LIKE
@@ -444,6 +461,7 @@ pub(crate) const ROWS: [Language; 20] = [
         rules: &[Rule::FrontMatter("yaml"), Rule::Fences],
         reply: between("<!--", "-->"),
         grammar: Some(|| tree_sitter_md::LANGUAGE.into()),
+        mends: true,
         symbols: &[("atx_heading", "heading"), ("setext_heading", "heading")],
         ..BASE
     },
@@ -454,22 +472,8 @@ pub(crate) const ROWS: [Language; 20] = [
         rules: &[Rule::Fences],
         reply: between("<!--", "-->"),
         grammar: Some(|| tree_sitter_md::INLINE_LANGUAGE.into()),
+        mends: true,
         comments: &["html_tag"],
         ..BASE
     },
-];
-
-const C_SYMBOLS: &[(&str, &str)] = &[
-    ("function_definition", "function"),
-    ("struct_specifier", "struct"),
-    ("union_specifier", "union"),
-    ("enum_specifier", "enum"),
-    ("class_specifier", "class"),
-    ("type_definition", "type"),
-    ("alias_declaration", "type"),
-    ("namespace_definition", "namespace"),
-    ("concept_definition", "concept"),
-    ("preproc_def", "macro"),
-    ("preproc_function_def", "macro"),
-    ("enumerator", "variant"),
 ];

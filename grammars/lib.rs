@@ -6,8 +6,36 @@
 //!
 //! [`thread`] is the grammar of our own, for what stands inside a comment.
 
+/// A grammar that only builds with the feature `common` or `all` have.
+#[cfg(feature = "common")]
+macro_rules! common {
+    ($grammar:path) => {
+        Some(|| $grammar.into())
+    };
+}
+#[cfg(not(feature = "common"))]
+macro_rules! common {
+    ($grammar:path) => {
+        None
+    };
+}
+/// A grammar that only builds with the feature `all` have.
+#[cfg(feature = "all")]
+macro_rules! all {
+    ($grammar:path) => {
+        Some(|| $grammar.into())
+    };
+}
+#[cfg(not(feature = "all"))]
+macro_rules! all {
+    ($grammar:path) => {
+        None
+    };
+}
+
 mod bundled;
 mod detect;
+mod symbols;
 mod tables;
 mod templates;
 pub mod thread;
@@ -47,6 +75,8 @@ pub enum Place {
     AfterBlank,
     /// At a line's start or behind a blank, `;`, `(`, `)`, `|` or `&`: `#` of a command language.
     WordStart,
+    /// Not directly before this byte: `#` of PHP, for `#[` begins an attribute.
+    NotBefore(u8),
     /// First on its line, or behind one of `[{(,:=-` and blanks: where a value begins.
     ValueStart,
     /// Nothing but blanks before it on its line.
@@ -70,6 +100,8 @@ pub enum Escape {
     By(u8),
     /// The closing delimiter twice.
     Doubled,
+    /// The closing delimiter closes nothing directly before one of these.
+    Before(&'static [u8]),
 }
 
 /// A kind of string.
@@ -94,6 +126,8 @@ pub enum Rule {
     RustRaw,
     /// `R"tag(…)tag"`.
     CppRaw,
+    /// `r"(…)"`, `R'--[…]--'`.
+    RRaw,
     /// `[[…]]`, `[=[…]=]`, and the same behind `--` as a comment.
     LuaLong,
     /// `[[…]]`, `[=[…]=]`, and the same behind `#` as a comment (CMake).
@@ -214,6 +248,9 @@ pub struct Language {
     pub indentation: bool,
     /// The grammar, where one is bundled.
     pub grammar: Option<fn() -> tree_sitter::Language>,
+    /// Whether the grammar finds its way again behind what it could not read. Where it does not, the delimiters
+    /// read a text in which it sees an error.
+    pub mends: bool,
     /// The grammar's node kinds that are comments.
     pub comments: &'static [&'static str],
     /// The grammar's node kinds that define something, and the field's word for it.
@@ -240,6 +277,7 @@ const BASE: Language = Language {
     },
     indentation: false,
     grammar: None,
+    mends: false,
     comments: &[],
     symbols: &[],
 };
@@ -343,6 +381,7 @@ const fn between(open: &'static str, close: &'static str) -> Leader {
     Leader { open, close }
 }
 
+const COMMENT: &[&str] = &["comment"];
 const SLASHES: &[Line] = &[line("//")];
 const HASH: &[Line] = &[line("#")];
 const C_BLOCK: &[Block] = &[block("/*!", "*/"), block("/*", "*/")];

@@ -1,4 +1,4 @@
-//! The languages that are read by their delimiters alone, and the whole table.
+//! The languages whose grammar is optional or that have none, and the whole table.
 
 use crate::{BASE, Language, bundled};
 
@@ -7,12 +7,14 @@ mod dashes;
 mod hashes;
 mod markup;
 mod others;
+mod settings;
 
 /// Every row. Where two rows claim an extension the first has it.
 pub(crate) static ALL: [Language; COUNT] = join(&[
     &bundled::ROWS,
     braces::ROWS,
     hashes::ROWS,
+    settings::ROWS,
     dashes::ROWS,
     others::ROWS,
     markup::ROWS,
@@ -21,6 +23,7 @@ pub(crate) static ALL: [Language; COUNT] = join(&[
 const COUNT: usize = bundled::ROWS.len()
     + braces::ROWS.len()
     + hashes::ROWS.len()
+    + settings::ROWS.len()
     + dashes::ROWS.len()
     + others::ROWS.len()
     + markup::ROWS.len();

@@ -64,6 +64,8 @@ impl Symbol {
 pub struct Syntax {
     language: Option<&'static Language>,
     tree: Option<Tree>,
+    /// The last tree there was, where the text has none now.
+    stale: Option<Tree>,
     scan: OnceLock<Arc<Scan>>,
     /// The scan of an earlier text, and what changed since.
     earlier: Option<(Arc<Scan>, Change)>,
@@ -84,6 +86,7 @@ impl Syntax {
         Self {
             language,
             tree: language.and_then(|language| tree::parse(text, language, None)),
+            stale: None,
             scan: OnceLock::new(),
             earlier: None,
             embedded: Embedded::default(),
@@ -114,15 +117,22 @@ impl Syntax {
         }
         self.earlier = earlier;
         self.embedded.update(splices, text);
-        if let (Some(tree), Some(language)) = (&mut self.tree, self.language) {
-            if let [splice] = splices
-                && let Some(same) = tree::inside_comment(tree, splice, text, language)
-            {
-                tree::edit(tree, &same);
-                return;
-            }
+        let Some(language) = self.language else {
+            return;
+        };
+        if let (Some(tree), [splice]) = (&mut self.tree, splices)
+            && let Some(same) = tree::inside_comment(tree, splice, text, language)
+        {
+            tree::edit(tree, &same);
+            return;
+        }
+        let mut old = self.tree.take().or(self.stale.take());
+        if let Some(tree) = &mut old {
             splices.iter().for_each(|splice| tree::edit(tree, splice));
-            self.tree = tree::parse(text, language, Some(tree));
+        }
+        self.tree = tree::parse(text, language, old.as_ref());
+        if self.tree.is_none() {
+            self.stale = old;
         }
     }
 
@@ -482,7 +492,8 @@ impl Syntax {
         if let Some(tree) = &self.tree {
             match outline::is_identifier(tree, range) {
                 Named::Yes => return true,
-                Named::Unknown(node) if node.kind() == "preproc_arg" || node.is_error() => {}
+                Named::Unknown(node)
+                    if !self.row().mends || node.kind() == "preproc_arg" || node.is_error() => {}
                 Named::No | Named::Unknown(_) => return false,
             }
         }
@@ -542,9 +553,12 @@ impl Syntax {
 
     /// Whether tree-sitter sees an error in the text (`false` where there is no grammar).
     pub fn has_errors(&self) -> bool {
-        self.tree
-            .as_ref()
-            .is_some_and(|tree| tree.root_node().has_error())
+        match &self.tree {
+            Some(tree) => tree.root_node().has_error(),
+            None => self
+                .language
+                .is_some_and(|language| language.grammar.is_some() && !language.mends),
+        }
     }
 }
 

@@ -18,8 +18,15 @@ pub(crate) const ROWS: &[Language] = &[
                 ..with_hole(long("\"\"\""), "${", b'}')
             },
             with_hole(short("\""), "${", b'}'),
+            Quote {
+                lines: false,
+                ..raw("`", "`")
+            },
         ],
         rules: &[Rule::CharLiteral],
+        grammar: common!(tree_sitter_kotlin_ng::LANGUAGE),
+        comments: &["line_comment", "block_comment"],
+        symbols: symbols::KOTLIN,
         ..C_LIKE
     },
     Language {
@@ -33,6 +40,9 @@ pub(crate) const ROWS: &[Language] = &[
             with_hole(short("\""), "\\(", b')'),
         ],
         rules: &[Rule::SwiftRaw],
+        grammar: common!(tree_sitter_swift::LANGUAGE),
+        comments: &["comment", "multiline_comment"],
+        symbols: symbols::SWIFT,
         ..C_LIKE
     },
     Language {
@@ -47,8 +57,15 @@ pub(crate) const ROWS: &[Language] = &[
                 ..with_hole(long("\"\"\""), "${", b'}')
             },
             with_hole(short("\""), "${", b'}'),
+            Quote {
+                lines: false,
+                ..raw("`", "`")
+            },
         ],
         rules: &[Rule::CharLiteral],
+        grammar: all!(tree_sitter_scala::LANGUAGE),
+        comments: &["comment", "block_comment"],
+        symbols: symbols::SCALA,
         ..C_LIKE
     },
     Language {
@@ -73,6 +90,14 @@ pub(crate) const ROWS: &[Language] = &[
             with_hole(short("\""), "${", b'}'),
             with_hole(short("'"), "${", b'}'),
         ],
+        grammar: common!(tree_sitter_dart::LANGUAGE),
+        comments: &[
+            "comment",
+            "block_comment",
+            "documentation_comment",
+            "documentation_block_comment",
+        ],
+        symbols: symbols::DART,
         ..C_LIKE
     },
     Language {
@@ -99,6 +124,9 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[],
         strings: &[short("\"")],
         rules: &[Rule::BackslashLines, Rule::CharLiteral],
+        grammar: common!(tree_sitter_zig::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::ZIG,
         ..C_LIKE
     },
     Language {
@@ -128,10 +156,13 @@ pub(crate) const ROWS: &[Language] = &[
     // What stands between `<?php` and `?>`; no file is in it.
     Language {
         name: "php-code",
-        line: &[line("//"), line("#")],
+        line: &[line("//"), at("#", Place::NotBefore(b'['))],
         block: C_BLOCK,
         strings: &[long("\""), long("'"), long("`")],
         rules: &[Rule::PhpHeredoc],
+        grammar: common!(tree_sitter_php::LANGUAGE_PHP_ONLY),
+        comments: COMMENT,
+        symbols: symbols::PHP,
         ..C_LIKE
     },
     Language {
@@ -189,6 +220,8 @@ pub(crate) const ROWS: &[Language] = &[
             ".swcrc",
         ],
         ids: &["jsonc", "json"],
+        grammar: common!(tree_sitter_json::LANGUAGE),
+        comments: COMMENT,
         ..C_LIKE
     },
     Language {
@@ -202,6 +235,9 @@ pub(crate) const ROWS: &[Language] = &[
         name: "protobuf",
         extensions: &["proto"],
         ids: &["proto", "proto3", "protobuf"],
+        grammar: common!(tree_sitter_proto::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::PROTO,
         ..C_LIKE
     },
     Language {
@@ -226,12 +262,18 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[with_hole(short("\""), "${", b'}')],
         rules: &[Rule::Heredoc],
         reply: to_line_end("#"),
+        grammar: common!(tree_sitter_hcl::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::HCL,
         ..C_LIKE
     },
     Language {
         name: "solidity",
         extensions: &["sol"],
         ids: &["solidity"],
+        grammar: common!(tree_sitter_solidity::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::SOLIDITY,
         ..C_LIKE
     },
     Language {
@@ -242,6 +284,9 @@ pub(crate) const ROWS: &[Language] = &[
         ],
         ids: &["glsl", "hlsl", "wgsl", "metal", "shaderlab"],
         strings: &[short("\"")],
+        grammar: all!(tree_sitter_glsl::LANGUAGE_GLSL),
+        comments: COMMENT,
+        symbols: symbols::GLSL,
         ..C_LIKE
     },
     Language {

@@ -4,7 +4,7 @@ use crate::*;
 
 const DASHES: &[Line] = &[line("--")];
 const HASKELL_LINE: &[Line] = &[at("--", Place::NotOperator)];
-const HASKELL_BLOCK: &[Block] = &[nesting("{-", "-}")];
+const HASKELL_BLOCK: &[Block] = &[nesting("{-|", "-}"), nesting("{-", "-}")];
 const ML_BLOCK: &[Block] = &[nesting("(*", "*)")];
 const LONG: &[Quote] = &[long("\"")];
 
@@ -60,6 +60,9 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[raw("[r|", "|]"), long("\"")],
         rules: &[Rule::CharLiteral],
         reply: to_line_end("--"),
+        grammar: all!(tree_sitter_haskell::LANGUAGE),
+        comments: &["comment", "haddock"],
+        symbols: symbols::HASKELL,
         ..BASE
     },
     Language {
@@ -80,6 +83,9 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[long("\"\"\""), short("\"")],
         rules: &[Rule::CharLiteral],
         reply: to_line_end("--"),
+        grammar: common!(tree_sitter_elm::LANGUAGE),
+        comments: &["line_comment", "block_comment"],
+        symbols: symbols::ELM,
         ..BASE
     },
     Language {
@@ -122,7 +128,10 @@ pub(crate) const ROWS: &[Language] = &[
         line: DASHES,
         block: HASKELL_BLOCK,
         strings: &[
-            with_hole(raw("''", "''"), "${", b'}'),
+            Quote {
+                escape: Escape::Before(b"'$"),
+                ..with_hole(raw("''", "''"), "${", b'}')
+            },
             with_hole(short("\""), "${", b'}'),
         ],
         reply: to_line_end("--"),
@@ -136,6 +145,9 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[doubled("\"")],
         rules: &[Rule::CharLiteral],
         reply: to_line_end("--"),
+        grammar: all!(tree_sitter_ada::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::ADA,
         ..BASE
     },
     Language {
@@ -227,6 +239,9 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[block("(*", "*)"), block("{", "}")],
         strings: &[doubled("'")],
         reply: to_line_end("//"),
+        grammar: all!(tree_sitter_pascal::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::PASCAL,
         ..BASE
     },
     Language {

@@ -22,6 +22,9 @@ pub(crate) const ROWS: &[Language] = &[
             Rule::Heredoc,
             Rule::Regex,
         ],
+        grammar: all!(ts_parser_perl::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::PERL,
         ..HASH_LIKE
     },
     Language {
@@ -31,14 +34,11 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["r"],
         shebangs: &["Rscript", "r"],
         line: &[line("#'"), line("#")],
-        strings: &[
-            raw("r\"(", ")\""),
-            raw("r'(", ")'"),
-            raw("R\"(", ")\""),
-            long("\""),
-            long("'"),
-            raw("`", "`"),
-        ],
+        strings: &[long("\""), long("'"), raw("`", "`")],
+        rules: &[Rule::RRaw],
+        grammar: common!(tree_sitter_r::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::R,
         ..HASH_LIKE
     },
     Language {
@@ -70,6 +70,9 @@ pub(crate) const ROWS: &[Language] = &[
             long("'"),
         ],
         rules: &[Rule::Sigil, Rule::QuestionChar],
+        grammar: common!(tree_sitter_elixir::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::ELIXIR,
         ..HASH_LIKE
     },
     Language {
@@ -135,6 +138,9 @@ pub(crate) const ROWS: &[Language] = &[
                 ..SINGLE
             },
         ],
+        grammar: common!(tree_sitter_powershell::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::POWERSHELL,
         ..HASH_LIKE
     },
     Language {
@@ -239,6 +245,9 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["cmake"],
         strings: &[long("\"")],
         rules: &[Rule::CmakeBracket, Rule::BackslashChar],
+        grammar: common!(tree_sitter_cmake::LANGUAGE),
+        comments: &["line_comment", "bracket_comment"],
+        symbols: symbols::CMAKE,
         ..HASH_LIKE
     },
     Language {
@@ -265,16 +274,25 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["nix"],
         block: &[block("/*", "*/")],
         strings: &[
-            with_hole(raw("''", "''"), "${", b'}'),
+            Quote {
+                escape: Escape::Before(b"'$\\"),
+                ..with_hole(raw("''", "''"), "${", b'}')
+            },
             with_hole(long("\""), "${", b'}'),
         ],
+        grammar: common!(tree_sitter_nix::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::NIX,
         ..HASH_LIKE
     },
     Language {
         name: "graphql",
         extensions: &["graphql", "gql", "graphqls"],
         ids: &["graphql"],
-        strings: &[raw("\"\"\"", "\"\"\""), short("\"")],
+        strings: &[long("\"\"\""), short("\"")],
+        grammar: common!(tree_sitter_graphql::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::GRAPHQL,
         ..HASH_LIKE
     },
     Language {
@@ -288,144 +306,6 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &["gd"],
         ids: &["gdscript"],
         strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "ini",
-        extensions: &[
-            "ini", "cfg", "cnf", "inf", "desktop", "service", "socket", "timer", "mount", "target",
-            "url", "prefs", "theme",
-        ],
-        file_names: &[
-            ".editorconfig",
-            ".npmrc",
-            ".pylintrc",
-            ".flake8",
-            ".coveragerc",
-            ".pypirc",
-            "setup.cfg",
-            "tox.ini",
-            ".hgrc",
-        ],
-        ids: &["ini", "editorconfig", "systemd-conf", "systemd-unit"],
-        line: &[at("#", Place::LineStart), at(";", Place::LineStart)],
-        strings: &[],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "git-config",
-        extensions: &["gitconfig"],
-        file_names: &[".gitconfig", ".gitmodules"],
-        ids: &["git-config", "gitconfig"],
-        line: &[line("#"), line(";")],
-        strings: &[short("\"")],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "properties",
-        extensions: &["properties"],
-        file_names: &["gradle.properties"],
-        ids: &["properties", "java-properties", "jproperties"],
-        line: &[at("#", Place::LineStart), at("!", Place::LineStart)],
-        strings: &[],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "gitignore",
-        extensions: &[
-            "gitignore",
-            "dockerignore",
-            "npmignore",
-            "ignore",
-            "gitattributes",
-        ],
-        file_names: &[
-            ".gitignore",
-            ".ignore",
-            ".dockerignore",
-            ".npmignore",
-            ".eslintignore",
-            ".prettierignore",
-            ".helmignore",
-            ".gitattributes",
-            ".rgignore",
-            ".fdignore",
-            ".vscodeignore",
-            ".stylelintignore",
-            ".mailmap",
-            "CODEOWNERS",
-            ".git-blame-ignore-revs",
-        ],
-        ids: &["ignore", "gitignore", "gitattributes", "codeowners"],
-        // A `#` behind the first column is part of a pattern.
-        line: &[at("#", Place::FirstColumn)],
-        strings: &[],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "dotenv",
-        extensions: &["env"],
-        file_names: &[".env", ".env*", ".flaskenv"],
-        ids: &["dotenv", "env"],
-        line: &[at("#", Place::AfterBlank)],
-        strings: &[
-            Quote {
-                place: Place::ValueStart,
-                ..long("\"")
-            },
-            Quote {
-                place: Place::ValueStart,
-                ..SINGLE
-            },
-        ],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "nginx",
-        extensions: &["nginx", "nginxconf"],
-        file_names: &["nginx.conf", "nginx.conf*"],
-        ids: &["nginx"],
-        line: WORD_START,
-        strings: &[long("\""), long("'")],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "apache",
-        extensions: &["htaccess", "apacheconf"],
-        file_names: &[".htaccess", "httpd.conf", "apache2.conf"],
-        ids: &["apacheconf", "apache"],
-        line: LINE_START,
-        strings: &[],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "conf",
-        extensions: &["conf", "rules", "sources", "repo"],
-        file_names: &[
-            "sshd_config",
-            "ssh_config",
-            "crontab",
-            "fstab",
-            "hosts",
-            ".gdbinit",
-            ".inputrc",
-            ".tmux.conf",
-            ".screenrc",
-            "Caddyfile",
-            "Procfile",
-            "requirements*",
-        ],
-        ids: &[
-            "conf",
-            "config",
-            "ssh_config",
-            "tmux",
-            "pip-requirements",
-            "crontab",
-            "caddyfile",
-        ],
-        line: LINE_START,
-        strings: &[],
         ..HASH_LIKE
     },
     Language {
@@ -472,14 +352,6 @@ pub(crate) const ROWS: &[Language] = &[
         ids: &["jq"],
         shebangs: &["jq"],
         strings: &[with_hole(long("\""), "\\(", b')')],
-        ..HASH_LIKE
-    },
-    Language {
-        name: "po",
-        extensions: &["po", "pot"],
-        ids: &["po", "gettext"],
-        line: LINE_START,
-        strings: &[short("\"")],
         ..HASH_LIKE
     },
     Language {

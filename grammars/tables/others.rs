@@ -170,6 +170,9 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[long("\"\"\""), long("\""), short("'")],
         rules: &[Rule::DollarChar],
         reply: to_line_end("%"),
+        grammar: common!(tree_sitter_erlang::LANGUAGE),
+        comments: COMMENT,
+        symbols: symbols::ERLANG,
         ..BASE
     },
     Language {

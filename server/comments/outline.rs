@@ -5,8 +5,12 @@ use std::ops::Range;
 use postil_grammars::Language;
 use tree_sitter::{Node, Tree};
 
+use definitions::{definition, hidden_name};
+
 use super::Symbol;
 use super::tree::node_at;
+
+mod definitions;
 
 /// Every symbol that the tree's language row names, in order of start.
 pub(super) fn symbols(tree: &Tree, text: &str, language: &Language) -> Vec<Symbol> {
@@ -55,6 +59,7 @@ pub(super) fn enclosing(tree: &Tree, text: &str, language: &Language, at: usize)
 }
 
 fn symbol(node: Node, word: &'static str, text: &str) -> Option<Symbol> {
+    let word = definition(node, word, text)?;
     let name = name_of(node)?;
     let name_range = name.byte_range();
     Some(Symbol {
@@ -116,6 +121,7 @@ fn kind_of(node: Node, word: &'static str) -> Option<&'static str> {
 /// The node that names what `node` defines.
 fn name_of(node: Node) -> Option<Node> {
     match node.kind() {
+        kind if definitions::hides(kind) => return hidden_name(node),
         "impl_item" => return node.child_by_field_name("type"),
         "atx_heading" | "setext_heading" => return node.child_by_field_name("heading_content"),
         "table" | "table_array_element" => return node.named_child(0),
@@ -125,9 +131,12 @@ fn name_of(node: Node) -> Option<Node> {
         return Some(name);
     }
     // C hides the name in its declarators: `*f(int)` is a pointer to a function of that name.
-    let mut here = node
+    let Some(mut here) = node
         .child_by_field_name("declarator")
-        .or_else(|| node.child_by_field_name("property"))?;
+        .or_else(|| node.child_by_field_name("property"))
+    else {
+        return definitions::named_child(node);
+    };
     for _ in 0..32 {
         match here
             .child_by_field_name("declarator")

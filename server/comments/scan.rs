@@ -309,6 +309,7 @@ impl<'a> Scanner<'a> {
                     .trim_ascii_end();
                 head.last().is_none_or(|b| b"[{(,:=-?!&|>".contains(b))
             }
+            Place::NotBefore(byte) => after(open.len()) != byte,
             Place::LineStart => self.on_blank_line(),
             Place::FirstColumn => self.at == self.line_start,
             Place::Statement => {
@@ -377,8 +378,7 @@ impl<'a> Scanner<'a> {
         let mut at = start + block.open.len();
         let mut depth = 1;
         let mut close = 0;
-        // Of `/*!` the inner comments are `/*`.
-        let inner = block.open.trim_end_matches('!');
+        let inner = inner_open(block);
         while at < self.bytes.len() {
             let rest = &self.bytes[at..];
             if rest.starts_with(block.close.as_bytes()) {
@@ -445,6 +445,13 @@ impl<'a> Scanner<'a> {
                     at += close.len() * 2;
                     continue;
                 }
+                Escape::Before(marks)
+                    if rest.starts_with(close)
+                        && rest.get(close.len()).is_some_and(|b| marks.contains(b)) =>
+                {
+                    at += close.len() + 1;
+                    continue;
+                }
                 _ => {}
             }
             if rest.starts_with(close) {
@@ -475,6 +482,12 @@ impl<'a> Scanner<'a> {
             self.line_start = from + end + 1;
         }
     }
+}
+
+/// What opens a comment inside `block`, without a mark of documentation: of `/*!` that is `/*`, of `{-|` it is `{-`.
+pub(super) fn inner_open(block: &Block) -> &'static str {
+    let bare = block.open.strip_suffix(['!', '|']);
+    bare.filter(|open| open.len() > 1).unwrap_or(block.open)
 }
 
 /// Bytes up to the first line end.

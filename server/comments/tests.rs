@@ -1,6 +1,7 @@
 use super::*;
 
 mod changes;
+mod definitions;
 mod names;
 mod samples;
 #[test]

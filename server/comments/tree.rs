@@ -1,20 +1,28 @@
 //! Syntax trees: parsing within a budget, and what is asked of a tree.
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use postil_grammars::Language;
 use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point, Tree};
 
-use super::scan::{line_length, opening};
+use super::scan::{inner_open, line_length, opening};
 use super::{Comment, guard, trim_line};
 use crate::text::Splice;
 
 /// A longer text is read by the scanner: its tree would take ten times the memory.
 const LARGEST: usize = 4 << 20;
 
+/// The text is handed out in pieces of this many bytes.
+const PIECE: usize = 4096;
+/// How often a text may be read over. Sound code is read five times at most; the scanner of a grammar that tries
+/// a string at each byte up to the text's end reads it as often as it has bytes.
+const READINGS: usize = 64;
+
 /// Parses `text`, reusing `old`. `None` where there is no grammar, or the text is too large or takes
 /// too many steps: time must not grow faster than the text. Steps are counted, not time, so that a
-/// text is always read in the same way.
+/// text is always read in the same way. `None` too for a text with errors where the grammar does not
+/// find its way behind them.
 pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Option<Tree> {
     let grammar = language.grammar?;
     if text.len() > LARGEST || !guard::fits(text, language) {
@@ -23,10 +31,12 @@ pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Opti
     let mut parser = Parser::new();
     parser.set_language(&grammar()).ok()?;
     // The parser reports every hundred operations or so; sound code needs less than one report per ten bytes.
-    let mut left = 2_000 + text.len();
-    let mut progress = |_: &ParseState| {
+    let mut left = 500 + text.len() / 8;
+    let pieces = Cell::new(READINGS * (text.len() / PIECE + 16));
+    let mut progress = |state: &ParseState| {
         left = left.saturating_sub(1);
-        if left == 0 {
+        let lost = state.has_error() && !language.mends;
+        if left == 0 || pieces.get() == 0 || lost {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -34,11 +44,18 @@ pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Opti
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let bytes = text.as_bytes();
-    parser.parse_with_options(
-        &mut |at, _| bytes.get(at..).unwrap_or_default(),
-        old,
-        Some(options),
-    )
+    let mut piece = |at: usize, _: Point| {
+        pieces.set(pieces.get().saturating_sub(1));
+        let rest = match pieces.get() {
+            // The text seems to end, and the parser with it.
+            0 => &[],
+            _ => bytes.get(at..).unwrap_or_default(),
+        };
+        rest.get(..PIECE).unwrap_or(rest)
+    };
+    parser
+        .parse_with_options(&mut piece, old, Some(options))
+        .filter(|tree| pieces.get() > 0 && (language.mends || !tree.root_node().has_error()))
 }
 
 /// Tells `tree` of a change, before it is given to [`parse`].
@@ -92,7 +109,7 @@ pub(super) fn inside_comment(
             .find(|b| text[start..].starts_with(b.open))?;
         let inner = text.get(body..new_end)?;
         let closed_at = memchr::memmem::find(inner.as_bytes(), block.close.as_bytes())?;
-        let nested = block.nests && inner.contains("/*");
+        let nested = block.nests && inner.contains(inner_open(block));
         let before_close = splice.old_end_byte + block.close.len() < old_end;
         return (closed_at + block.close.len() == inner.len() && before_close && !nested)
             .then_some(*splice);
@@ -267,11 +284,12 @@ pub(super) fn comment_of(node: Node, text: &str, language: &Language) -> Option<
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
-    // The grammar of HTML lets comments stand in quoted attributes, and in elements that hold text only.
-    if node
-        .parent()
-        .is_some_and(|p| p.kind() == "quoted_attribute_value" || holds_text(p, text))
-    {
+    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only.
+    if node.parent().is_some_and(|p| {
+        matches!(p.kind(), "quoted_attribute_value" | "heredoc")
+            || p.kind().contains("string")
+            || holds_text(p, text)
+    }) {
         return None;
     }
     if let Some(expression) = node.parent().filter(|p| p.kind() == "jsx_expression")
@@ -327,23 +345,28 @@ pub(super) fn comment_from(
     let inside = text.get(range.clone())?;
     let bytes = text.as_bytes();
     let long_bracket = || {
-        // `--[==[ … ]==]`
-        let rest = inside.strip_prefix("--[")?;
+        // `--[==[ … ]==]` of Lua, `#[==[ … ]==]` of CMake.
+        let leader = match language.name {
+            "lua" => "--",
+            "cmake" => "#",
+            _ => return None,
+        };
+        let rest = inside.strip_prefix(leader)?.strip_prefix('[')?;
         let level = rest.len() - rest.trim_start_matches('=').len();
-        rest[level..].starts_with('[').then_some(level)
+        rest[level..]
+            .starts_with('[')
+            .then_some((leader.len(), level))
     };
-    if language.name == "lua"
-        && let Some(level) = long_bracket()
-    {
+    if let Some((leader, level)) = long_bracket() {
         let end = level + 2;
-        let closed = inside.len() >= end * 2 + 2
+        let closed = inside.len() >= end * 2 + leader
             && inside.ends_with(']')
             && inside[..inside.len() - 1]
                 .trim_end_matches('=')
                 .ends_with(']');
         return Some(Comment {
             range,
-            open: level + 4,
+            open: leader + level + 2,
             close: if closed { end } else { 0 },
             block: true,
         });

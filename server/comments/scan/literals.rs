@@ -1,5 +1,6 @@
 //! Strings and characters whose delimiters are counted or told from something else by what is around them.
 
+use super::quotes::closing;
 use super::rules::is_word;
 use super::{Scanner, line_length};
 use crate::comments::Comment;
@@ -65,6 +66,21 @@ impl Scanner<'_> {
         };
         let close = [b")", &tag[..length], b"\""].concat();
         self.string_to(3 + length, &close)
+    }
+
+    pub(super) fn r_raw(&mut self) -> bool {
+        let [b'r' | b'R', quote @ (b'"' | b'\''), rest @ ..] = self.rest() else {
+            return false;
+        };
+        let dashes = rest.iter().take_while(|b| **b == b'-').count();
+        let Some(&open @ (b'(' | b'[' | b'{')) = rest.get(dashes) else {
+            return false;
+        };
+        if is_word(self.before()) {
+            return false;
+        }
+        let close = [&[closing(open)], &rest[..dashes], &[*quote][..]].concat();
+        self.string_to(3 + dashes, &close)
     }
 
     pub(super) fn long_bracket(&mut self, leader: &[u8]) -> bool {

@@ -260,7 +260,7 @@ impl Scanner<'_> {
     }
 }
 
-fn closing(open: u8) -> u8 {
+pub(super) fn closing(open: u8) -> u8 {
     match open {
         b'(' => b')',
         b'[' => b']',

@@ -3,7 +3,7 @@
 use super::*;
 use postil_grammars::by_name;
 
-fn outline(language: &str, text: &str) -> String {
+pub(super) fn outline(language: &str, text: &str) -> String {
     let syntax = Syntax::parse(text, by_name(language));
     let symbols = syntax.symbols(text);
     let words: Vec<_> = symbols
