@@ -178,6 +178,60 @@ fn a_zero_byte_is_no_error() {
     );
 }
 
+/// What looks like the beginning of something at every byte costs no more than other text: twice of it about
+/// twice as much, counted in bytes that the parser looks at.
+#[test]
+fn what_is_almost_something_is_looked_at_once() {
+    let reads = |text: &str| {
+        let mut parser = Parser::new();
+        parser.set_language(&language()).unwrap();
+        let mut count = 0;
+        let mut read = |at: usize, _: Point| {
+            count += 1;
+            // One byte at a time: each call is a byte that the lexer looks at.
+            text.as_bytes()
+                .get(at..(at + 1).min(text.len()))
+                .unwrap_or_default()
+        };
+        let tree = parser.parse_with_options(&mut read, None, None).unwrap();
+        assert!(!tree.root_node().has_error());
+        count
+    };
+    for piece in [
+        "*",
+        "*/ ",
+        "`",
+        "` ``",
+        "AUTHOR(",
+        "\n * AUTHOR(",
+        "\n *",
+        "a.b:",
+        "@a/",
+        "https://(",
+        "(",
+        "-",
+        "\n",
+        "a-",
+        "a.",
+        ".",
+        "/",
+        "./",
+        "~",
+        "a@",
+        "@-",
+        "@",
+        "::",
+        "]",
+        "--",
+    ] {
+        for start in ["/* AUTHOR: ", "// AUTHOR: ", "<!-- AUTHOR: ", "# ", ""] {
+            let text = |times: usize| format!("{start}{}", piece.repeat(times));
+            let (one, two) = (reads(&text(150)), reads(&text(300)));
+            assert!(two < one * 5 / 2, "{start}{piece}…: {one}, {two}");
+        }
+    }
+}
+
 /// What the table says of delimiters, the scanner of the grammar knows too: one that is new there is put
 /// into `DELIMITERS` of `tree-sitter-postil/src/scanner.c`.
 #[test]

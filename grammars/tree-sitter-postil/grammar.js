@@ -9,9 +9,13 @@
  */
 /// <reference types="tree-sitter-cli/dsl" />
 
-// What ends a word of a place: a blank, a bracket, a quote, a comma.
-const PATH = "[^\\s()\\[\\]{}<>\"',;:`@]";
+// A long line is looked at once, so nothing here may begin where another token goes on, and fail far
+// behind it: a word takes all that a place could, and a path begins with a name, a dot or a slash.
 const NAME = "[\\p{L}\\p{M}\\p{N}_$]";
+const WORDS = `${NAME}+([./+~-]+${NAME}+)*`;
+const PARTS = `${NAME}+([+~-]+${NAME}+)*`;
+const PATH = `(((\\.?\\.?|~)/|\\.)${WORDS}|${PARTS}[./][./+~-]*${WORDS})`;
+const LINE = ":[1-9][0-9]*";
 
 module.exports = grammar({
   name: "postil",
@@ -66,18 +70,22 @@ module.exports = grammar({
 
     // `@src/net.rs`, `@notes.md:12`
     file: () =>
-      token(
-        prec(2, /@[\p{L}\p{M}\p{N}_$~-]*[./]([\p{L}\p{M}\p{N}_$~./+:-]*[\p{L}\p{M}\p{N}_\/])?/),
-      ),
+      token(prec(2, /@[\p{L}\p{M}\p{N}_$~-]*[./]([\p{L}\p{M}\p{N}_$~./+:-]*[\p{L}\p{M}\p{N}_\/])?/)),
     // `@load`, `@Store::open`
     symbol: () => token(prec(2, new RegExp(`@[\\p{L}_$]${NAME}*((::|-)${NAME}+)*`))),
     // `src/net.rs:47`, `src/net.rs:47:9`
-    place: () => token(prec(2, new RegExp(`${PATH}*[./]${PATH}*:[1-9][0-9]*(:[1-9][0-9]*)?`))),
-    link: () => token(prec(2, /https?:\/\/[^\s()<>"`]*[\p{L}\p{N}\/]/)),
+    place: () => token(prec(2, new RegExp(`${PATH}${LINE}(${LINE})?`))),
+    link: () =>
+      token(
+        prec(
+          2,
+          /https?:\/\/([^\s()<>"`]|\([^\s()<>"`]*\))*([\p{L}\p{N}\/=&#_~+-]|\([^\s()<>"`]*\))/,
+        ),
+      ),
     code: ($) => seq($._quote, alias(token.immediate(/[^`\r\n]+/), $.content), token.immediate("`")),
 
     // An address of mail is one word.
-    _word: () => new RegExp(`${NAME}+(@[\\p{L}\\p{N}.-]+)*`),
+    _word: () => new RegExp(`${WORDS}(@${WORDS})*`),
     _sign: () => /[^ \t\r\n]/,
   },
 });

@@ -353,8 +353,8 @@ static bool closes(const State *state, TSLexer *lexer, bool begun) {
     if (lexer->lookahead != close[0]) return false;
     take(lexer);
   }
-  // `**/`: its first character may be repeated.
-  while (lexer->lookahead == close[0] && close[1] != close[0]) take(lexer);
+  // `**/`: its first character may be repeated; a line of them is a line, and is looked at once.
+  for (int i = 0; i < LONGEST && lexer->lookahead == close[0] && close[1] != close[0]; i++) take(lexer);
   if (!take_word(lexer, close + 1)) return false;
   while (is_blank(lexer->lookahead) || lexer->lookahead == '\n' || lexer->lookahead == '\r') take(lexer);
   return lexer->eof(lexer);
