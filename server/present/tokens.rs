@@ -10,9 +10,9 @@ use postil_grammars::thread::pieces;
 
 pub use postil_grammars::thread::Part;
 
-use crate::comments::Syntax;
-use crate::threads::Role;
+use crate::comments::{Notebook, Syntax};
 use crate::threads::scan::{Found, scan};
+use crate::threads::{Role, notebook};
 
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +29,39 @@ pub struct Token {
 /// The tokens of the threads of `text` that touch the bytes `within`: in order, one never over another, none
 /// over a line's end. `path` as in [`crate::threads::find`].
 pub fn tokens(path: &str, text: &str, syntax: &Syntax, within: &Range<usize>) -> Vec<Token> {
-    let mut lines = Lines::default();
-    for (number, found) in scan(path, text, syntax).iter().enumerate() {
-        lines.add(text, number, found, within);
-    }
-    let mut all = lines.tokens();
+    let mut all = match syntax.notebook(text) {
+        Some(cells) => of_cells(path, text, cells),
+        None => {
+            let mut lines = Lines::default();
+            for (number, found) in scan(path, text, syntax).iter().enumerate() {
+                lines.add(text, number, found, within);
+            }
+            lines.tokens()
+        }
+    };
     all.retain(|token| touches(&token.range, within));
     // Two messages may share a line.
     all.sort_by_key(|token| token.range.start);
+    all
+}
+
+/// A notebook's: what stands in the source of a cell, at its place in the notebook.
+fn of_cells(path: &str, text: &str, cells: &Notebook) -> Vec<Token> {
+    let mut all = Vec::new();
+    for (number, thread) in notebook::scan(path, text, cells).into_iter().enumerate() {
+        let source = thread.cell.text(text);
+        let mut lines = Lines::default();
+        lines.add(source, number, &thread.found, &(0..source.len()));
+        for token in lines.tokens() {
+            let mut range = thread.cell.outer_range(text, token.range.clone());
+            // A line of the source may be written as two strings on two lines: the first is coloured.
+            let written = text.get(range.clone()).unwrap_or_default();
+            if let Some(end) = written.find(['\n', '\r']) {
+                range.end = range.start + end;
+            }
+            all.push(Token { range, ..token });
+        }
+    }
     all
 }
 
@@ -195,6 +220,34 @@ mod tests {
                 3.9 Author Author "AUTHOR"
                 3.9 Author Text "h"
             "##]],
+        );
+    }
+
+    #[test]
+    fn a_notebook_in_its_cells() {
+        check(
+            "a.ipynb",
+            r##"{"cells": [{"cell_type": "code", "source": [
+"# AUTHOR: is \"a\" `\u00fc`?\n",
+"#   or @b.py\n",
+"# AGENT: so",
+"me\n", "x = '# AUTHOR: no'"
+]}, {"cell_type": "code", "source": "# AUTHOR: c\n# AGENT: d"}],
+"metadata": {"language_info": {"name": "python"}}}"##,
+            expect![[r#"
+                0.1 Author Author "AUTHOR"
+                0.1 Author Text "is \\\"a\\\" "
+                0.1 Author Code "`\\u00fc`"
+                0.1 Author Text "?"
+                0.2 Author Text "or "
+                0.2 Author File "@b.py"
+                0.3 Agent Agent "AGENT"
+                0.3 Agent Text "so\","
+                1.5 Author Author "AUTHOR"
+                1.5 Author Text "c"
+                1.5 Agent Agent "AGENT"
+                1.5 Agent Text "d"
+            "#]],
         );
     }
 
