@@ -560,6 +560,11 @@ impl Syntax {
                 .is_some_and(|language| language.grammar.is_some() && !language.mends),
         }
     }
+
+    /// How many errors tree-sitter sees: pieces it cannot read, and tokens it misses.
+    pub fn errors(&self) -> usize {
+        self.tree.as_ref().map_or(0, tree::errors)
+    }
 }
 
 /// Opaque nodes that hold no comment unless they are embedded code. The text of an element that is never

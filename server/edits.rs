@@ -12,6 +12,7 @@ use crate::threads::{Role, lines};
 mod form;
 mod notebook;
 mod open;
+mod place;
 mod remove;
 mod reply;
 mod verify;

@@ -415,3 +415,22 @@ pub(super) fn comment_from(
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     at + line_length(text.as_bytes().get(at..).unwrap_or_default())
 }
+
+/// ERROR and MISSING nodes. What lies below an ERROR node is part of it.
+pub(super) fn errors(tree: &Tree) -> usize {
+    let mut count = 0;
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let broken = node.is_error() || node.is_missing();
+        count += usize::from(broken);
+        if !broken && node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return count;
+            }
+        }
+    }
+}

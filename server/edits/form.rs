@@ -79,9 +79,16 @@ impl Form {
         } else {
             format!(" {close}")
         };
+        // `# ` of Org: without its blank it is no leader.
+        let is_leader = |open: &str| {
+            let language = source.syntax.language();
+            language.is_some_and(|language| language.line.iter().any(|line| line.open == open))
+        };
+        let needs_blank = !block && !is_leader(open) && is_leader(&format!("{open} "));
+        let blank = if needs_blank { " " } else { "" };
         Self {
             before: format!("{indent}{open}{blanks}"),
-            empty: format!("{indent}{open}{after}"),
+            empty: format!("{indent}{open}{blank}{after}"),
             after,
             hazards: hazards(source, open, close, block),
             inner: block,

@@ -1,6 +1,7 @@
 //! A new thread.
 
 use super::form::{Form, other_leader};
+use super::place::continues;
 use super::verify::{after, reads_back};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
@@ -31,7 +32,7 @@ pub fn new_thread(
     let expected = [(Role::Author, None, said.join("\n"))];
     let asked = first_allowed(source, start_above_thread(&all, start));
     for strict in [true, false] {
-        for at in places(source.text, asked) {
+        for at in places(source, asked) {
             for leader in [1, 2] {
                 for (above, below) in [(false, false), (true, false), (false, true), (true, true)] {
                     for everything in [false, true] {
@@ -79,13 +80,20 @@ pub fn new_thread(
     }
 }
 
-/// The line asked for, those above it, nearest first, then those below.
-fn places(text: &str, asked: usize) -> impl Iterator<Item = usize> {
+/// The line asked for, those above it, nearest first, then those below; none that continues the one above it.
+fn places(source: Source, asked: usize) -> impl Iterator<Item = usize> {
+    let text = source.text;
     let up = move |at: &usize| previous_end(text, *at).map(|end| line_start(text, end));
     let down = move |at: &usize| next_line(text, line_end(text, *at));
+    let apart = move |at: &usize| !continues(source, *at);
     std::iter::successors(Some(asked), up)
+        .filter(apart)
         .take(CLIMB)
-        .chain(std::iter::successors(down(&asked), down).take(CLIMB))
+        .chain(
+            std::iter::successors(down(&asked), down)
+                .filter(apart)
+                .take(CLIMB),
+        )
 }
 
 /// One way to write it.

@@ -1,6 +1,7 @@
 //! One more message in a thread.
 
 use super::form::{Form, other_leader};
+use super::place::continues;
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook, said};
@@ -183,10 +184,7 @@ impl<'a> Reply<'a> {
         let above = |start: &usize| previous_end(text, *start).map(|end| line_start(text, end));
         std::iter::successors(Some(head.span.start), above)
             .take(CLIMB)
-            // Nothing may come between a line and the one that continues it.
-            .filter(|start| {
-                !previous_end(text, *start).is_some_and(|end| self.text(0..end).ends_with('\\'))
-            })
+            .filter(|start| !continues(self.source, *start))
             .collect()
     }
 

@@ -1,5 +1,6 @@
 mod languages;
 mod notebooks;
+mod properties;
 
 use expect_test::{Expect, expect};
 
@@ -448,6 +449,43 @@ fn new_threads() {
         new_thread(source, 3, "x", Style::default())
     });
     assert_eq!(none, Err(Refused::NoLine { lines: 3 }));
+}
+
+#[test]
+fn nothing_comes_between_a_line_and_its_rest() {
+    assert_eq!(
+        opened("a.c", "int a;\n#define M \\\n  1\n", 2, "why?"),
+        "int a;\n// AUTHOR: why?|\n#define M \\\n  1\n"
+    );
+    assert_eq!(
+        opened("a.sh", "ls \\\n  -l \\\n  -a\n", 2, "why?"),
+        "# AUTHOR: why?|\nls \\\n  -l \\\n  -a\n"
+    );
+    assert_eq!(
+        opened("a.vb", "Foo(1, _\n  2)\n", 1, "why?"),
+        "' AUTHOR: why?|\nFoo(1, _\n  2)\n"
+    );
+    assert_eq!(
+        opened("a.bat", "copy a ^\r\n  b\r\n", 1, "why?"),
+        "REM AUTHOR: why?|\r\ncopy a ^\r\n  b\r\n"
+    );
+    assert_eq!(
+        opened("a.vim", "let a = [\n  \\ 1]\n", 1, "why?"),
+        "\" AUTHOR: why?|\nlet a = [\n  \\ 1]\n"
+    );
+    // A row's end in TeX is none.
+    assert_eq!(
+        opened("a.tex", "a \\\\\nb\n", 1, "why?"),
+        "a \\\\\n% AUTHOR: why?|\nb\n"
+    );
+}
+
+#[test]
+fn a_leader_keeps_the_blank_that_makes_it_one() {
+    assert_eq!(
+        opened("a.org", "text\n", 0, "why?\n\nso"),
+        "# AUTHOR: why?\n# \n#   so|\ntext\n"
+    );
 }
 
 fn dismissed(path: &str, text: &str) -> (String, usize) {

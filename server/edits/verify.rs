@@ -81,7 +81,7 @@ pub(super) fn reads_back(
     strict: bool,
 ) -> bool {
     let after = after(source, edits);
-    if strict && after.syntax.has_errors() && !source.syntax.has_errors() {
+    if strict && after.syntax.errors() > source.syntax.errors() {
         return false;
     }
     let others: Vec<Vec<Said>> = before

@@ -31,12 +31,14 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 /// The sample with other line ends, a byte-order mark, without a final line end.
-fn variant(text: &str, kind: usize) -> String {
+pub(super) fn variant(text: &str, kind: usize) -> String {
     match kind {
         0 => text.to_owned(),
         1 => text.replace("\r\n", "\n").replace('\n', "\r\n"),
         2 => format!("\u{feff}{}", text.trim_start_matches('\u{feff}')),
         3 => text.trim_end().to_owned(),
+        // Returns alone.
+        5 => text.replace("\r\n", "\n").replace('\n', "\r"),
         _ => {
             // Mixed ends.
             let mut even = false;

@@ -1,0 +1,31 @@
+//! Between which lines a comment may come.
+
+use super::Source;
+use crate::threads::lines::{line_start, previous_end};
+
+/// Whether the line that begins at `start` is the rest of the one above it: a comment between the two
+/// would end the one above (a macro, a command of the shell) or be part of it.
+pub(super) fn continues(source: Source, start: usize) -> bool {
+    let text = source.text;
+    let Some(end) = previous_end(text, start) else {
+        return false;
+    };
+    let above = text.get(line_start(text, end)..end).unwrap_or_default();
+    let backslashes = above.len() - above.trim_end_matches('\\').len();
+    let name = source
+        .syntax
+        .language()
+        .map_or("", |language| language.name);
+    // Two of them are one that is meant, or the end of a row in TeX.
+    backslashes % 2 == 1
+        || match name {
+            "batch" => above.ends_with('^'),
+            "vb" => above.ends_with(" _"),
+            // Its lines say themselves what they continue.
+            "vim" => {
+                let line = text.get(start..).unwrap_or_default();
+                line.trim_start_matches([' ', '\t']).starts_with('\\')
+            }
+            _ => false,
+        }
+}
