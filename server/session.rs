@@ -19,6 +19,7 @@ use crate::store::{Store, StoreError};
 use crate::threads::Thread;
 use crate::trust::Trust;
 
+mod commits;
 mod documents;
 mod live;
 mod names;
@@ -27,6 +28,7 @@ mod turns;
 mod undo;
 mod verbs;
 
+pub use commits::PendingCommit;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
@@ -235,8 +237,8 @@ pub struct Session {
     views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
     provenance: Provenance,
     turns: Arc<Turns>,
-    /// Files cleared in the editor, to be committed when they are saved: message, text before, view before.
-    pending_commits: DashMap<PathBuf, (String, String, View)>,
+    /// Files cleared in the editor, to be committed when they are saved.
+    pending_commits: DashMap<PathBuf, PendingCommit>,
 }
 
 impl Session {

@@ -8,7 +8,7 @@ mod commit;
 mod tests;
 
 pub use blame::{Blame, blame};
-pub use commit::{Commit, GitError, Place, commit_file, place, version};
+pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place, version};
 
 /// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
 /// the order of the index; `None` where there is no repository that can be read.

@@ -1,3 +1,4 @@
+mod indentation;
 mod languages;
 mod notebooks;
 mod properties;

@@ -6,8 +6,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, XattrFlags};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, XattrFlags,
+};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -112,23 +115,23 @@ impl Place<'_> {
     }
 
     /// Puts `content` in the file's place, if it has (`Some`) the bytes of this hash or (`None`) does not exist.
+    ///
+    /// The file gets a new inode: another hard link to it keeps the old text.
     pub(super) fn replace(&self, content: &[u8], seen: Option<&[u8; 32]>) -> Result<(), FileError> {
+        // Between the last look at the file and the rename no other postil writes: of two that answer in
+        // one file at once the second sees what the first wrote.
+        let _turn = Turn::take(&self.folder);
         let old = self.stat()?;
         match (&old, seen) {
             (Some(stat), Some(hash)) => {
                 self.ordinary(stat)?;
                 // The rename would succeed: it asks for the folder's permission only.
-                let writable = stat.st_mode & 0o222 != 0
-                    && rustix::fs::accessat(
-                        &self.folder,
-                        self.name,
-                        rustix::fs::Access::WRITE_OK,
-                        AtFlags::empty(),
-                    )
-                    .is_ok();
-                if !writable {
+                if stat.st_mode & 0o222 == 0 {
                     return Err(self.failed(Errno::ACCESS));
                 }
+                let asked = rustix::fs::Access::WRITE_OK;
+                rustix::fs::accessat(&self.folder, self.name, asked, AtFlags::empty())
+                    .map_err(|e| self.failed(e))?;
                 self.unchanged(hash, u64::MAX)?;
             }
             (None, None) => {}
@@ -234,6 +237,7 @@ impl Place<'_> {
 
     /// Removes the file if it has the bytes of this hash.
     pub(super) fn remove(&self, seen: &[u8; 32]) -> Result<(), FileError> {
+        let _turn = Turn::take(&self.folder);
         self.unchanged(seen, u64::MAX)?;
         rustix::fs::unlinkat(&self.folder, self.name, AtFlags::empty())
             .map_err(|e| self.failed(e))?;
@@ -241,6 +245,53 @@ impl Place<'_> {
         Ok(())
     }
 }
+
+/// The lock of a folder that all of postil's writes take, by the folder's own handle: no file is made for it,
+/// and it ends with the process.
+struct Turn<'a>(&'a OwnedFd);
+
+impl<'a> Turn<'a> {
+    /// `None` where it cannot be had (a file system without locks, a holder that does not let go): then the
+    /// comparison of hashes is all there is.
+    fn take(folder: &'a OwnedFd) -> Option<Self> {
+        for _ in 0..LOOKS {
+            match rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    let turn = Self(folder);
+                    turn.clean();
+                    return Some(turn);
+                }
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Removes what a process left that was killed before its rename: whoever has the turn makes such files
+    /// alone.
+    fn clean(&self) {
+        let Ok(names) = Dir::read_from(self.0) else {
+            return;
+        };
+        for name in names.flatten() {
+            let name = name.file_name();
+            if is_temporary(name.to_bytes()) {
+                let _ = rustix::fs::unlinkat(self.0, name, AtFlags::empty());
+            }
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// How often, and how far apart, the turn is asked for: two seconds in all. A write takes some milliseconds.
+const LOOKS: u32 = 400;
+const PAUSE: Duration = Duration::from_millis(5);
 
 fn nameless_unsupported(error: &io::Error) -> bool {
     matches!(
@@ -337,6 +388,14 @@ impl Drop for Temporary<'_> {
             let _ = rustix::fs::unlinkat(self.folder, name, AtFlags::empty());
         }
     }
+}
+
+/// A name that [`fresh_name`] gives.
+fn is_temporary(name: &[u8]) -> bool {
+    let middle = name
+        .strip_prefix(b".postil-")
+        .and_then(|rest| rest.strip_suffix(b".tmp"));
+    middle.is_some_and(|middle| middle.len() == 16 && middle.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn fresh_name() -> String {

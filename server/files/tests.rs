@@ -313,6 +313,62 @@ fn write_keeps_owner_and_attributes() {
 }
 
 #[test]
+fn write_keeps_an_access_list() {
+    let p = place();
+    let path = p.tree.root().join("src/a.rs");
+    // Owner, one more reader, group, mask, others: tag, permissions, id.
+    let entries: [(u16, u16, u32); 5] = [
+        (1, 6, u32::MAX),
+        (2, 4, 12345),
+        (4, 4, u32::MAX),
+        (16, 4, u32::MAX),
+        (32, 0, u32::MAX),
+    ];
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    let name = "system.posix_acl_access";
+    if rustix::fs::setxattr(&path, name, &list, rustix::fs::XattrFlags::empty()).is_err() {
+        return; // a file system without
+    }
+    let text = p.tree.read("src/a.rs").unwrap();
+    p.tree.write("src/a.rs", b"new", Some(&text.seen)).unwrap();
+    let mut value = [0; 64];
+    let length = rustix::fs::getxattr(&path, name, &mut value[..]).unwrap();
+    assert_eq!(&value[..length], list);
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn a_write_waits_for_its_turn_and_clears_up() {
+    let p = place();
+    let folder = p.tree.root().join("src");
+    let left = folder.join(".postil-00000000000000ff.tmp");
+    std::fs::write(&left, "half").unwrap();
+    let others = folder.join(".postil-00000000000000fg.tmp");
+    std::fs::write(&others, "x").unwrap();
+    let text = p.tree.read("src/a.rs").unwrap();
+    let turn = std::fs::File::open(&folder).unwrap();
+    turn.lock().unwrap();
+    std::thread::scope(|scope| {
+        let write = scope.spawn(|| p.tree.write("src/a.rs", b"late", Some(&text.seen)));
+        // Whoever has the turn writes first; the other sees it.
+        std::fs::write(folder.join("a.rs"), "first\n").unwrap();
+        turn.unlock().unwrap();
+        let written = write.join().unwrap();
+        assert!(matches!(written, Err(FileError::Changed(_))), "{written:?}");
+    });
+    assert!(!left.exists() && others.exists());
+    assert_eq!(
+        std::fs::read_to_string(folder.join("a.rs")).unwrap(),
+        "first\n"
+    );
+}
+
+#[test]
 fn write_compares_with_what_was_seen() {
     let p = place();
     let path = p.tree.root().join("src/a.rs");

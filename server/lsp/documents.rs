@@ -166,16 +166,16 @@ fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
     };
     session.saved(&path);
     // A commit that waited for this: git and its hooks may take long.
-    let committing = path.clone();
-    server
-        .runtime
-        .spawn_blocking(move || match session.commit_after_save(&committing) {
-            Some(Ok(done)) => session
-                .host
-                .message(Level::Info, &commands::committed(&done)),
-            Some(Err(error)) => session.host.message(Level::Error, &error.to_string()),
-            None => {}
+    if let Some(pending) = session.pending_commit(&path) {
+        server.runtime.spawn(async move {
+            match session.commit_saved(pending).await {
+                Ok(done) => session
+                    .host
+                    .message(Level::Info, &commands::committed(&done)),
+                Err(error) => session.host.message(Level::Error, &error.to_string()),
+            }
         });
+    }
     server.publisher.urgent(path);
 }
 

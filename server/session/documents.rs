@@ -75,6 +75,7 @@ impl Session {
         self.keep_provenance(Some(path));
         self.buffers.close(path);
         self.views.remove(path);
+        self.pending_commits.remove(path);
         self.forget_arrived(path);
         if let Some(workspace) = self.workspace_of(path) {
             workspace.index.refresh(&workspace.tree, path);
@@ -107,7 +108,7 @@ impl Session {
     pub fn view(&self, path: &Path) -> Result<View, Error> {
         let Some(buffer) = self.buffers.get(path) else {
             let workspace = self.home_of(path)?;
-            let read = workspace.tree.read(&path.to_string_lossy())?;
+            let read = workspace.tree.read_path(path)?;
             let relative = workspace.tree.relative(path).unwrap_or_default();
             let syntax = Syntax::parse(&read.text, detect(&relative, None, head(&read.text)));
             let threads = threads::find(&relative, &read.text, &syntax);

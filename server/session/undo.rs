@@ -164,7 +164,7 @@ fn line_starts(lines: &[&str]) -> Vec<usize> {
 
 /// The edits that take `before → after` back out of `now`, and the 1-based lines of `now` where the author
 /// has changed the same lines since and that are therefore left alone.
-fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>) {
+pub(super) fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>) {
     let before_lines: Vec<&str> = before.split_inclusive('\n').collect();
     let after_lines: Vec<&str> = after.split_inclusive('\n').collect();
     let now_lines: Vec<&str> = now.split_inclusive('\n').collect();

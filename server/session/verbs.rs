@@ -10,10 +10,9 @@ use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::text::apply_edits;
 use crate::threads::{Action, Role};
-use crate::vcs;
 
 /// How often a write is made again against a text that changed meanwhile.
-const TRIES: usize = 8;
+pub(super) const TRIES: usize = 8;
 
 /// A write that was made: the text before and after.
 pub(super) struct Made {
@@ -100,109 +99,6 @@ impl Session {
             thread_id: Some(thread.id),
             lines_removed: Some(made.written.lines_removed),
             ..self.done(&view.path)
-        })
-    }
-
-    /// Removes every thread of the file and commits that file alone. In an editor the buffer is cleared first
-    /// and the commit follows when the author has saved it.
-    pub async fn clear_and_commit(
-        &self,
-        path: &Path,
-        message: Option<&str>,
-    ) -> Result<Done, Error> {
-        let view = self.view(path)?;
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let message = message.map_or_else(
-            || format!("Clear review threads from {name}"),
-            str::to_owned,
-        );
-        if view.threads.is_empty() {
-            return Err(Refused::NoThreads.into());
-        }
-        let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
-        let trusted = self.is_trusted(self.home_of(path)?.root());
-        let ids: Vec<String> = view
-            .threads
-            .iter()
-            .map(|thread| thread.id.clone())
-            .collect();
-
-        if view.buffer.is_some() {
-            let made = self
-                .write(path, "Clear threads", |source, _| edits::clear(source))
-                .await?;
-            self.pending_commits
-                .insert(path.to_owned(), (message, made.before, view));
-            return Ok(Done {
-                lines_removed: Some(made.written.lines_removed),
-                committed: Some(false),
-                note: Some(format!(
-                    "the threads are cleared; save {name} and it is committed"
-                )),
-                ..self.done(path)
-            });
-        }
-        let made = self
-            .write(path, "Clear threads", |source, _| edits::clear(source))
-            .await?;
-        // A hook may take its time: not on a thread that others wait for.
-        let committing =
-            tokio::task::spawn_blocking(move || vcs::commit_file(&place, &message, trusted));
-        let committed = committing
-            .await
-            .map_err(|error| Error::Other(error.to_string()))?;
-        match committed {
-            Ok(commit) => {
-                self.keep_closed(&view, &ids, commit.hash.as_deref());
-                Ok(Done {
-                    lines_removed: Some(made.written.lines_removed),
-                    committed: Some(commit.hash.is_some()),
-                    note: commit.hash.is_none().then(|| {
-                        String::from("the file is as HEAD has it: there is nothing to commit")
-                    }),
-                    commit_hash: commit.hash,
-                    other_staged_files: commit.other_staged,
-                    ..self.done(path)
-                })
-            }
-            Err(error) => {
-                self.put_back(path, &made).map_err(|e| {
-                    Error::Other(format!("{error}; and the file could not be put back: {e}"))
-                })?;
-                Err(Error::Other(error.to_string()))
-            }
-        }
-    }
-
-    /// The author saved a file whose threads were cleared in the editor: the commit that was asked for.
-    pub fn commit_after_save(&self, path: &Path) -> Option<Result<Done, Error>> {
-        let (_, (message, _, view)) = self.pending_commits.remove(path)?;
-        let committed = vcs::place(path).and_then(|place| {
-            let trusted = self
-                .workspace_of(path)
-                .is_some_and(|workspace| self.is_trusted(workspace.root()));
-            vcs::commit_file(&place, &message, trusted)
-        });
-        Some(match committed {
-            Ok(commit) => {
-                let ids: Vec<String> = view
-                    .threads
-                    .iter()
-                    .map(|thread| thread.id.clone())
-                    .collect();
-                self.keep_closed(&view, &ids, commit.hash.as_deref());
-                Ok(Done {
-                    committed: Some(commit.hash.is_some()),
-                    commit_hash: commit.hash,
-                    other_staged_files: commit.other_staged,
-                    ..self.done(path)
-                })
-            }
-            Err(error) => Err(Error::Other(error.to_string())),
         })
     }
 
@@ -303,40 +199,25 @@ impl Session {
                         }
                     }
                 }
-                None => match workspace.tree.write(
-                    &path.to_string_lossy(),
-                    made.after.as_bytes(),
-                    view.seen.as_ref(),
-                ) {
-                    Ok(()) => {
-                        workspace.index.refresh(&workspace.tree, path);
-                        self.host.changed(&[path.to_owned()]);
-                        return Ok(made);
+                None => {
+                    match workspace
+                        .tree
+                        .write_path(path, made.after.as_bytes(), view.seen.as_ref())
+                    {
+                        Ok(()) => {
+                            workspace.index.refresh(&workspace.tree, path);
+                            self.host.changed(&[path.to_owned()]);
+                            return Ok(made);
+                        }
+                        Err(FileError::Changed(_)) if tries < TRIES => {}
+                        Err(error) => return Err(error.into()),
                     }
-                    Err(FileError::Changed(_)) if tries < TRIES => {}
-                    Err(error) => return Err(error.into()),
-                },
+                }
             }
         }
     }
 
-    /// Undoes a write to disk that nobody has changed since.
-    fn put_back(&self, path: &Path, made: &Made) -> Result<(), Error> {
-        let workspace = self.home_of(path)?;
-        let now = workspace.tree.read(&path.to_string_lossy())?;
-        if *now.text != *made.after {
-            return Err(FileError::Changed(self.relative(path)).into());
-        }
-        workspace.tree.write(
-            &path.to_string_lossy(),
-            made.before.as_bytes(),
-            Some(&now.seen),
-        )?;
-        workspace.index.refresh(&workspace.tree, path);
-        Ok(())
-    }
-
-    fn done(&self, path: &Path) -> Done {
+    pub(super) fn done(&self, path: &Path) -> Done {
         Done {
             success: true,
             file: self.relative(path),
@@ -366,7 +247,7 @@ impl Session {
     }
 
     /// Keeps the conversations of closed threads in the history.
-    fn keep_closed(&self, view: &View, ids: &[String], commit: Option<&str>) {
+    pub(super) fn keep_closed(&self, view: &View, ids: &[String], commit: Option<&str>) {
         let Some(store) = self
             .workspace_of(&view.path)
             .and_then(|workspace| workspace.store().ok())

@@ -1,6 +1,8 @@
 //! Commits by the git program: the user's own hooks, signing and identity make them, or nothing of a
 //! repository's runs.
 
+use std::ffi::{OsStr, OsString};
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -11,7 +13,7 @@ pub enum GitError {
     NotARepository(String),
     #[error("git is not installed, or not on PATH")]
     NoGit,
-    #[error("git refused, and file and index are as they were: {0}")]
+    #[error("git says: {0}")]
     Refused(String),
     #[error("{0}")]
     Failed(String),
@@ -40,29 +42,48 @@ pub struct Commit {
 /// Where a file (canonical, existing) stands in its repository.
 pub fn place(path: &Path) -> Result<Place, GitError> {
     let folder = path.parent().unwrap_or(path);
-    let shown = path.display().to_string();
-    let out = git(
-        folder,
-        &[],
-        &["rev-parse", "--show-toplevel", "--absolute-git-dir"],
-    )?;
-    if !out.status.success() {
-        return Err(GitError::NotARepository(shown));
-    }
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let mut lines = text.lines().map(PathBuf::from);
-    let (Some(top), Some(git_dir)) = (lines.next(), lines.next()) else {
-        return Err(GitError::NotARepository(shown));
+    let outside = || GitError::NotARepository(path.display().to_string());
+    // One answer each: a path may hold a line end.
+    let ask = |what: &str| -> Result<PathBuf, GitError> {
+        let out = git(folder, &[], &["rev-parse", what], None)?;
+        if out.status.success() {
+            return path_of(&out.stdout).ok_or_else(outside);
+        }
+        let said = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+        Err(
+            if said.contains("not a git repository") || said.contains("must be run in a work tree")
+            {
+                outside()
+            } else {
+                GitError::Failed(format!("nothing was written; git says: {said}"))
+            },
+        )
     };
+    let top = ask("--show-toplevel")?;
     let top = top.canonicalize().unwrap_or(top);
     let Ok(file) = path.strip_prefix(&top) else {
-        return Err(GitError::NotARepository(shown));
+        return Err(outside());
     };
     Ok(Place {
         file: file.to_owned(),
-        index: git_dir.join("index"),
+        index: ask("--absolute-git-dir")?.join("index"),
         top,
     })
+}
+
+/// Whether the index holds something of this file that neither HEAD nor the disk has: a commit of the file as it
+/// stands leaves that behind.
+pub fn is_partly_staged(place: &Place) -> bool {
+    let quiet = quiet_settings(&place.top);
+    let differs = |from: &[&str]| {
+        let mut args: Vec<&OsStr> = ["diff", "--quiet", "--no-ext-diff", "--no-textconv"]
+            .map(OsStr::new)
+            .into();
+        args.extend(from.iter().map(OsStr::new));
+        args.extend([OsStr::new("--"), place.file.as_os_str()]);
+        git(&place.top, &quiet, &args, None).is_ok_and(|out| out.status.code() == Some(1))
+    };
+    differs(&["--cached"]) && differs(&[])
 }
 
 /// Commits the file as it is on disk, and that file alone. `run_hooks`: the workspace is trusted; else no
@@ -73,31 +94,32 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
     } else {
         quiet_settings(&place.top)
     };
-    let file = place.file.to_string_lossy().into_owned();
-    let index_before = std::fs::read(&place.index).ok();
-    let run = |args: &[&str]| git(&place.top, &quiet, args);
-
-    let has_head = run(&["rev-parse", "--verify", "--quiet", "HEAD"])?
-        .status
-        .success();
-    if has_head
-        && run(&[
-            "cat-file",
-            "-e",
-            &format!("HEAD:{}", with_slashes(&place.file)),
-        ])?
-        .status
-        .success()
-    {
-        let same = run(&[
-            "diff",
-            "--quiet",
-            "--no-ext-diff",
-            "--no-textconv",
-            "HEAD",
-            "--",
-            &file,
-        ])?;
+    let file = place.file.as_os_str();
+    let run = |args: &[&OsStr]| git(&place.top, &quiet, args, None);
+    let with_file = |args: &[&str]| {
+        let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        args.extend([OsStr::new("--"), file]);
+        run(&args)
+    };
+    let oid = |of: &OsStr| -> Result<Option<Vec<u8>>, GitError> {
+        let out = run(&["rev-parse", "--verify", "--quiet"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain([of])
+            .collect::<Vec<_>>())?;
+        Ok(out.status.success().then_some(out.stdout))
+    };
+    let mut in_head = OsString::from("HEAD:");
+    in_head.push(file);
+    let head = oid(OsStr::new("HEAD"))?;
+    // What the file would be as a blob: git's index may be told not to look (`--assume-unchanged`).
+    let mut as_path = OsString::from("--path=");
+    as_path.push(file);
+    let on_disk = run(&[OsStr::new("hash-object"), &as_path, OsStr::new("--"), file])
+        .and_then(accept)?
+        .stdout;
+    if head.is_some() && oid(&in_head)?.is_some_and(|known| known == on_disk) {
+        let same = with_file(&["diff", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD"])?;
         if same.status.success() {
             return Ok(Commit {
                 hash: None,
@@ -105,22 +127,37 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
             });
         }
     }
-    let known = run(&["ls-files", "--error-unmatch", "--", &file])?
+    let known = with_file(&["ls-files", "--error-unmatch"])?
         .status
         .success();
+    let before = std::fs::read(&place.index).ok();
+    let mut added = None;
     let outcome = if known {
         Ok(())
     } else {
-        run(&["add", "--", &file]).and_then(accept)
+        let outcome = with_file(&["add"]).and_then(accept);
+        added = std::fs::read(&place.index).ok();
+        outcome.map(|_| ())
     };
     let outcome = outcome.and_then(|()| {
-        run(&["commit", "--quiet", "--only", "-m", message, "--", &file]).and_then(accept)
+        // The message by a pipe: an argument has a greatest length.
+        let args = ["commit", "--quiet", "--only", "--file=-", "--"].map(OsStr::new);
+        let args: Vec<&OsStr> = args.into_iter().chain([file]).collect();
+        git(&place.top, &quiet, &args, Some(message)).and_then(accept)
     });
     if let Err(error) = outcome {
-        restore_index(place, index_before.as_deref());
-        return Err(error);
+        // It may have made the commit and failed behind it (a full disk, a lock).
+        let made = oid(OsStr::new("HEAD"))? != head
+            && oid(&in_head)?.is_some_and(|known| known == on_disk);
+        if !made {
+            if !known {
+                take_out(place, before.as_deref(), added.as_deref());
+            }
+            return Err(error);
+        }
+        tracing::warn!(%error, "git made the commit and complained behind it");
     }
-    let hash = run(&["rev-parse", "--short", "HEAD"])?;
+    let hash = run(&["rev-parse", "--short", "HEAD"].map(OsStr::new))?;
     Ok(Commit {
         hash: Some(String::from_utf8_lossy(&hash.stdout).trim().to_owned()),
         other_staged: other_staged(place, &quiet)?,
@@ -128,63 +165,71 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
 }
 
 fn other_staged(place: &Place, quiet: &[String]) -> Result<Vec<String>, GitError> {
-    let out = git(
-        &place.top,
-        quiet,
-        &[
-            "diff",
-            "--cached",
-            "--name-only",
-            "-z",
-            "--no-ext-diff",
-            "--no-textconv",
-        ],
-    )?;
-    let own = with_slashes(&place.file);
-    let names = out
-        .stdout
-        .split(|byte| *byte == 0)
-        .map(String::from_utf8_lossy);
+    let args = [
+        "diff",
+        "--cached",
+        "--name-only",
+        "-z",
+        "--no-ext-diff",
+        "--no-textconv",
+    ];
+    let out = git(&place.top, quiet, &args, None)?;
+    let own = place.file.as_os_str().as_encoded_bytes();
+    let names = out.stdout.split(|byte| *byte == 0);
     Ok(names
-        .filter(|name| !name.is_empty() && **name != *own)
-        .map(std::borrow::Cow::into_owned)
+        .filter(|name| !name.is_empty() && *name != own)
+        .map(|name| String::from_utf8_lossy(name).into_owned())
         .collect())
 }
 
-fn accept(out: Output) -> Result<(), GitError> {
+fn accept(out: Output) -> Result<Output, GitError> {
     if out.status.success() {
-        return Ok(());
+        return Ok(out);
     }
     let said =
-        [out.stderr, out.stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+        [&out.stderr, &out.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let said = said.iter().find(|text| !text.is_empty()).cloned();
     Err(GitError::Refused(said.unwrap_or_else(|| {
         format!("exit status {}", out.status.code().unwrap_or(-1))
     })))
 }
 
-/// Puts the index back as it was, by git's own protocol: the lock file is written and renamed.
-fn restore_index(place: &Place, before: Option<&[u8]>) {
-    if std::fs::read(&place.index).ok().as_deref() == before {
+/// Undoes our `git add`: the index as it was, if nobody has changed it since; else without the file.
+fn take_out(place: &Place, before: Option<&[u8]>, added: Option<&[u8]>) {
+    let now = std::fs::read(&place.index).ok();
+    if now.as_deref() == before {
         return;
     }
+    let undone = if now.as_deref() == added {
+        restore_index(place, before)
+    } else {
+        let args = ["update-index", "--force-remove", "--"].map(OsStr::new);
+        let args: Vec<&OsStr> = args.into_iter().chain([place.file.as_os_str()]).collect();
+        let out = git(&place.top, &quiet_settings(&place.top), &args, None).and_then(accept);
+        out.map(|_| ()).map_err(std::io::Error::other)
+    };
+    if let Err(error) = undone {
+        tracing::error!(%error, "git's index could not be put back");
+    }
+}
+
+/// By git's own protocol: the lock file is written and renamed.
+fn restore_index(place: &Place, before: Option<&[u8]>) -> std::io::Result<()> {
     let lock = place.index.with_extension("lock");
-    let Ok(mut file) = std::fs::OpenOptions::new()
+    let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)
-        .open(&lock)
-    else {
-        return;
-    };
+        .open(&lock)?;
     let written = match before {
-        Some(bytes) => std::io::Write::write_all(&mut file, bytes)
+        Some(bytes) => file
+            .write_all(bytes)
             .and_then(|()| std::fs::rename(&lock, &place.index)),
         None => std::fs::remove_file(&place.index).and_then(|()| std::fs::remove_file(&lock)),
     };
-    if let Err(error) = written {
-        tracing::error!(%error, "git's index could not be put back");
+    if written.is_err() {
         let _ = std::fs::remove_file(&lock);
     }
+    written
 }
 
 /// Switches off, by name, everything of a repository's configuration that would run a program.
@@ -192,6 +237,9 @@ fn quiet_settings(top: &Path) -> Vec<String> {
     let mut settings: Vec<String> = [
         "core.hooksPath=/dev/null",
         "commit.gpgSign=false",
+        // Clearing up may run a hook or a program too.
+        "gc.auto=0",
+        "maintenance.auto=false",
         "core.attributesFile=/dev/null",
     ]
     .map(str::to_owned)
@@ -206,6 +254,7 @@ fn quiet_settings(top: &Path) -> Vec<String> {
             "--get-regexp",
             r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|command|textconv|driver)$",
         ],
+        None,
     );
     let names = names
         .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
@@ -221,8 +270,13 @@ fn quiet_settings(top: &Path) -> Vec<String> {
     settings
 }
 
-/// Runs git without a terminal, an editor, a pager or a file system monitor.
-fn git(folder: &Path, settings: &[String], args: &[&str]) -> Result<Output, GitError> {
+/// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
+fn git(
+    folder: &Path,
+    settings: &[String],
+    args: &[impl AsRef<OsStr>],
+    input: Option<&str>,
+) -> Result<Output, GitError> {
     let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);
     command
         .current_dir(folder)
@@ -237,14 +291,40 @@ fn git(folder: &Path, settings: &[String], args: &[&str]) -> Result<Output, GitE
         .env("GIT_EDITOR", "true")
         .env("GIT_LITERAL_PATHSPECS", "1")
         .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("LC_ALL", "C.UTF-8")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null());
-    command
-        .output()
-        .map_err(|error| GitError::Failed(format!("git could not be started: {error}")))
+        .env("LC_ALL", "C.UTF-8");
+    // Of the repository whose hook runs us, perhaps; the file may be another's.
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+    ] {
+        command.env_remove(name);
+    }
+    let failed = |error| GitError::Failed(format!("git could not be started: {error}"));
+    let Some(input) = input else {
+        return command.stdin(Stdio::null()).output().map_err(failed);
+    };
+    // A file, not a pipe: nobody has to write while another reads.
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    file.write_all(input.as_bytes())
+        .and_then(|()| file.rewind())
+        .map_err(failed)?;
+    command.stdin(file).output().map_err(failed)
+}
+
+/// A path as git prints it.
+fn path_of(printed: &[u8]) -> Option<PathBuf> {
+    let line = printed.strip_suffix(b"\n").unwrap_or(printed);
+    let line = line
+        .strip_suffix(b"\r")
+        .filter(|_| cfg!(windows))
+        .unwrap_or(line);
+    (!line.is_empty()).then(|| super::bytes_to_path(line).to_owned())
 }
 
 /// git on PATH, but for what lies in the current folder or in the one it is to work in.
@@ -260,12 +340,8 @@ fn program(folder: &Path) -> Option<PathBuf> {
 
 /// What `git --version` says; `None` where there is no git.
 pub fn version() -> Option<String> {
-    let out = git(Path::new("/"), &[], &["--version"]).ok()?;
+    let out = git(Path::new("/"), &[], &["--version"], None).ok()?;
     out.status
         .success()
         .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-}
-
-fn with_slashes(path: &Path) -> String {
-    path.to_string_lossy().replace('\\', "/")
 }

@@ -9,6 +9,7 @@ mod peers; // the real editors and servers, where they are installed
 // The tests, a module per feature.
 mod children; // child language servers and the proxy
 mod cli; // every command, its output and exit status
+mod commits; // clearing and committing, on real repositories
 mod documents; // sync, encodings, random edits
 mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
 mod helix; // the same in Helix
@@ -21,3 +22,4 @@ mod semantic_tokens; // the colours of threads
 mod store; // runs and rounds, two processes
 mod threads; // reading and writing threads
 mod turns; // agent turns on the scripted model, and offline
+mod writing; // writes to disk beside others, on a full disk, killed half-way
