@@ -161,8 +161,8 @@ fn agent(workspace: &Workspace, name: &str) -> Option<Command> {
     Some(command)
 }
 
-/// The agent answers in the buffer of an editor that has the file open.
-fn answers(workspace: &Workspace, command: Command) {
+/// The agent answers in the buffer of an editor that has the file open. What its model was given.
+fn answers(workspace: &Workspace, command: Command) -> String {
     let editor = listening(workspace);
     editor.open("src/a.rs");
     editor.splice("src/a.rs", 0..0, "fn unsaved() {}\n\n");
@@ -177,6 +177,7 @@ fn answers(workspace: &Workspace, command: Command) {
     );
     assert!(text.starts_with("fn unsaved() {}"), "{text}");
     assert_eq!(workspace.read("src/a.rs"), QUESTION);
+    log
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn claude_code_answers_a_thread_that_is_open_in_an_editor() {
     command
         .args([
             "-p",
-            "Answer the open threads.",
+            "/mcp__postil__answer_threads",
             "--strict-mcp-config",
             "--mcp-config",
         ])
@@ -203,7 +204,11 @@ fn claude_code_answers_a_thread_that_is_open_in_an_editor() {
             "--allowedTools",
             "mcp__postil__get_threads,mcp__postil__respond_to_thread",
         ]);
-    answers(&workspace, command);
+    let log = answers(&workspace, command);
+    assert!(
+        log.contains("Answer the open threads of this workspace."),
+        "{log}"
+    );
 }
 
 #[test]
