@@ -12,6 +12,7 @@ mod cli; // every command, its output and exit status
 mod commits; // clearing and committing, on real repositories
 mod documents; // sync, encodings, random edits
 mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
+mod embedded; // threads in code that stands in other code
 mod helix; // the same in Helix
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server
