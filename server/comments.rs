@@ -15,6 +15,7 @@ use embed::{Embedded, Part};
 use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 use outline::Named;
+pub use place::Place;
 use scan::{Change, Scan};
 use tree::Found;
 
@@ -22,6 +23,7 @@ mod embed;
 mod guard;
 mod notebook;
 mod outline;
+mod place;
 mod scan;
 mod tree;
 

@@ -18,11 +18,13 @@ mod near;
 pub(crate) mod notebook;
 mod person;
 pub(crate) mod scan;
+mod why;
 
 pub use beginning::{Beginning, beginning};
 pub use identity::resolve;
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
+pub use why::{NoMarker, WhyNone, not_threads};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -1,9 +1,10 @@
 //! Whole processes beside their peers, in turns: `cargo bench --bench compare`, or with names of
 //! measurements behind `--`. A whole run writes the table of docs/performance.md and its plot.
-//! `tests/peers install` and `tests/peers install linux` get what is compared with; what is missing is
-//! named and left out.
+//! `tests/peers install` and `tests/peers install linux rust cpython vscode` get what is compared with; what is
+//! missing is named and left out.
 
 mod client;
+mod headers;
 mod page;
 mod place;
 mod report;
@@ -32,6 +33,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("proxy", server::proxy),
     ("page", page::page),
     ("memory", server::memory),
+    ("headers", headers::headers),
 ];
 
 fn main() {

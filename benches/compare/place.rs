@@ -101,8 +101,21 @@ pub fn peer(name: &str) -> Option<PathBuf> {
 
 /// The kernel's sources, where `tests/peers install linux` put them.
 pub fn large_tree() -> Option<PathBuf> {
-    let tree = peers().join("linux/tree");
+    tree("linux")
+}
+
+/// Sources that `tests/peers install` put in place.
+pub fn tree(name: &str) -> Option<PathBuf> {
+    let tree = peers().join(name).join("tree");
     tree.join(".git").exists().then_some(tree)
+}
+
+/// The packages that a tree was made of.
+pub fn tree_name(tree: &Path) -> String {
+    let mut git = Command::new("git");
+    git.current_dir(tree).args(["log", "-1", "--format=%s"]);
+    let output = git.output().map(|o| o.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).trim().to_owned()
 }
 
 pub fn version(program: &Path) -> String {

@@ -9,6 +9,7 @@ use super::Role;
 use super::lines::{behind_mark, line_end, line_start, next_line, previous_end, skip_blanks};
 use super::person::{self, Reads, Words};
 use super::scan::Loose;
+use super::why::WhyNone;
 use crate::comments::{Comment, Syntax};
 
 /// How many lines of a comment are looked at on each side of a marker.
@@ -20,6 +21,7 @@ pub(super) fn remove(
     syntax: &Syntax,
     messages: &mut Vec<Loose>,
     follows: fn(&Loose, &Loose) -> bool,
+    none: &mut impl FnMut(usize, WhyNone),
 ) {
     let mut end: Option<usize> = None;
     let mut fields = Vec::new();
@@ -33,30 +35,41 @@ pub(super) fn remove(
         // In a conversation a name is something said.
         let spoken = (above.is_some() && spoken_above)
             || below.is_some_and(|below| below.message.role == Role::Agent);
-        let field = !spoken && is_field(text, syntax, message, &mut end);
-        spoken_above = !field;
-        fields.push(field);
+        let field = if spoken {
+            None
+        } else {
+            field_of(text, syntax, message, &mut end)
+        };
+        spoken_above = field.is_none();
+        if let Some(why) = field {
+            none(message.message.marker.start, why);
+        }
+        fields.push(field.is_some());
     }
     let mut field = fields.into_iter();
     messages.retain(|_| field.next() != Some(true));
 }
 
-fn is_field(text: &str, syntax: &Syntax, loose: &Loose, end: &mut Option<usize>) -> bool {
+/// Why this message is a field of a header, if it is one.
+fn field_of(
+    text: &str,
+    syntax: &Syntax,
+    loose: &Loose,
+    end: &mut Option<usize>,
+) -> Option<WhyNone> {
     let message = &loose.message;
-    let Some((first, last)) = loose.rows.first().zip(loose.rows.last()) else {
-        return false;
-    };
+    let (first, last) = loose.rows.first().zip(loose.rows.last())?;
     if message.role == Role::Agent || loose.rows.iter().any(|row| row.before || row.after) {
-        return false;
+        return None;
     }
     let reads = person::read(&message.text);
     if reads == Reads::Speech {
-        return false;
+        return None;
     }
     let mut above_code =
         || first.span.start < *end.get_or_insert_with(|| end_of_header(text, syntax));
     if reads == Reads::Person && above_code() {
-        return true;
+        return Some(WhyNone::Person);
     }
     let block = Block {
         text,
@@ -65,17 +78,20 @@ fn is_field(text: &str, syntax: &Syntax, loose: &Loose, end: &mut Option<usize>)
     };
     let among_fields = || block.fields_above(first.span.start) || block.fields_below(last.span.end);
     if reads != Reads::Nothing {
-        return among_fields();
+        // Below a line that tells what the file is (`a.c - reads the table`) a lone word is a name.
+        let mut named = || above_code() && block.names_the_file(first.span.start);
+        return (among_fields() || named()).then_some(WhyNone::Field);
     }
     // An empty field of a form, or one whose name stands on the next line without the indent of a continuation.
     let below = block.line_below(last.span.end).unwrap_or_default();
     if person::read(below) == Reads::Person && (label(below).is_none() || below.starts_with('(')) {
-        return above_code() || among_fields();
+        return (above_code() || among_fields()).then_some(WhyNone::PersonBelow);
     }
-    is_header_field(below)
+    let in_a_form = is_header_field(below)
         && block
             .line_above(first.span.start)
-            .is_some_and(is_header_field)
+            .is_some_and(is_header_field);
+    in_a_form.then_some(WhyNone::EmptyField)
 }
 
 /// Where a file's first code begins; what opens a file without doing anything is none.
@@ -203,6 +219,25 @@ impl<'a> Block<'a> {
                 Some(_) => {}
                 None => return false,
             }
+        }
+        false
+    }
+
+    /// Whether a comment line above begins with the name of a file and tells of it.
+    fn names_the_file(&self, start: usize) -> bool {
+        let mut start = start;
+        for _ in 0..FAR {
+            let Some(content) = self.line_above(start) else {
+                return false;
+            };
+            let (name, rest) = content
+                .split_once(char::is_whitespace)
+                .unwrap_or((content, ""));
+            let tells = rest.trim_start().starts_with(['-', '–', '—', ':']);
+            if (tells || rest.is_empty() || name.ends_with(':')) && person::is_place_in_code(name) {
+                return true;
+            }
+            start = previous_end(self.text, start).map_or(0, |end| line_start(self.text, end));
         }
         false
     }

@@ -52,17 +52,25 @@ pub(crate) fn parse(text: &str) -> Option<Marker> {
 
 /// The places in `text` where a marker may begin, in order.
 pub(super) fn candidates(text: &str) -> Vec<usize> {
+    let mut found = spelled(text);
+    found.retain(|at| !ends_a_word(text, *at));
+    found
+}
+
+/// The places where a marker is spelled, be it as the end of a longer word, in order.
+pub(super) fn spelled(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut found: Vec<usize> = memmem::find_iter(bytes, AUTHOR)
         .chain(memmem::find_iter(bytes, AGENT))
         .collect();
-    found.retain(|at| {
-        let inside_word = at
-            .checked_sub(1)
-            .and_then(|before| bytes.get(before))
-            .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        !inside_word && text.get(*at..).is_some_and(|rest| parse(rest).is_some())
-    });
+    found.retain(|at| text.get(*at..).is_some_and(|rest| parse(rest).is_some()));
     found.sort_unstable();
     found
+}
+
+/// Whether what stands at byte `at` is the end of a longer word.
+pub(super) fn ends_a_word(text: &str, at: usize) -> bool {
+    at.checked_sub(1)
+        .and_then(|before| text.as_bytes().get(before))
+        .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }

@@ -37,6 +37,9 @@ fn read_line(text: &str) -> Reads {
     if text.is_empty() {
         return Reads::Nothing;
     }
+    if is_addressed(text) || has_a_part(text) {
+        return Reads::Person;
+    }
     // What most messages have, looked for first.
     if text.contains(SPEECH) || text.len() > 600 || super::action_word(text).is_some() {
         return Reads::Speech;
@@ -103,6 +106,62 @@ fn read_line(text: &str) -> Reads {
         }
     }
     count.verdict()
+}
+
+/// Two names or more and an address (`Waiman Long <longman@example.org>, after qrwlock.c`): a person whatever
+/// the names mean as words, and whatever is told behind, as long as nothing is asked or ordered there.
+fn is_addressed(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let mut names = 0;
+    let mut comma = false;
+    loop {
+        let Some(word) = words.next() else {
+            return false;
+        };
+        if names > 1 && word.contains('@') && (comma || word.starts_with('<')) {
+            break;
+        }
+        comma = word.ends_with(',');
+        let word = word.trim_end_matches([',', '.']);
+        let lower = word.to_lowercase();
+        let is_name = word.chars().next().is_some_and(char::is_uppercase)
+            && word
+                .chars()
+                .all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '.'));
+        let is_order = names == 0 && ORDERS.has(&lower) && !ALSO_NAMES.has(&lower);
+        // `Enric Balletbo i Serra`
+        if !(is_name && !is_order || names > 0 && (PARTICLES.has(&lower) || word == "i")) {
+            return false;
+        }
+        names += 1;
+        if names > 6 {
+            return false;
+        }
+    }
+    !text.contains(['?', '？', '؟', '`', '!'])
+        && words.all(|word| {
+            let lower = word
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .to_lowercase();
+            !STOP.has(&lower) && !ORDERS.has(&lower)
+        })
+}
+
+/// `Jane Doe (the first version)`: a person, and behind in parentheses what was theirs.
+fn has_a_part(text: &str) -> bool {
+    let Some((who, part)) = text
+        .strip_suffix(')')
+        .and_then(|text| text.split_once(" ("))
+    else {
+        return false;
+    };
+    let asks = ['?', '？', '؟', '`', '!', '(', ')'];
+    who.split_whitespace().count() > 1
+        && !part.contains(asks)
+        && !part
+            .split_whitespace()
+            .any(|word| STOP.has(&word.to_lowercase()))
+        && read_line(who) == Reads::Person
 }
 
 /// Characters of questions, exclamations and code.
@@ -247,6 +306,7 @@ fn is_contact(word: &str) -> bool {
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let lower = word.to_ascii_lowercase();
     word.contains('@')
+        || (word.contains("-at-") && word.contains("-dot-"))
         || word.contains('©')
         || word.contains("//")
         || lower.starts_with("www.")
@@ -258,7 +318,7 @@ fn is_contact(word: &str) -> bool {
 }
 
 /// A file, with or without its folders and its line (`net.rs`, `src/net.rs:47.`): who speaks of one asks.
-fn is_place_in_code(word: &str) -> bool {
+pub(super) fn is_place_in_code(word: &str) -> bool {
     if word.contains('@') || word.contains("//") || word.to_ascii_lowercase().starts_with("www.") {
         return false;
     }
@@ -443,6 +503,14 @@ mod tests {
             "Fred N. van Kempen, <waltje@example.org>\n\nThis program is free software; you can redistribute it",
             "<your name>",
             "LM (AMDG) 11/17/21",
+            "Wang Long <long.wanglong@example.org>",
+            "Long Cheng <long.cheng@example.org>",
+            "Enric Balletbo i Serra <enric@example.org>",
+            "Chris Dearman, chris@example.org derived from fpu.h",
+            "Alan Cox <alan@example.org>. (datagram_poll() from old",
+            "Thomas Hellström <thomas-at-example-dot-org>",
+            "Lorenzo Colitti (IPv6 support)",
+            "Piers Lauder (original)\nGuido van Rossum (Windows support and cleanup)",
         ] {
             assert_eq!(read(text), Reads::Person, "{text}");
         }
@@ -483,6 +551,11 @@ mod tests {
             "Unused Import",
             "Skip this",
             "RENAME IT",
+            "Jane Doe <jane@example.org> should look at this",
+            "Jane Doe <jane@example.org> wrote it?",
+            "Ask Jane Doe <jane@example.org>",
+            "Rename LoadData (see the other file)",
+            "Jane Doe (is she still here)",
         ] {
             assert_eq!(read(text), Reads::Speech, "{text}");
         }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::lines::{Counter, behind_mark, line_end, line_start, skip_blanks};
 use super::marker::{self, Marker};
+use super::why::WhyNone;
 use super::{Message, Role, Status, Thread, below, escape, header, identity};
 use crate::comments::{Comment, Syntax};
 
@@ -85,8 +86,18 @@ impl Loose {
 
 /// The threads of a text, in order, with their lines.
 pub(crate) fn scan(path: &str, text: &str, syntax: &Syntax) -> Vec<Found> {
-    let mut messages = messages(text, syntax);
-    header::remove(text, syntax, &mut messages, Loose::follows);
+    scan_told(path, text, syntax, &mut |_, _| {})
+}
+
+/// The same; tells of every marker that belongs to no thread where it is, and why.
+pub(super) fn scan_told(
+    path: &str,
+    text: &str,
+    syntax: &Syntax,
+    none: &mut impl FnMut(usize, WhyNone),
+) -> Vec<Found> {
+    let mut messages = messages(text, syntax, none);
+    header::remove(text, syntax, &mut messages, Loose::follows, none);
     let mut runs: Vec<Vec<Loose>> = Vec::new();
     for message in messages {
         match runs.last_mut() {
@@ -132,7 +143,7 @@ fn thread(run: Vec<Loose>) -> Found {
 }
 
 /// Every message of the text, headers' fields among them.
-fn messages(text: &str, syntax: &Syntax) -> Vec<Loose> {
+fn messages(text: &str, syntax: &Syntax, none: &mut impl FnMut(usize, WhyNone)) -> Vec<Loose> {
     let mut messages: Vec<Loose> = Vec::new();
     let mut counter = Counter::new(text);
     let mut comment: Option<Comment> = None;
@@ -149,8 +160,12 @@ fn messages(text: &str, syntax: &Syntax) -> Vec<Loose> {
                 .and_then(|above| below::like_above(text, above, at))
                 .or_else(|| syntax.comment_at(text, at));
         }
-        let Some(here) = &comment else { continue };
+        let Some(here) = &comment else {
+            none(at, WhyNone::NoComment);
+            continue;
+        };
         let Some(row) = marker_row(text, here, at, &marker) else {
+            none(at, WhyNone::NotFirst);
             continue;
         };
         let mut rows = vec![row];

@@ -286,6 +286,9 @@ fn headers_are_no_threads() {
         "#ifndef A_H\n#define A_H\n// AUTHOR: Jane Doe\nint a;\n",
         "/**\n * @file a.c\n * AUTHOR: jane doe\n */\nint a;\n",
         "/* AUTHOR: J. Doe, ACME Inc., 1999 */\nint a;\n",
+        "/*\n * a.c - reads the table\n *\n * AUTHOR: jdoe\n */\nint a;\n",
+        "// a.c\n// AUTHOR: jdoe\nint a;\n",
+        "/*\n * AUTHOR:\n * Thomas Hellström <thomas-at-example-dot-org>\n */\nint a;\n",
     ] {
         none("a.c", text);
     }
@@ -306,6 +309,9 @@ fn questions_in_headers_are_threads() {
         "# LICENSE: MIT\n# AUTHOR: use Apache-2.0\nx = 1\n",
         "# AUTHOR: done\nx = 1\n",
         "# AUTHOR: ping\nx = 1\n",
+        "# a.py is where it begins\n# AUTHOR: ping\nx = 1\n",
+        "# a.py - begins\n# AUTHOR: naming\nx = 1\n",
+        "x = 1\n# a.py - begins\n# AUTHOR: ping\ny = 1\n",
         "# AUTHOR:\nx = 1\n",
     ] {
         some("a.py", text);
@@ -323,6 +329,67 @@ fn questions_in_headers_are_threads() {
               11 AUTHOR: "Jane Doe"
             Pending trailing
               13 AUTHOR: "Jane Doe"
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_thread_has_a_reason() {
+    let check = |path: &str, text: &str, expect: Expect| {
+        let syntax = Syntax::parse(text, detect(path, None, text));
+        assert_eq!(find(path, text, &syntax), [], "{text}");
+        let told: String = not_threads(text, &syntax)
+            .iter()
+            .map(|none| {
+                assert!(marker::parse(&text[none.at..]).is_some());
+                format!("{} {}\n", none.line + 1, none.why.sentence())
+            })
+            .collect();
+        expect.assert_eq(&told);
+    };
+    check(
+        "a.rs",
+        "// a.rs\n// AUTHOR: Jane Doe\n// AUTHOR: jdoe\nlet s = \"AUTHOR: x?\"; // the AUTHOR: x?\nlet r = r#\"\n// AGENT: x\n\"#;\nmatch AGENT(a): x { MY_AUTHOR: u8 }\n",
+        expect![[r#"
+            2 it names a person above the file's first code
+            3 it names somebody among the fields of a header
+            4 it stands in a string
+            4 other words stand before it in the comment
+            6 it stands in a string
+            8 it stands in code, not in a comment
+            8 it is the end of a longer word
+        "#]],
+    );
+    check(
+        "a.py",
+        "# FILE:\n# AUTHOR:\n# DATE:\nx = \"\"\"\n# AUTHOR: x?\n\"\"\"\n",
+        expect![[r#"
+            2 it is an empty field between others of a form
+            5 it stands in a string
+        "#]],
+    );
+    check(
+        "a.c",
+        "/*\n * AUTHOR:\n * Jane Doe <jane@example.org>\n */\nint a = 'x'; char *s = \"AUTHOR: x\";\n",
+        expect![[r#"
+            2 it is a header's field with the person's name on the next line
+            5 it stands in a string
+        "#]],
+    );
+    check(
+        "a.md",
+        "AUTHOR: x\n\n```rust\n// AUTHOR: x?\n```\n",
+        expect![[r#"
+            1 it stands in the text of a document, not in a comment
+            4 it stands in the text of a document, not in a comment
+        "#]],
+    );
+    check(
+        "a.sql",
+        "SELECT '-- AUTHOR: x?', AUTHOR: y;\n",
+        expect![[r#"
+            1 it stands in a string
+            1 it stands in code, not in a comment
         "#]],
     );
 }

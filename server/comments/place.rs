@@ -1,0 +1,85 @@
+//! What stands at a byte that no comment covers. Asked for reports, not on the way to a thread.
+
+use tree_sitter::Node;
+
+use super::embed::{self, Part};
+use super::{Syntax, tree};
+
+/// Where a byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Comment,
+    /// A string, a heredoc, a character class, a documentation string.
+    String,
+    /// The text of a document: a paragraph, an example in it.
+    Prose,
+    Code,
+}
+
+/// Languages whose files are text first.
+const PROSE: &[&str] = &[
+    "asciidoc",
+    "html",
+    "latex",
+    "markdown",
+    "markdown-inline",
+    "org",
+    "plaintext",
+    "restructuredtext",
+    "text",
+];
+
+impl Syntax {
+    /// Where byte `at` stands.
+    pub fn place_at(&self, text: &str, at: usize) -> Place {
+        if self.comment_at(text, at).is_some() {
+            return Place::Comment;
+        }
+        if self.is_notebook() {
+            let inner = self.cell_at(text, at).map(|cell| {
+                let inner = cell.text(text);
+                cell.syntax(text).place_at(inner, cell.inner(text, at))
+            });
+            return inner.unwrap_or(Place::String);
+        }
+        let inside = |part: &Part| {
+            self.embedded
+                .ask(self.depth, text, part, |syntax, inner, start| {
+                    Some(syntax.place_at(inner, at.checked_sub(start)?))
+                })
+                .unwrap_or(Place::Code)
+        };
+        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
+        let mut string = false;
+        while let Some(node) = here {
+            string |= is_string(node);
+            if let Some(inner) = embed::language_of(node, text, self.row()) {
+                return inside(&Part::new(node.byte_range(), inner));
+            }
+            // Code inside a string is code, whatever it stands in.
+            let hole = ["interpolation", "substitution", "expression"];
+            here = (!string && !hole.iter().any(|kind| node.kind().contains(kind)))
+                .then(|| node.parent())
+                .flatten();
+        }
+        if !string && self.tree.is_none() {
+            let scan = self.scan(text);
+            string = scan.strings.iter().any(|range| range.contains(&at));
+            if let (false, Some(part)) = (string, scan.part_at(at)) {
+                return inside(part);
+            }
+        }
+        if string {
+            Place::String
+        } else if self.language.is_none_or(|row| PROSE.contains(&row.name)) {
+            Place::Prose
+        } else {
+            Place::Code
+        }
+    }
+}
+
+fn is_string(node: Node) -> bool {
+    let words = ["string", "heredoc", "regex", "char", "template", "scalar"];
+    words.iter().any(|word| node.kind().contains(word)) && node.kind() != "template_substitution"
+}
