@@ -140,6 +140,13 @@ fn merged(text: &str, mut edits: Vec<Edit>) -> Vec<Edit> {
         && let Some(end) = lines::previous_end(text, last.range.start)
     {
         last.range.start = end;
+        // The line end may be all that parted it from the edit before.
+        if let [.., before, last] = out.as_mut_slice()
+            && before.range.end >= last.range.start
+        {
+            before.range.end = last.range.end;
+            out.pop();
+        }
     }
     out
 }

@@ -76,6 +76,18 @@ fn an_answer_stands_below_with_an_empty_author_line() {
 }
 
 #[test]
+fn edits_that_touch_at_the_end_of_a_text_are_one() {
+    let delete = |range| Edit {
+        range,
+        text: String::new(),
+    };
+    assert_eq!(
+        merged("ab\nc", vec![delete(1..2), delete(3..4)]),
+        [delete(1..4)]
+    );
+}
+
+#[test]
 fn an_empty_author_line_stays_the_last() {
     check(
         "a.rs",

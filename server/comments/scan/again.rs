@@ -23,7 +23,7 @@ const STRIDE: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// What changed in a text since it was scanned: one range that holds all changes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::comments) struct Change {
+pub(in super::super) struct Change {
     start: usize,
     old_end: usize,
     new_end: usize,
@@ -58,7 +58,7 @@ pub(super) struct Known<'a> {
 }
 
 /// The same, where `known` was the scan of the text before `change`.
-pub(in crate::comments) fn rescan(
+pub(in super::super) fn rescan(
     text: &str,
     language: &'static Language,
     known: &Scan,
