@@ -75,7 +75,10 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "python",
-        extensions: &["py", "pyi", "pyw", "bzl", "star", "pyx", "pxd"],
+        extensions: &[
+            "py", "pyi", "pyw", "bzl", "star", "pyx", "pxd", "gyp", "gypi", "pyde", "pyp", "py3",
+            "wsgi", "tac", "rpy",
+        ],
         file_names: &[
             "SConstruct",
             "SConscript",
@@ -85,6 +88,11 @@ pub(crate) const ROWS: [Language; 20] = [
             "WORKSPACE",
             "Snakefile",
             "Tiltfile",
+            ".gclient",
+            "DEPS",
+            "MODULE.bazel",
+            "WORKSPACE.bazel",
+            "BUCK",
         ],
         shebangs: &["python", "pypy", "uv"],
         ids: &["python", "starlark", "bazel"],
@@ -101,9 +109,19 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "javascript",
-        extensions: &["js", "mjs", "cjs", "es6"],
+        extensions: &[
+            "js",
+            "mjs",
+            "cjs",
+            "es6",
+            "es",
+            "jsm",
+            "javascript",
+            "njs",
+            "pac",
+        ],
         file_names: &["Jakefile"],
-        shebangs: &["node", "nodejs"],
+        shebangs: &["node", "nodejs", "qjs", "gjs", "d8", "rhino"],
         ids: &["javascript"],
         grammar: Some(|| tree_sitter_javascript::LANGUAGE.into()),
         mends: true,
@@ -156,7 +174,8 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "c",
-        extensions: &["c", "h"],
+        shebangs: &["tcc"],
+        extensions: &["c", "h", "idc"],
         ids: &["c"],
         line: DOC_SLASHES,
         // C23 separates digits by `'`, and a header may be C++'s.
@@ -172,7 +191,7 @@ pub(crate) const ROWS: [Language; 20] = [
         name: "cpp",
         extensions: &[
             "cpp", "cc", "cxx", "c++", "C", "hpp", "hh", "hxx", "h++", "H", "ipp", "inl", "tpp",
-            "txx", "cu", "cuh", "ino", "ixx", "cppm",
+            "txx", "cu", "cuh", "ino", "ixx", "cppm", "tcc", "cp", "ccm", "cxxm",
         ],
         ids: &["cpp", "c++", "cuda-cpp", "cuda", "arduino"],
         line: DOC_SLASHES,
@@ -186,7 +205,7 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "java",
-        extensions: &["java", "jsh"],
+        extensions: &["java", "jsh", "jav"],
         shebangs: &["java", "jbang"],
         ids: &["java"],
         strings: &[long("\"\"\""), short("\""), short("'")],
@@ -209,7 +228,7 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "csharp",
-        extensions: &["cs", "csx", "cake"],
+        extensions: &["cs", "csx", "cake", "linq"],
         shebangs: &["dotnet", "dotnet-script"],
         ids: &["csharp", "c#"],
         strings: &[
@@ -260,7 +279,8 @@ pub(crate) const ROWS: [Language; 20] = [
     Language {
         name: "ruby",
         extensions: &[
-            "rb", "rake", "gemspec", "ru", "rbi", "jbuilder", "podspec", "thor",
+            "rb", "rake", "gemspec", "ru", "rbi", "jbuilder", "podspec", "thor", "builder", "god",
+            "rbw", "rabl", "mspec", "watchr",
         ],
         file_names: &[
             "Gemfile",
@@ -277,8 +297,16 @@ pub(crate) const ROWS: [Language; 20] = [
             "Thorfile",
             ".irbrc",
             ".pryrc",
+            "Appraisals",
+            "Puppetfile",
+            "Snapfile",
+            "Deliverfile",
+            "Mavenfile",
+            "Steepfile",
+            "Buildfile",
+            ".simplecov",
         ],
-        shebangs: &["ruby", "jruby", "rake", "macruby"],
+        shebangs: &["ruby", "jruby", "rake", "macruby", "rbx"],
         ids: &["ruby"],
         strings: &[
             with_hole(long("\""), "#{", b'}'),
@@ -317,6 +345,9 @@ pub(crate) const ROWS: [Language; 20] = [
             "command",
             "zsh",
             "zsh-theme",
+            "sbatch",
+            "slurm",
+            "pacscript",
         ],
         file_names: &[
             ".bashrc",
@@ -337,9 +368,23 @@ pub(crate) const ROWS: [Language; 20] = [
             "profile",
             "bashrc",
             "zshrc",
+            ".xinitrc",
+            ".xsession",
+            ".bash_functions",
+            "gradlew",
+            "mvnw",
+            "bash_profile",
+            "bash_aliases",
+            "bash_logout",
+            "xinitrc",
+            "xsession",
+            "zshenv",
+            "zprofile",
+            "zlogin",
+            "zlogout",
         ],
         shebangs: &[
-            "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "bats", "busybox",
+            "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "bats", "busybox", "pdksh",
         ],
         ids: &["shellscript", "sh", "bash", "shell", "zsh"],
         line: &[at("#", Place::WordStart)],
@@ -353,8 +398,9 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "lua",
-        extensions: &["lua", "rockspec", "wlua", "luau"],
-        shebangs: &["lua", "luajit", "texlua"],
+        file_names: &[".luacheckrc"],
+        extensions: &["lua", "rockspec", "wlua", "luau", "nse", "p8"],
+        shebangs: &["lua", "luajit", "texlua", "luau"],
         ids: &["lua", "luau"],
         line: &[line("--")],
         block: &[block("--[[", "]]")],
@@ -369,7 +415,7 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "html",
-        extensions: &["html", "htm", "xhtml", "shtml"],
+        extensions: &["html", "htm", "xhtml", "shtml", "xht", "hta"],
         ids: &["html", "xhtml"],
         block: XML_BLOCK,
         rules: &[Rule::Scripts, Rule::Tags],
@@ -381,7 +427,7 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "css",
-        extensions: &["css", "pcss"],
+        extensions: &["css", "pcss", "postcss"],
         ids: &["css", "postcss"],
         block: C_BLOCK,
         strings: C_STRINGS,
@@ -393,7 +439,15 @@ pub(crate) const ROWS: [Language; 20] = [
     },
     Language {
         name: "yaml",
-        extensions: &["yaml", "yml", "cff", "clangd"],
+        extensions: &[
+            "yaml",
+            "yml",
+            "cff",
+            "clangd",
+            "sublime-syntax",
+            "yaml-tmlanguage",
+            "rviz",
+        ],
         file_names: &[
             ".clang-format",
             ".clang-tidy",
@@ -401,6 +455,8 @@ pub(crate) const ROWS: [Language; 20] = [
             ".gemrc",
             "CITATION.cff",
             "yarn.lock",
+            "glide.lock",
+            "pixi.lock",
         ],
         ids: &[
             "yaml",
@@ -436,6 +492,8 @@ pub(crate) const ROWS: [Language; 20] = [
             "uv.lock",
             "Pipfile",
             "pdm.lock",
+            "Gopkg.lock",
+            "mise.lock",
         ],
         ids: &["toml"],
         strings: &[

@@ -17,7 +17,7 @@ pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'sta
     language_id
         .and_then(by_id)
         .map(|named| notebook(named, path).unwrap_or(named))
-        .or_else(|| by_path(path))
+        .or_else(|| by_path(path).map(|found| disputed(found, path, head)))
         .or_else(|| by_head(head))
 }
 
@@ -73,6 +73,64 @@ fn by_name_alone(name: &str) -> Option<&'static Language> {
     by_file_name(name)
         .or_else(|| by_extension(name))
         .or_else(|| by_beginning(name))
+}
+
+/// Endings that more than one language has: the row that claims one has the file, unless one of its first lines
+/// begins with a sign of the other.
+const DISPUTED: &[(&str, &str, &[&str])] = &[
+    (
+        "m",
+        "objective-c",
+        &[
+            "#import",
+            "#include",
+            "@import",
+            "@interface",
+            "@class",
+            "//",
+            "/*",
+        ],
+    ),
+    ("m", "mathematica", &["(*"]),
+    ("pl", "prolog", &[":- ", "%"]),
+    ("v", "coq", &["(*", "Require ", "From "]),
+    ("v", "v", &["module main", "import ", "fn "]),
+    ("pp", "pascal", &["unit ", "program ", "{$"]),
+    ("inc", "php", &["<?"]),
+    ("inc", "pascal", &["unit ", "{$"]),
+    ("ts", "xml", &["<?xml", "<!DOCTYPE TS"]),
+    ("fs", "forth", &["\\ ", ": "]),
+    ("fs", "glsl", &["#version", "precision "]),
+    ("f", "forth", &["\\ ", ": "]),
+    ("l", "lisp", &["(", ";"]),
+    ("cl", "c", &["__kernel", "//", "/*", "#"]),
+    ("cls", "vb", &["VERSION 1.0 CLASS", "Attribute VB_"]),
+    (
+        "pro",
+        "conf",
+        &["QT ", "QT+", "TEMPLATE", "CONFIG", "TARGET", "#"],
+    ),
+];
+
+/// The row of a file whose ending `found` claims, by its first lines.
+fn disputed(found: &'static Language, path: &str, head: &str) -> &'static Language {
+    let Some((_, ending)) = path.rsplit_once('.') else {
+        return found;
+    };
+    if !found.extensions.contains(&ending) {
+        return found;
+    }
+    let lines = || head.trim_start_matches('\u{feff}').split(['\n', '\r']);
+    DISPUTED
+        .iter()
+        .filter(|(disputed, ..)| *disputed == ending)
+        .find(|(.., signs)| {
+            lines()
+                .take(LINES)
+                .any(|line| signs.iter().any(|sign| line.starts_with(sign)))
+        })
+        .and_then(|(_, other, _)| by_name(other))
+        .unwrap_or(found)
 }
 
 /// A whole name, as written and then without case.
@@ -289,6 +347,56 @@ mod tests {
             ("vim:", ""),
         ] {
             assert_eq!(name("x", None, head), language, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn first_lines_decide_where_two_languages_have_an_ending() {
+        for (path, head, language) in [
+            ("a.m", "#import <Foundation/Foundation.h>\n", "objective-c"),
+            ("a.m", "// AUTHOR: why?\n", "objective-c"),
+            ("a.m", "% AUTHOR: why?\nfunction a\n", "matlab"),
+            ("a.m", "(* AUTHOR: why? *)\n", "mathematica"),
+            ("a.pl", ":- module(a, []).\n", "prolog"),
+            ("a.pl", "use strict;\n", "perl"),
+            ("a.v", "Require Import List.\n", "coq"),
+            ("a.v", "module a;\n", "verilog"),
+            ("a.ts", "<?xml version=\"1.0\"?>\n", "xml"),
+            ("a.ts", "import a from 'a';\n", "typescript"),
+            ("a.pp", "unit A;\n", "pascal"),
+            ("a.pp", "class a {\n", "puppet"),
+            ("a.fs", "module A\n", "fsharp"),
+            ("a.fs", "#version 330\n", "glsl"),
+            ("a.cl", "(defun a ())\n", "lisp"),
+            ("a.cl", "__kernel void a() {}\n", "c"),
+        ] {
+            assert_eq!(name(path, None, head), language, "{path} {head:?}");
+        }
+        for (ending, other, _) in DISPUTED {
+            let owner = by_extension(&format!("a.{ending}"));
+            assert!(owner.is_some_and(|row| row.name != *other), "{ending}");
+            assert!(by_name(other).is_some(), "{other}");
+        }
+    }
+
+    /// What two rows claim, the first would have without a word: [`DISPUTED`] is the place for it.
+    #[test]
+    fn no_two_rows_claim_the_same() {
+        let lists: [fn(&Language) -> &'static [&'static str]; 4] = [
+            |l| l.extensions,
+            |l| l.file_names,
+            |l| l.shebangs,
+            |l| l.ids,
+        ];
+        for list in lists {
+            let mut claimed = std::collections::BTreeMap::new();
+            for language in LANGUAGES {
+                for word in list(language) {
+                    if let Some(other) = claimed.insert(*word, language.name) {
+                        panic!("{other} and {} claim {word}", language.name);
+                    }
+                }
+            }
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "swift",
-        extensions: &["swift"],
+        extensions: &["swift", "swiftinterface"],
         ids: &["swift"],
         shebangs: &["swift"],
         block: NESTING,
@@ -70,7 +70,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "dart",
-        extensions: &["dart"],
+        extensions: &["dart", "drt"],
         ids: &["dart"],
         shebangs: &["dart"],
         block: NESTING,
@@ -102,7 +102,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "groovy",
-        extensions: &["groovy", "gvy", "gy", "gsh", "gradle", "nf"],
+        extensions: &["groovy", "gvy", "gy", "gsh", "gradle", "nf", "grt", "gtpl"],
         file_names: &["Jenkinsfile", "Jenkinsfile*"],
         ids: &["groovy", "gradle", "jenkinsfile", "nextflow"],
         shebangs: &["groovy", "nextflow"],
@@ -141,8 +141,10 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "php",
+        file_names: &[".php_cs", ".php_cs.dist", "Phakefile"],
         extensions: &[
-            "php", "phtml", "php3", "php4", "php5", "php7", "php8", "phps", "inc.php",
+            "php", "phtml", "php3", "php4", "php5", "php7", "php8", "phps", "inc.php", "ctp",
+            "phpt",
         ],
         ids: &["php"],
         shebangs: &["php"],
@@ -209,6 +211,25 @@ pub(crate) const ROWS: &[Language] = &[
             "sublime-project",
             "sublime-keymap",
             "json",
+            "geojson",
+            "gltf",
+            "har",
+            "topojson",
+            "webmanifest",
+            "avsc",
+            "mcmeta",
+            "sarif",
+            "tfstate",
+            "sublime-build",
+            "sublime-commands",
+            "sublime-menu",
+            "sublime-theme",
+            "sublime-color-scheme",
+            "sublime-mousemap",
+            "sublime-macro",
+            "sublime-completions",
+            "sublime-workspace",
+            "hujson",
         ],
         file_names: &[
             "tsconfig*",
@@ -218,6 +239,17 @@ pub(crate) const ROWS: &[Language] = &[
             ".jshintrc",
             ".babelrc",
             ".swcrc",
+            ".jscsrc",
+            ".jslintrc",
+            ".nycrc",
+            ".c8rc",
+            ".watchmanconfig",
+            "composer.lock",
+            "Pipfile.lock",
+            "flake.lock",
+            "deno.lock",
+            "bun.lock",
+            "Package.resolved",
         ],
         ids: &["jsonc", "json"],
         grammar: common!(tree_sitter_json::LANGUAGE),
@@ -280,7 +312,8 @@ pub(crate) const ROWS: &[Language] = &[
         name: "glsl",
         extensions: &[
             "glsl", "vert", "frag", "geom", "comp", "tesc", "tese", "hlsl", "fx", "wgsl", "metal",
-            "shader", "cginc",
+            "shader", "cginc", "fsh", "fshader", "glslf", "glslv", "rchit", "rmiss", "vshader",
+            "hlsli", "fxh",
         ],
         ids: &["glsl", "hlsl", "wgsl", "metal", "shaderlab"],
         strings: &[short("\"")],
@@ -291,7 +324,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "verilog",
-        extensions: &["v", "vh", "sv", "svh"],
+        extensions: &["v", "vh", "sv", "svh", "veo"],
         ids: &["verilog", "systemverilog"],
         strings: &[short("\"")],
         ..C_LIKE
@@ -333,7 +366,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "haxe",
-        extensions: &["hx"],
+        extensions: &["hx", "hxsl"],
         ids: &["haxe"],
         strings: &[long("\""), with_hole(long("'"), "${", b'}')],
         ..C_LIKE
@@ -411,7 +444,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "bicep",
-        extensions: &["bicep"],
+        extensions: &["bicep", "bicepparam"],
         ids: &["bicep"],
         strings: &[raw("'''", "'''"), with_hole(short("'"), "${", b'}')],
         ..C_LIKE
@@ -426,7 +459,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "devicetree",
-        extensions: &["dts", "dtsi"],
+        extensions: &["dts", "dtsi", "dtso", "overlay", "keymap"],
         ids: &["dts", "devicetree"],
         strings: &[long("\"")],
         ..C_LIKE
@@ -441,6 +474,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "pkl",
+        shebangs: &["pkl"],
         extensions: &["pkl"],
         ids: &["pkl"],
         strings: &[long("\"\"\""), short("\"")],

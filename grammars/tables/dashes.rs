@@ -21,7 +21,7 @@ pub(crate) const ROWS: &[Language] = &[
         name: "sql",
         extensions: &[
             "sql", "psql", "pgsql", "mysql", "ddl", "dml", "plsql", "pks", "pkb", "tsql", "hql",
-            "cql",
+            "cql", "pls", "pck", "plb", "prc", "trg", "fnc",
         ],
         ids: &["sql", "postgres", "plsql", "mysql", "tsql", "pgsql"],
         line: &[line("--"), at("#", Place::LineStart)],
@@ -52,9 +52,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "haskell",
-        extensions: &["hs", "hsc", "hs-boot"],
+        extensions: &["hs", "hsc", "hs-boot", "hsig"],
         ids: &["haskell"],
-        shebangs: &["runhaskell", "runghc", "stack"],
+        shebangs: &["runhaskell", "runghc", "stack", "runhugs"],
         line: HASKELL_LINE,
         block: HASKELL_BLOCK,
         strings: &[raw("[r|", "|]"), long("\"")],
@@ -152,7 +152,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "vhdl",
-        extensions: &["vhd", "vhdl"],
+        extensions: &["vhd", "vhdl", "vhi", "vho", "vht", "vhs"],
         ids: &["vhdl"],
         line: DASHES,
         block: &[block("/*", "*/")],
@@ -186,9 +186,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "ocaml",
-        extensions: &["ml", "mli", "mll", "mly", "eliom"],
+        extensions: &["ml", "mli", "mll", "mly", "eliom", "eliomi", "ml4"],
         ids: &["ocaml", "ocaml.interface", "ocaml.ocamllex"],
-        shebangs: &["ocaml"],
+        shebangs: &["ocaml", "ocamlrun", "ocamlscript"],
         strings: &[raw("{|", "|}"), long("\"")],
         ..ML
     },
@@ -232,7 +232,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "pascal",
-        extensions: &["pas", "pp.pas", "dpr", "dpk", "lpr", "inc.pas"],
+        extensions: &[
+            "pas", "pp.pas", "dpr", "dpk", "lpr", "inc.pas", "dfm", "pascal",
+        ],
         ids: &["pascal", "delphi", "objectpascal"],
         shebangs: &["instantfpc"],
         line: SLASHES,
@@ -264,9 +266,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "mathematica",
-        extensions: &["wl", "wls", "nb"],
+        extensions: &["wl", "wls", "nb", "wlt"],
         ids: &["wolfram", "mathematica"],
-        shebangs: &["wolframscript"],
+        shebangs: &["wolframscript", "WolframKernel"],
         block: ML_BLOCK,
         strings: LONG,
         reply: between("(*", "*)"),

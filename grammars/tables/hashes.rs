@@ -10,10 +10,20 @@ const SINGLE: Quote = raw("'", "'");
 pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "perl",
-        extensions: &["pl", "pm", "t", "psgi", "plx", "ph"],
-        file_names: &["cpanfile", "Makefile.PL", "Build.PL"],
+        extensions: &[
+            "pl", "pm", "t", "psgi", "plx", "ph", "al", "perl", "raku", "rakumod", "rakutest",
+            "p6", "pl6", "pm6", "nqp",
+        ],
+        file_names: &[
+            "cpanfile",
+            "Makefile.PL",
+            "Build.PL",
+            "Rexfile",
+            ".latexmkrc",
+            "latexmkrc",
+        ],
         ids: &["perl", "perl6", "raku"],
-        shebangs: &["perl"],
+        shebangs: &["perl", "raku", "rakudo", "cperl"],
         strings: &[long("\""), long("'"), long("`")],
         rules: &[
             Rule::Pod,
@@ -86,7 +96,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "nim",
-        extensions: &["nim", "nims", "nimble"],
+        extensions: &["nim", "nims", "nimble", "nimrod"],
         ids: &["nim"],
         shebangs: &["nim"],
         block: &[nesting("##[", "]##"), nesting("#[", "]#")],
@@ -104,7 +114,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "coffeescript",
-        extensions: &["coffee", "cson", "iced"],
+        extensions: &["coffee", "cson", "iced", "cjsx"],
         file_names: &["Cakefile"],
         ids: &["coffeescript"],
         shebangs: &["coffee"],
@@ -155,9 +165,10 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "nushell",
+        file_names: &["Nukefile"],
         extensions: &["nu"],
         ids: &["nushell", "nu"],
-        shebangs: &["nu"],
+        shebangs: &["nu", "nush"],
         line: WORD_START,
         strings: &[long("\""), SINGLE, raw("`", "`")],
         ..HASH_LIKE
@@ -175,7 +186,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "awk",
-        extensions: &["awk", "gawk", "mawk"],
+        extensions: &["awk", "gawk", "mawk", "auk", "nawk"],
         ids: &["awk"],
         shebangs: &["awk", "gawk", "mawk", "nawk"],
         strings: &[short("\"")],
@@ -186,14 +197,14 @@ pub(crate) const ROWS: &[Language] = &[
         name: "sed",
         extensions: &["sed"],
         ids: &["sed"],
-        shebangs: &["sed"],
+        shebangs: &["sed", "gsed", "ssed"],
         line: LINE_START,
         strings: &[],
         ..HASH_LIKE
     },
     Language {
         name: "tcl",
-        extensions: &["tcl", "tk", "exp", "tm", "xdc", "sdc"],
+        extensions: &["tcl", "tk", "exp", "tm", "xdc", "sdc", "adp"],
         ids: &["tcl"],
         shebangs: &["tclsh", "wish", "expect"],
         // A command's place: `#` elsewhere is an ordinary character.
@@ -208,7 +219,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "makefile",
-        extensions: &["mk", "mak", "make"],
+        extensions: &["mk", "mak", "make", "makefile", "mkfile"],
         file_names: &[
             "Makefile",
             "makefile",
@@ -216,6 +227,7 @@ pub(crate) const ROWS: &[Language] = &[
             "BSDmakefile",
             "Kbuild",
             "Makefile*",
+            "mkfile",
         ],
         ids: &["makefile", "make"],
         shebangs: &["make", "gmake"],
@@ -310,7 +322,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "gherkin",
-        extensions: &["feature"],
+        extensions: &["feature", "story"],
         ids: &["cucumber", "gherkin"],
         line: LINE_START,
         strings: &[raw("\"\"\"", "\"\"\"")],
@@ -341,7 +353,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "gnuplot",
-        extensions: &["gp", "plt", "gnuplot", "plot"],
+        shebangs: &["gnuplot"],
+        extensions: &["gp", "plt", "gnuplot", "plot", "gnu"],
         ids: &["gnuplot"],
         strings: &[short("\""), doubled("'")],
         ..HASH_LIKE
@@ -350,8 +363,16 @@ pub(crate) const ROWS: &[Language] = &[
         name: "jq",
         extensions: &["jq"],
         ids: &["jq"],
-        shebangs: &["jq"],
+        shebangs: &["jq", "jaq", "gojq"],
         strings: &[with_hole(long("\""), "\\(", b')')],
+        ..HASH_LIKE
+    },
+    Language {
+        name: "capnp",
+        extensions: &["capnp"],
+        ids: &["capnp", "capnproto"],
+        shebangs: &["capnp"],
+        strings: &[short("\"")],
         ..HASH_LIKE
     },
     Language {

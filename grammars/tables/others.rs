@@ -17,18 +17,22 @@ const LISP: Language = Language {
 pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "lisp",
-        extensions: &["lisp", "lsp", "cl", "asd", "el.lisp"],
+        extensions: &["lisp", "lsp", "cl", "asd", "el.lisp", "ny", "podsl", "sexp"],
         ids: &["lisp", "commonlisp", "common-lisp"],
-        shebangs: &["sbcl", "clisp", "ecl"],
+        shebangs: &["sbcl", "clisp", "ecl", "ccl", "lisp"],
         block: LISP_BLOCK,
         rules: &[Rule::HashChar],
         ..LISP
     },
     Language {
         name: "scheme",
-        extensions: &["scm", "ss", "sld", "sls", "rkt", "rktl", "rktd"],
+        extensions: &[
+            "scm", "ss", "sld", "sls", "rkt", "rktl", "rktd", "scrbl", "sps",
+        ],
         ids: &["scheme", "racket"],
-        shebangs: &["guile", "racket", "csi", "chez"],
+        shebangs: &[
+            "guile", "racket", "csi", "chez", "scheme", "gosh", "chicken", "bigloo",
+        ],
         block: LISP_BLOCK,
         rules: &[Rule::HashChar],
         ..LISP
@@ -36,7 +40,16 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "elisp",
         extensions: &["el", "eld"],
-        file_names: &[".emacs", "_emacs", "Cask", ".spacemacs"],
+        file_names: &[
+            ".emacs",
+            "_emacs",
+            "Cask",
+            ".spacemacs",
+            ".gnus",
+            ".viper",
+            "Eask",
+            ".abbrev_defs",
+        ],
         ids: &["elisp", "emacs-lisp", "emacslisp"],
         shebangs: &["emacs"],
         rules: &[Rule::QuestionChar],
@@ -44,7 +57,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "clojure",
-        extensions: &["clj", "cljs", "cljc", "edn", "bb", "cljd"],
+        extensions: &[
+            "clj", "cljs", "cljc", "edn", "bb", "cljd", "boot", "cljx", "cljscm", "hic",
+        ],
         ids: &["clojure", "clojurescript"],
         shebangs: &["bb", "clojure", "lumo"],
         rules: &[Rule::BackslashChar],
@@ -59,6 +74,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "janet",
+        shebangs: &["janet"],
         extensions: &["janet"],
         ids: &["janet"],
         line: HASH,
@@ -74,7 +90,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "assembler",
-        extensions: &["asm", "s", "S", "nasm", "inc"],
+        extensions: &["asm", "s", "S", "nasm", "inc", "nas", "a51"],
         ids: &["asm", "asm-collection", "nasm", "gas", "assembly"],
         line: &[
             line(";"),
@@ -133,7 +149,10 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "latex",
-        extensions: &["tex", "ltx", "sty", "cls", "bbl", "dtx", "ins"],
+        extensions: &[
+            "tex", "ltx", "sty", "cls", "bbl", "dtx", "ins", "aux", "toc", "bbx", "cbx", "lbx",
+            "mkii", "mkiv",
+        ],
         ids: &["latex", "tex", "plaintex", "context"],
         line: PERCENT,
         rules: &[Rule::Verbatim, Rule::BackslashChar],
@@ -162,8 +181,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "erlang",
-        extensions: &["erl", "hrl", "escript", "xrl", "yrl", "app.src"],
-        file_names: &["rebar.config", "Emakefile"],
+        extensions: &["erl", "hrl", "escript", "xrl", "yrl", "app.src", "yaws"],
+        file_names: &["rebar.config", "Emakefile", "rebar.lock"],
         ids: &["erlang"],
         shebangs: &["escript"],
         line: PERCENT,
@@ -177,9 +196,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "prolog",
-        extensions: &["pro", "prolog", "plt.pl", "P"],
+        extensions: &["pro", "prolog", "plt.pl", "P", "yap"],
         ids: &["prolog", "swi-prolog"],
-        shebangs: &["swipl", "gprolog"],
+        shebangs: &["swipl", "gprolog", "yap"],
         line: PERCENT,
         block: &[block("/*", "*/")],
         strings: &[long("\""), long("'"), long("`")],
@@ -211,7 +230,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "fortran",
-        extensions: &["f90", "f95", "f03", "f08", "f18"],
+        extensions: &["f90", "f95", "f03", "f08", "f18", "fpp"],
         ids: &["fortran", "fortran-modern", "FortranFreeForm"],
         line: &[line("!")],
         strings: &[doubled("\""), doubled("'")],
@@ -246,8 +265,10 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "vim",
-        extensions: &["vim", "vimrc"],
-        file_names: &[".vimrc", "_vimrc", ".gvimrc", ".exrc", "vimrc"],
+        extensions: &["vim", "vimrc", "vmb"],
+        file_names: &[
+            ".vimrc", "_vimrc", ".gvimrc", ".exrc", "vimrc", ".nvimrc", "nvimrc", "gvimrc",
+        ],
         ids: &["vim", "viml"],
         line: &[at("\"", Place::Unpaired), at("#", Place::LineStart)],
         strings: &[short("\""), doubled("'")],
@@ -330,6 +351,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "apl",
+        shebangs: &["apl", "dyalog", "aplx"],
         extensions: &["apl", "dyalog", "aplf", "apln"],
         ids: &["apl"],
         line: &[line("⍝")],
@@ -339,7 +361,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "troff",
-        extensions: &["man", "mdoc", "ms", "roff", "1", "3", "5", "7", "8"],
+        extensions: &[
+            "man", "mdoc", "ms", "roff", "1", "3", "5", "7", "8", "me", "2", "4", "6", "9", "tmac",
+        ],
         ids: &["troff", "groff", "nroff"],
         line: &[
             at(".\\\"", Place::FirstColumn),
