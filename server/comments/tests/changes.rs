@@ -237,6 +237,36 @@ proptest! {
         }
     }
 
+    /// A text that is cut off, and whole again.
+    #[test]
+    fn a_text_that_is_cut_off(sample in any::<Index>(), at in any::<Index>(), by_table in any::<bool>()) {
+        let (name, sample) = sample.get(&SAMPLES);
+        let mut text = sample.clone();
+        let mut language = detect(name, None, &text);
+        if by_table {
+            language = language.map(without_grammar);
+        }
+        let at = boundary(&text, at.index(text.len() + 1));
+        let mut syntax = Syntax::parse(&text, language);
+        let whole = syntax.comments_in(&text, 0..text.len());
+        let rest = text.split_off(at);
+        text.push_str(&rest);
+        for new in ["", &rest] {
+            let end = text.len();
+            let splice = change(&mut text, at..end, new);
+            syntax.update(&[splice], &text);
+            let found = syntax.comments_in(&text, 0..text.len());
+            let fresh = Syntax::parse(&text, language);
+            if is_broken(&text, &fresh) || is_broken(&text, &syntax) {
+                continue;
+            }
+            prop_assert_eq!(&found, &fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+            if !new.is_empty() {
+                prop_assert_eq!(&found, &whole, "{}", name);
+            }
+        }
+    }
+
     /// Typing in and about a comment, where an update need not parse.
     #[test]
     fn typing_in_a_comment(sample in any::<Index>(), places in prop::collection::vec((any::<Index>(), any::<Index>(), select(IN_COMMENTS), 0usize..3), 1..6)) {
