@@ -118,10 +118,12 @@ fn the_queries_of_the_editors() {
     let mut checked = 0;
     for entry in std::fs::read_dir(root.join("editors/neovim/queries")).unwrap() {
         let folder = entry.unwrap().file_name().into_string().unwrap();
-        let name = if folder == "c_sharp" {
-            "csharp"
-        } else {
-            &folder
+        let name = match &*folder {
+            "c_sharp" => "csharp",
+            "php" => "php-code",
+            "proto" => "protobuf",
+            "hcl" => "terraform",
+            same => same,
         };
         let row = LANGUAGES.iter().find(|row| row.name == name);
         let Some(grammar) = row.and_then(|row| row.grammar) else {
