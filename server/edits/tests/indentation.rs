@@ -133,29 +133,31 @@ fn block_comments_follow_their_own_leader() {
     );
     both(
         "a.c",
-        "  /* AUTHOR: why?\n     AGENT: Because.\n     AUTHOR:\n   */\n  f();\n",
+        "int a;\n  /* AUTHOR: why?\n     AGENT: Because.\n     AUTHOR:\n   */\n  f();\n",
         expect![[r#"
-          /* AUTHOR: why?
-             AGENT: Because.
-             AGENT: So.
-               Yes.
-             AUTHOR:
-           */
-          f();
-    "#]],
+            int a;
+              /* AUTHOR: why?
+                 AGENT: Because.
+                 AGENT: So.
+                   Yes.
+                 AUTHOR:
+               */
+              f();
+        "#]],
     );
     both(
         "a.ml",
-        "  (*\n   * AUTHOR: why?\n   *)\n  let x = 1\n",
+        "let y = 2\n  (*\n   * AUTHOR: why?\n   *)\n  let x = 1\n",
         expect![[r#"
-          (*
-           * AUTHOR: why?
-           * AGENT: So.
-           *   Yes.
-           * AUTHOR:
-           *)
-          let x = 1
-    "#]],
+            let y = 2
+              (*
+               * AUTHOR: why?
+               * AGENT: So.
+               *   Yes.
+               * AUTHOR:
+               *)
+              let x = 1
+        "#]],
     );
     both(
         "a.hs",

@@ -439,13 +439,12 @@ fn begins(file: &File, line: usize, text: &str, style: Style) -> Result<(), Test
     Ok(())
 }
 
-/// The letters and digits: what is left of a line when delimiters and leaders do not count.
-fn letters(lines: &[(String, String)]) -> String {
-    let words =
-        |line: &&(String, String)| !matches!(line.0.as_str(), "=begin" | "=end" | "#cs" | "#ce");
+/// The letters and digits of lines that are no delimiter.
+fn letters(lines: &[(String, String)], delimiters: &[&str]) -> String {
+    let is_text = |line: &&(String, String)| !delimiters.contains(&line.0.trim());
     let lines = lines
         .iter()
-        .filter(words)
+        .filter(is_text)
         .flat_map(|(line, _)| line.chars());
     lines.filter(|c| c.is_alphanumeric()).collect()
 }
@@ -458,7 +457,16 @@ fn removes(file: &File, gone: &[&Found], written: &Written) -> Result<File, Test
     let (was, is) = (outside(&file.text, &rows), outside(&after.text, &[]));
     if rows.iter().any(|row| !row.is_whole()) {
         // The delimiters of a block that held nothing else go with its lines.
-        prop_assert_eq!(letters(&was), letters(&is));
+        let delimiters: Vec<&str> = rows
+            .iter()
+            .map(|row| &row.comment)
+            .flat_map(|comment| {
+                let (start, end) = (comment.range.start, comment.range.end);
+                [start..start + comment.open, end - comment.close..end]
+            })
+            .map(|range| file.text[range].trim())
+            .collect();
+        prop_assert_eq!(letters(&was, &delimiters), letters(&is, &delimiters));
         prop_assert!(is.len() <= was.len() + gone.len());
         return Ok(after);
     }
