@@ -286,14 +286,19 @@ async fn of_children(
     word: &str,
     cancel: &CancellationToken,
 ) -> Vec<(i32, Candidate)> {
-    let language = place.view.syntax.language().map(|language| language.name);
-    let runs =
-        |language: &str| {
-            session.children.states().iter().any(|state| {
-                state.state == "ready" && state.language == canonical_language(language)
-            })
-        };
-    if word.len() < LETTERS || word.contains('/') || !language.is_some_and(runs) {
+    if word.len() < LETTERS || word.contains('/') {
+        return Vec::new();
+    }
+    let by_text = place.view.syntax.language().map(|language| language.name);
+    let by_editor = place.view.buffer.as_ref().map(|b| b.language_id.as_str());
+    let running = session.children.states();
+    let runs = |language: &str| {
+        let language = canonical_language(language);
+        running
+            .iter()
+            .any(|state| state.state == "ready" && state.language == language)
+    };
+    if !by_text.into_iter().chain(by_editor).any(runs) {
         return Vec::new();
     }
     let asked = session.children.request(

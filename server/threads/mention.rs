@@ -149,6 +149,7 @@ pub fn place(text: &str) -> Option<(&str, u32, u32)> {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::comments::detect;
@@ -222,6 +223,38 @@ mod tests {
                 .as_ref()
                 .map(|(typed, end)| (&text[typed.clone()], &text[typed.end..*end]));
             assert_eq!(found, expected, "{marked}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_its_mentions_in_order_on_one_line_each(
+            said in "[@a-zé😀:/.0-9`(), \\t]{0,30}(\r\n//   [@a-z:/.0-9 ]{0,20}|https?://[a-z@().:/]{0,12} ?){0,3}",
+            cut in 0.0..1.0_f64,
+        ) {
+            let text = format!("fn a() {{}}\r\n// AUTHOR: why {said}\r\nfn b() {{}}\r\n");
+            let syntax = Syntax::parse(&text, detect("a.rs", None, &text));
+            let threads = find("a.rs", &text, &syntax);
+            let mut last = 0;
+            for message in threads.iter().flat_map(|thread| &thread.messages) {
+                for (range, _) in mentions(&text, message) {
+                    prop_assert!(last <= range.start && message.range.start <= range.start);
+                    prop_assert!(range.start < range.end && range.end <= message.range.end);
+                    let part = text.get(range.clone());
+                    prop_assert!(part.is_some_and(|part| !part.contains(['\r', '\n', ' '])));
+                    last = range.end;
+                }
+            }
+            // The cursor may stand anywhere, inside a character too.
+            let at = (cut * text.len() as f64) as usize;
+            if let Some((typed, end)) = typed_mention(&text, &syntax, &threads, at) {
+                prop_assert!(typed.end == at && at <= end);
+                prop_assert!(text[typed].starts_with('@') && text.is_char_boundary(end));
+            }
+            if let Some(found) = crate::threads::beginning(&text, &syntax, at) {
+                prop_assert!(found.typed.end == at && at <= found.end);
+                prop_assert!(text.is_char_boundary(found.typed.start) && text.is_char_boundary(found.end));
+            }
         }
     }
 }

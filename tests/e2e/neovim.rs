@@ -2,6 +2,7 @@
 //! of code actions, and edit and answer come into the unsaved buffer while the author types on.
 
 mod colours;
+mod completion;
 mod driver;
 mod msgpack;
 

@@ -250,6 +250,48 @@ fn files_and_names_are_offered_in_a_message() {
 }
 
 #[test]
+fn names_of_the_workspace_come_from_a_child_that_runs_and_none_is_started() {
+    let workspace = Workspace::new();
+    workspace.script_child(
+        &json!({"capabilities": {"workspaceSymbolProvider": true, "definitionProvider": true}}),
+    );
+    workspace.write("other.scripted", "def helper\n");
+    let mut options = capable(json!({}));
+    options.initialization_options = json!({"trusted": true});
+    let mut editor = Editor::start_with(&workspace, options);
+    let marked = "def here\n// AUTHOR: is `helper` like @helper$0 here?\n";
+    let answer = ask(&mut editor, "a.scripted", "scripted", marked);
+    assert_eq!(labels(&answer), Vec::<&str>::new());
+    assert!(
+        workspace.children().is_empty(),
+        "nothing is started for this"
+    );
+
+    editor.open_text("a.scripted", "scripted", &marked.replace("$0", ""));
+    let at = json!({"textDocument": {"uri": editor.uri("a.scripted")}, "position": {"line": 1, "character": 16}});
+    let found = editor
+        .request("textDocument/definition", at)
+        .expect("a definition");
+    assert!(found.to_string().contains("other.scripted"), "{found}");
+    // A child that is slow is left out; the next key asks again.
+    let at = json!({"textDocument": {"uri": editor.uri("a.scripted")}, "position": {"line": 1, "character": 35}});
+    let began = std::time::Instant::now();
+    let answer = loop {
+        let answer = editor
+            .request("textDocument/completion", at.clone())
+            .expect("completion is answered");
+        if labels(&answer) == ["@helper"] {
+            break answer;
+        }
+        assert!(began.elapsed() < crate::harness::DEADLINE, "{answer}");
+    };
+    assert_eq!(
+        (&answer["items"][0]["detail"], &answer["items"][0]["kind"]),
+        (&json!("other.scripted"), &json!(7))
+    );
+}
+
+#[test]
 fn of_many_files_the_best_are_offered_at_once() {
     let workspace = Workspace::new();
     for number in 0..3_000 {
