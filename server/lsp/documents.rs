@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Server, commands, from_proto};
+use super::{Server, commands, from_proto, lifecycle};
 use crate::host::Level;
 use crate::text::Unfit;
 
@@ -165,6 +165,9 @@ fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
         return;
     };
     session.saved(&path);
+    if session.is_settings(&path) {
+        lifecycle::settings_changed(server, &session);
+    }
     // A commit that waited for this: git and its hooks may take long.
     if let Some(pending) = session.pending_commit(&path) {
         server.runtime.spawn(async move {

@@ -239,7 +239,7 @@ async fn publish_all(server: &Arc<Server>) {
 
 /// Problems of settings are shown where they are; those that have no place in a file of the workspace are told
 /// of, each once.
-fn settings_changed(server: &Server, session: &Session) {
+pub(super) fn settings_changed(server: &Server, session: &Session) {
     for workspace in session.workspaces() {
         let file = workspace.root().join(PROJECT_FILE);
         for problem in &workspace.loaded().problems {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Error, Session, Summary, ThreadList, View, Workspace};
 use crate::comments::{Syntax, detect};
+use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
@@ -65,9 +66,15 @@ impl Session {
     pub fn saved(&self, path: &Path) {
         self.keep_provenance(Some(path));
         self.children.saved(path);
-        if path.file_name().is_some_and(|name| name == "postil.toml") {
+        if self.is_settings(path) {
             self.reload_settings();
         }
+    }
+
+    /// Whether a file holds settings: a workspace's or the user's.
+    pub fn is_settings(&self, path: &Path) -> bool {
+        path.file_name().is_some_and(|name| name == PROJECT_FILE)
+            || path == Self::canonical(&self.folders.config_file())
     }
 
     /// The file is shown as it is on disk from now on.

@@ -233,3 +233,31 @@ fn problems_of_the_clients_settings_are_told_once() {
         .count();
     assert_eq!(times, 1);
 }
+
+#[test]
+fn the_users_own_settings_are_checked_in_the_editor_and_hold_when_they_are_saved() {
+    let workspace = Workspace::new();
+    workspace.write("postil.toml", "[turn]\nmaxRounds = 50\n");
+    workspace.configure("[turn]\nmaxRounds = 40\n");
+    let mut editor = Editor::start(&workspace);
+    // Wider than the user's own.
+    editor.wait_codes("postil.toml", &["setting"]);
+    let file = "../config/postil/config.toml";
+    let file = workspace.path(file).canonicalize().expect("the file");
+    let file = file.to_str().expect("a path");
+    editor.open(file);
+    // Commands and endpoints are the user's to name.
+    editor.splice(
+        file,
+        0..0,
+        "[provider.anthropic]\nbaseUrl = \"http://localhost:1\"\n",
+    );
+    editor.wait_codes(file, &["setting"]);
+    editor
+        .take_action(file, 0, "Change to `providers`")
+        .expect("taken");
+    editor.wait_codes(file, &[]);
+    editor.replace(file, "maxRounds = 40", "maxRounds = 60");
+    editor.save(file);
+    editor.wait_codes("postil.toml", &[]);
+}
