@@ -12,6 +12,9 @@ use crate::text::Splice;
 
 /// A longer text is read by the scanner: its tree would take ten times the memory.
 const LARGEST: usize = 4 << 20;
+/// The same where the grammar does not find its way behind an error: on nonsense some of these take a tenth of a
+/// millisecond for a byte.
+const LARGEST_UNMENDED: usize = 1 << 20;
 
 /// The text is handed out in pieces of this many bytes.
 const PIECE: usize = 4096;
@@ -25,7 +28,12 @@ const READINGS: usize = 64;
 /// find its way behind them.
 pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Option<Tree> {
     let grammar = language.grammar?;
-    if text.len() > LARGEST || !guard::fits(text, language) {
+    let largest = if language.mends {
+        LARGEST
+    } else {
+        LARGEST_UNMENDED
+    };
+    if text.len() > largest || !guard::fits(text, language) {
         return None;
     }
     let mut parser = Parser::new();

@@ -1,5 +1,6 @@
 //! What the grammars of the optional tiers tell of names.
 
+#[cfg(feature = "common")]
 use super::names::outline;
 
 #[test]
