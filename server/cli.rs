@@ -41,13 +41,14 @@ pub fn run() -> ExitCode {
         }
     };
     match args.command {
-        None => serve(&args.serve),
-        Some(Command::Serve(serve_args)) => serve(&serve_args),
+        None => serve(&args.serve, args.global.no_cache),
+        Some(Command::Serve(serve_args)) => serve(&serve_args, args.global.no_cache),
         Some(command) => {
             let out = Out::new(args.global.json, args.global.quiet, args.global.color);
             log_to_stderr(args.global.verbose);
             let cx = Cx {
                 workspace: args.global.workspace,
+                no_cache: args.global.no_cache,
                 out,
             };
             match block_on(dispatch(&cx, command)) {
@@ -85,6 +86,7 @@ type Outcome = Result<bool, Stop>;
 /// What every command works with.
 struct Cx {
     workspace: Option<PathBuf>,
+    no_cache: bool,
     out: Out,
 }
 
@@ -116,7 +118,9 @@ impl Cx {
     }
 
     fn folders(&self) -> Result<Folders, Error> {
-        Folders::of_user().map_err(|error| Error::Other(format!("{error:#}")))
+        let mut folders = Folders::of_user().map_err(|error| Error::Other(format!("{error:#}")))?;
+        folders.cache = folders.cache.filter(|_| !self.no_cache);
+        Ok(folders)
     }
 
     fn session(&self) -> Result<Arc<Session>, Error> {
@@ -155,7 +159,11 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             status,
             sarif,
         } => threads::list(cx, path.as_deref(), status, sarif),
-        Command::Check { path, sarif } => threads::check(cx, path.as_deref(), sarif),
+        Command::Check {
+            paths,
+            status,
+            sarif,
+        } => threads::check(cx, &paths, status, sarif),
         Command::Respond { id, text, agent } => {
             threads::respond(cx, &id, text, agent.as_deref()).await
         }
@@ -187,7 +195,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
     }
 }
 
-fn serve(args: &ServeArgs) -> ExitCode {
+fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
     use crate::lsp::Transport;
     let transport = match args {
         ServeArgs {
@@ -203,7 +211,7 @@ fn serve(args: &ServeArgs) -> ExitCode {
         _ => Transport::Stdio,
     };
     log_to_stderr(0);
-    crate::lsp::serve(transport)
+    crate::lsp::serve(transport, no_cache)
 }
 
 /// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it.

@@ -29,6 +29,8 @@ pub struct Folders {
     pub config: PathBuf,
     pub data: PathBuf,
     pub state: PathBuf,
+    /// What can be made anew at any time; `None`: nothing is kept.
+    pub cache: Option<PathBuf>,
 }
 
 impl Folders {
@@ -51,6 +53,7 @@ impl Folders {
                 "XDG_STATE_HOME",
                 strategy.state_dir().unwrap_or_else(|| strategy.data_dir()),
             ),
+            cache: Some(folder("XDG_CACHE_HOME", strategy.cache_dir())),
         })
     }
 

@@ -3,6 +3,8 @@
 mod confine;
 mod disk;
 mod ignored;
+mod known;
+pub mod pack;
 mod scan;
 mod search;
 #[cfg(test)]
@@ -11,7 +13,7 @@ mod walk;
 mod watch;
 
 pub use search::{Found, Named, Query};
-pub use watch::{Watch, watch};
+pub use watch::{News, Watch, watch};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -361,6 +363,11 @@ impl Tree {
         walk::lists(&self.root, file)
     }
 
+    /// Whether the scan of the whole tree would enter this folder (absolute).
+    pub fn enters(&self, folder: &Path) -> bool {
+        walk::enters(&self.root, folder)
+    }
+
     /// Reads every file that [`Self::list`] names, from the disk alone, with `threads` readers, and keeps
     /// those that are `wanted`.
     pub fn scan(
@@ -369,9 +376,28 @@ impl Tree {
         threads: usize,
         wanted: impl Fn(&[u8]) -> bool + Sync,
     ) -> Result<Scan, FileError> {
+        let note = |_: &Path, bytes: &[u8]| Some(bytes.to_owned());
+        self.scan_for(path, threads, &wanted, &note, None)
+    }
+
+    /// The same, where of a file that is wanted (a quick look) a note is made of its path relative to the
+    /// root and its bytes: the hit has that note for bytes. A file of the user's cache, for this tree and
+    /// this kind of note alone, saves the reading of what has not changed since; the answer is the same.
+    pub fn scan_for(
+        &self,
+        path: &str,
+        threads: usize,
+        wanted: &(dyn Fn(&[u8]) -> bool + Sync),
+        note: &Note,
+        kept: Option<&Path>,
+    ) -> Result<Scan, FileError> {
         let start = self.resolve(path)?;
-        scan::scan(&self.root, &start, threads, self.max_size, &wanted)
-            .map_err(|e| confine::error(path, e))
+        let search = scan::Search {
+            max: self.max_size,
+            wanted,
+            note,
+        };
+        scan::scan(&self.root, &start, threads, &search, kept).map_err(|e| confine::error(path, e))
     }
 
     fn shown(&self, resolved: &Path) -> String {
@@ -388,13 +414,19 @@ pub struct Scan {
     pub skipped: Vec<FileError>,
     /// Files that were read.
     pub files: usize,
+    /// Files that had not changed since they were read before.
+    pub known: usize,
 }
 
-/// A file that is wanted, as it is on disk.
+/// Makes a note of a file by its path relative to the root and its bytes; `None`: there is nothing in it.
+pub type Note = dyn Fn(&Path, &[u8]) -> Option<Vec<u8>> + Sync;
+
+/// A file that is wanted.
 #[derive(Debug)]
 pub struct Hit {
     /// Absolute.
     pub path: PathBuf,
+    /// As it is on disk, or the note that was made of it.
     pub bytes: Vec<u8>,
 }
 

@@ -1,11 +1,18 @@
 //! L3. Every thread of a workspace folder, kept current: the walk fills it, the watcher refreshes
-//! single files, open buffers go before it (the session asks them first).
+//! single files, open buffers go before it (the session asks them first). What a scan found is kept in the
+//! user's cache, so that the next process reads only what has changed.
 
+mod notes;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
+use sha2::{Digest as _, Sha256};
 
 use crate::comments::{Syntax, detect};
 use crate::files::{FileError, Tree, head};
@@ -27,53 +34,123 @@ pub struct Index {
     files: DashMap<PathBuf, Entry>,
     skipped: Mutex<Vec<String>>,
     scanned: AtomicBool,
+    /// Where what a scan found is kept.
+    cache: Option<PathBuf>,
+    /// One scan at a time: the second finds the first one's answer in the cache.
+    scan: Mutex<()>,
+    fresh: Mutex<Fresh>,
+    reads: AtomicUsize,
+    scans: AtomicUsize,
+}
+
+/// Files that were looked at while a scan ran: what the scan read of them may be older.
+#[derive(Default)]
+struct Fresh {
+    scanning: bool,
+    files: HashSet<PathBuf>,
+    folders: Vec<PathBuf>,
 }
 
 impl Index {
+    /// `cache`: the user's cache folder; `None`: nothing is kept.
+    pub fn new(cache: Option<&Path>, root: &Path) -> Self {
+        let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+        let hash: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
+        Self {
+            cache: cache.map(|cache| cache.join("threads").join(hash)),
+            ..Self::default()
+        }
+    }
+
     /// Whether the whole folder has been walked once.
     pub fn is_scanned(&self) -> bool {
         self.scanned.load(Ordering::Acquire)
     }
 
     /// Walks `path` (relative, `""` for all) and replaces what is known below it. Blocking; parallel inside.
-    pub fn scan(&self, tree: &Tree, path: &str) -> Result<(), FileError> {
+    /// The files of which something else is known than before.
+    pub fn scan(&self, tree: &Tree, path: &str) -> Result<Vec<PathBuf>, FileError> {
+        let _one = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
         let below = tree.resolve(path)?;
-        let scan = tree.scan(path, readers(), threads::may_hold)?;
-        let found: DashMap<PathBuf, Entry> = DashMap::new();
-        // Few files are left, but a tree can have one with a hundred thousand threads.
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..readers().min(scan.hits.len()) {
-                scope.spawn(|| {
-                    while let Some(hit) = scan.hits.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let Some(entry) = read(tree, &hit.path, &hit.bytes) {
-                            found.insert(hit.path.clone(), entry);
-                        }
-                    }
-                });
+        *self.fresh() = Fresh {
+            scanning: true,
+            ..Fresh::default()
+        };
+        let note = |path: &Path, bytes: &[u8]| {
+            let path = path.to_string_lossy();
+            read(&path, bytes).map(|entry| notes::to_bytes(&entry))
+        };
+        let scan = tree.scan_for(
+            path,
+            readers(),
+            &threads::may_hold,
+            &note,
+            self.cache.as_deref(),
+        );
+        let mut fresh = self.fresh();
+        let scan = match scan {
+            Ok(scan) => scan,
+            Err(error) => {
+                *fresh = Fresh::default();
+                return Err(error);
             }
-        });
-        self.files
-            .retain(|file, _| !file.starts_with(&below) || found.contains_key(file));
-        for (file, entry) in found {
-            self.files.insert(file, entry);
+        };
+        self.scans.fetch_add(1, Ordering::Relaxed);
+        self.reads.fetch_add(scan.files, Ordering::Relaxed);
+        let is_fresh = |file: &Path| {
+            fresh.files.contains(file)
+                || fresh.folders.iter().any(|folder| file.starts_with(folder))
+        };
+        let mut changed = Vec::new();
+        let mut found = HashSet::new();
+        for hit in scan.hits {
+            let Some(entry) = notes::from_bytes(&hit.bytes).filter(|_| !is_fresh(&hit.path)) else {
+                continue;
+            };
+            let same = |old: &Entry| *old.threads == *entry.threads && old.lossy == entry.lossy;
+            if !self.files.get(&hit.path).is_some_and(|old| same(&old)) {
+                self.files.insert(hit.path.clone(), entry);
+                changed.push(hit.path.clone());
+            }
+            found.insert(hit.path);
         }
+        self.files.retain(|file, _| {
+            let stays = !file.starts_with(&below) || found.contains(file) || is_fresh(file);
+            if !stays {
+                changed.push(file.clone());
+            }
+            stays
+        });
+        *fresh = Fresh::default();
+        drop(fresh);
         *self.skipped.lock().unwrap_or_else(PoisonError::into_inner) =
             scan.skipped.iter().map(ToString::to_string).collect();
         if below == tree.root() {
             self.scanned.store(true, Ordering::Release);
         }
-        Ok(())
+        Ok(changed)
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, Fresh> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at one file (or what became of it) again.
     pub fn refresh(&self, tree: &Tree, path: &Path) {
+        // Held over the read: of two looks at a file the later one stays.
+        let mut fresh = self.fresh();
+        if fresh.scanning {
+            fresh.files.insert(path.to_owned());
+        }
         let entry = std::fs::symlink_metadata(path)
             .ok()
             .filter(|meta| meta.is_file() && meta.len() <= tree.max_size)
             .and_then(|_| std::fs::read(path).ok())
-            .filter(|bytes| threads::may_hold(bytes))
-            .and_then(|bytes| read(tree, path, &bytes))
+            .inspect(|_| {
+                self.reads.fetch_add(1, Ordering::Relaxed);
+            })
+            .filter(|bytes| threads::may_hold(bytes) && !crate::files::is_binary(bytes))
+            .and_then(|bytes| read(&tree.relative(path)?, &bytes))
             // A watcher tells of ignored files too.
             .filter(|_| self.files.contains_key(path) || tree.lists(path));
         match entry {
@@ -84,6 +161,10 @@ impl Index {
 
     /// Forgets a file, or all below a folder.
     pub fn forget(&self, path: &Path) {
+        let mut fresh = self.fresh();
+        if fresh.scanning {
+            fresh.folders.push(path.to_owned());
+        }
         self.files.retain(|file, _| !file.starts_with(path));
     }
 
@@ -105,6 +186,14 @@ impl Index {
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+
+    /// How many files were read, and how often the tree was walked, since the start.
+    pub fn work(&self) -> (usize, usize) {
+        (
+            self.reads.load(Ordering::Relaxed),
+            self.scans.load(Ordering::Relaxed),
+        )
+    }
 }
 
 /// How many threads read and parse: what the machine has, within reason.
@@ -114,13 +203,12 @@ fn readers() -> usize {
         .clamp(2, 16)
 }
 
-/// The threads in the bytes of a file; `None` where there are none.
-fn read(tree: &Tree, path: &Path, bytes: &[u8]) -> Option<Entry> {
-    let relative = tree.relative(path)?;
+/// The threads in the bytes of a file, by its path relative to the root; `None` where there are none.
+fn read(relative: &str, bytes: &[u8]) -> Option<Entry> {
     let text = String::from_utf8_lossy(bytes);
     let lossy = matches!(text, std::borrow::Cow::Owned(_));
-    let syntax = Syntax::parse(&text, detect(&relative, None, head(&text)));
-    let threads = threads::find(&relative, &text, &syntax);
+    let syntax = Syntax::parse(&text, detect(relative, None, head(&text)));
+    let threads = threads::find(relative, &text, &syntax);
     let unparsed = syntax.is_malformed(&text).then(|| Arc::from(&*text));
     (!threads.is_empty() || unparsed.is_some()).then(|| Entry {
         threads: Arc::new(threads),

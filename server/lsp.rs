@@ -15,7 +15,6 @@ use tower_lsp::lsp_types as lsp;
 
 use crate::bridge::Listening;
 use crate::config::Folders;
-use crate::files::Watch;
 use crate::session::Session;
 
 mod actions;
@@ -45,6 +44,7 @@ mod symbols;
 mod testing;
 mod to_proto;
 mod transport;
+mod watching;
 
 use capabilities::Client as ClientCapabilities;
 use client::Client;
@@ -52,6 +52,7 @@ use conversation::Scratch;
 use documents::Documents;
 use publish::Publisher;
 use refresh::Refresher;
+use watching::Watching;
 
 /// How the editor is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +67,8 @@ pub enum Transport {
 }
 
 /// Serves until the client says `exit`, hangs up or dies; the exit status as LSP 3.17 §exit has it.
-pub fn serve(transport: Transport) -> ExitCode {
-    connect::serve(transport)
+pub fn serve(transport: Transport, no_cache: bool) -> ExitCode {
+    connect::serve(transport, no_cache)
 }
 
 /// Why serving a client came to its end.
@@ -105,8 +106,7 @@ struct Server {
     refresher: Refresher,
     /// Problems of settings that the client was told of: each once.
     told: DashSet<String>,
-    /// Folders that this server watches itself.
-    watches: DashMap<PathBuf, Watch>,
+    watching: Watching,
     /// Where `postil mcp` finds us, by folder.
     bridges: DashMap<PathBuf, Listening>,
 }

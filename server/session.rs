@@ -29,12 +29,13 @@ mod undo;
 mod verbs;
 
 pub use commits::PendingCommit;
+pub use documents::STORM;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
 
 /// The answer of `get_threads`, in the names of threads.md.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadList {
     pub threads: Vec<serde_json::Value>,
     pub summary: Summary,
@@ -291,8 +292,8 @@ impl Session {
         let loaded = config::load(&self.folders, Some(tree.root()), client.as_ref());
         tree.max_size = loaded.settings.max_file_size;
         let workspace = Workspace {
+            index: Index::new(self.folders.cache.as_deref(), tree.root()),
             tree: Arc::new(tree),
-            index: Index::default(),
             names: Names::default(),
             loaded: RwLock::new(Arc::new(loaded)),
             store: OnceLock::new(),

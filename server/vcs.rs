@@ -33,6 +33,18 @@ pub fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
     )
 }
 
+/// The index file of the repository at or above `root`, and the top of its work tree.
+pub fn index_place(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    let repository = git2::Repository::discover(root).ok()?;
+    let top = repository.workdir()?.to_owned();
+    Some((repository.path().join("index"), top))
+}
+
+/// Whether git is changing the index of the repository at or above `root`, and likely the work tree with it.
+pub fn is_busy(root: &Path) -> bool {
+    index_place(root).is_some_and(|(index, _)| index.with_extension("lock").exists())
+}
+
 /// The folder of the repository that the work tree at (or above) `folder` belongs to; the same for all
 /// its linked worktrees.
 pub fn common_folder(folder: &Path) -> Option<PathBuf> {

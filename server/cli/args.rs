@@ -39,6 +39,9 @@ pub(super) struct Global {
     /// Say more on standard error (twice: still more)
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
+    /// Read every file, and keep nothing of it for the next time
+    #[arg(long, global = true)]
+    pub no_cache: bool,
     /// When to colour
     #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN", global = true)]
     pub color: Color,
@@ -72,6 +75,16 @@ pub(super) struct ServeArgs {
 pub(super) enum StatusArg {
     Pending,
     AwaitingUser,
+}
+
+impl StatusArg {
+    /// As JSON has it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::AwaitingUser => "awaiting_user",
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -143,10 +156,14 @@ pub(super) enum Command {
         path: Option<PathBuf>,
     },
     /// Exit with 1 while threads are open: for hooks and CI
-    #[command(after_help = "Example: postil check && git push")]
+    #[command(after_help = "Example: postil check --status pending && git push")]
     Check {
-        /// A file or folder [default: the workspace]
-        path: Option<PathBuf>,
+        /// Files or folders [default: the workspace]
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// Only threads with this status count
+        #[arg(long, value_enum)]
+        status: Option<StatusArg>,
         /// Print SARIF 2.1.0
         #[arg(long, conflicts_with = "json")]
         sarif: bool,

@@ -106,6 +106,7 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
         config: own.config,
         data: folder.path().join("data"),
         state: folder.path().join("state"),
+        cache: None,
     };
     // The demo is to be quick: it shows what can be answered before a language server has read anything.
     let quick = serde_json::json!({"proxy": {"mode": "off"}});

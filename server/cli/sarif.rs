@@ -1,53 +1,220 @@
-//! Threads as SARIF 2.1.0, which code hosts show beside the lines.
+//! Threads as SARIF 2.1.0, which code hosts show beside the lines. What GitHub's code scanning asks for and
+//! its limits are heeded; what is left out is told.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::session::ThreadList;
+use crate::present::visible;
+use crate::session::{Session, ThreadList, View};
+use crate::threads::Thread;
 
-/// SARIF 2.1.0: a result for each thread.
-pub(super) fn to_sarif(list: &ThreadList) -> Value {
-    let threads = list
+/// Results of one run that GitHub takes; it shows the first 5,000.
+const MOST_RESULTS: usize = 25_000;
+/// Characters of a message: longer conversations are read in the file.
+const LONGEST_MESSAGE: usize = 2000;
+/// Bytes below which a file is taken whatever it is compressed to.
+pub(super) const SURELY_TAKEN: usize = 10_000_000;
+
+/// A result for each thread, those that wait for the agent first where they are too many; and what is to
+/// be told of it, a sentence each.
+pub(super) fn to_sarif(session: &Session, list: &ThreadList) -> (Value, Vec<String>) {
+    let mut threads: Vec<&Value> = list
         .threads
         .iter()
-        .filter(|t| t.get("parse_error").is_none());
-    let results: Vec<Value> = threads
-        .map(|thread| {
-            let messages = thread.get("thread").and_then(Value::as_array);
-            let said: Vec<String> = messages
-                .into_iter()
-                .flatten()
-                .filter(|message| !text(message, "text").is_empty())
-                .map(|m| format!("{}: {}", text(m, "role").to_uppercase(), text(m, "text")))
-                .collect();
-            let status = text(thread, "status");
-            json!({
-                "ruleId": status,
-                "level": if status == "pending" { "warning" } else { "note" },
-                "message": {"text": said.join("\n")},
-                "locations": [{"physicalLocation": {
-                    "artifactLocation": {"uri": to_uri(text(thread, "file")), "uriBaseId": "%SRCROOT%"},
-                    "region": {"startLine": thread.get("start_line")},
-                }}],
-                "partialFingerprints": {"threadId/v1": text(thread, "id")},
-            })
-        })
+        .filter(|thread| thread.get("parse_error").is_none())
         .collect();
-    json!({
+    let mut told = Vec::new();
+    if threads.len() > MOST_RESULTS {
+        told.push(format!(
+            "{} of {} threads are in the SARIF: code hosts take no more in one run",
+            MOST_RESULTS,
+            threads.len()
+        ));
+        threads.sort_by_key(|thread| text(thread, "status") != "pending");
+        threads.truncate(MOST_RESULTS);
+    }
+    let mut views = Views::new(session);
+    let results: Vec<Value> = threads.iter().map(|t| result(&mut views, t)).collect();
+    let unread = list
+        .threads
+        .iter()
+        .filter(|thread| thread.get("parse_error").is_some())
+        .map(|thread| format!("{} could not be parsed", visible(text(thread, "file"))));
+    let notes: Vec<Value> = unread
+        .chain(list.skipped.iter().map(|skipped| visible(skipped)))
+        .chain(told.iter().cloned())
+        .map(|note| json!({"level": "note", "message": {"text": note}}))
+        .collect();
+    let sarif = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": {
                 "name": "postil",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": [
-                    {"id": "pending", "shortDescription": {"text": "A thread that waits for the agent"}},
-                    {"id": "awaiting_user", "shortDescription": {"text": "A thread that waits for its author"}},
-                ],
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": RULES.iter().map(Rule::to_json).collect::<Vec<_>>(),
             }},
+            "automationDetails": {"id": "postil/"},
+            "invocations": [{"executionSuccessful": true, "toolExecutionNotifications": notes}],
+            "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The workspace folder"}}},
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
+    });
+    (sarif, told)
+}
+
+struct Rule {
+    id: &'static str,
+    name: &'static str,
+    short: &'static str,
+    full: &'static str,
+    help: &'static str,
+    level: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        id: "pending",
+        name: "ThreadWaitsForAnAgent",
+        short: "A thread waits for an answer",
+        full: "The last message of this conversation in a comment is the author's: nobody has answered it yet.",
+        help: "Have it answered (`postil reply ID`), answer it by hand (`postil respond ID`), or remove it (`postil dismiss ID`).",
+        level: "warning",
+    },
+    Rule {
+        id: "awaiting_user",
+        name: "ThreadWaitsForItsAuthor",
+        short: "A thread waits for its author",
+        full: "The last message of this conversation in a comment is the agent's: its author goes on with it or removes it.",
+        help: "Go on with it (`postil say ID`), remove it (`postil dismiss ID`), or clear the file's threads and commit it (`postil clear FILE`).",
+        level: "note",
+    },
+];
+
+impl Rule {
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "shortDescription": {"text": self.short},
+            "fullDescription": {"text": self.full},
+            "help": {"text": self.help, "markdown": self.help},
+            "defaultConfiguration": {"level": self.level},
+            "properties": {"tags": ["review"], "problem.severity": if self.level == "note" { "recommendation" } else { "warning" }},
+        })
+    }
+}
+
+fn result(views: &mut Views, thread: &Value) -> Value {
+    let messages = thread.get("thread").and_then(Value::as_array);
+    let said: Vec<String> = messages
+        .into_iter()
+        .flatten()
+        .filter(|message| !text(message, "text").is_empty())
+        .map(|message| {
+            let lines: Vec<_> = text(message, "text").lines().map(visible).collect();
+            let name = text(message, "name");
+            let name = if name.is_empty() {
+                String::new()
+            } else {
+                format!("({})", visible(name))
+            };
+            let role = text(message, "role").to_uppercase();
+            format!("{role}{name}: {}", lines.join("\n"))
+        })
+        .collect();
+    let (index, rule) = RULES
+        .iter()
+        .enumerate()
+        .find(|(_, rule)| rule.id == text(thread, "status"))
+        .map_or((0, "pending"), |(index, rule)| (index, rule.id));
+    let level = RULES.get(index).map_or("warning", |rule| rule.level);
+    json!({
+        "ruleId": rule,
+        "ruleIndex": index,
+        "level": level,
+        "message": {"text": message(&said.join("\n"))},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": to_uri(text(thread, "file")), "uriBaseId": "%SRCROOT%"},
+            "region": views.region(thread),
+        }}],
+        "partialFingerprints": {"threadId/v1": text(thread, "id")},
     })
+}
+
+/// Never empty (a thread may be), no longer than is useful, and without a link of SARIF's own notation.
+fn message(said: &str) -> String {
+    if said.is_empty() {
+        return String::from("A thread without a message");
+    }
+    let mut cut: String = said.chars().take(LONGEST_MESSAGE).collect();
+    if cut.len() < said.len() {
+        cut.push('…');
+    }
+    cut.replace("](", "] (")
+}
+
+/// A file, and where among its threads each id is.
+type Seen = (View, HashMap<String, usize>);
+
+/// The file that was looked at last, and where in it each thread is: threads come file by file.
+struct Views<'a> {
+    session: &'a Session,
+    last: Option<(String, Option<Seen>)>,
+    roots: Vec<PathBuf>,
+}
+
+impl<'a> Views<'a> {
+    fn new(session: &'a Session) -> Self {
+        let roots = session.workspaces();
+        Self {
+            session,
+            last: None,
+            roots: roots.iter().map(|w| w.root().to_owned()).collect(),
+        }
+    }
+
+    /// From the first marker to the end of the last message, columns counted in characters from 1.
+    fn region(&mut self, thread: &Value) -> Value {
+        let file = text(thread, "file");
+        if self.last.as_ref().is_none_or(|(last, _)| last != file) {
+            let mut paths = self.roots.iter().map(|root| root.join(file));
+            let view = paths.find_map(|path| self.session.view(&path).ok());
+            let view = view.map(|view| {
+                let ids = view.threads.iter().enumerate();
+                let ids = ids.map(|(at, thread)| (thread.id.clone(), at)).collect();
+                (view, ids)
+            });
+            self.last = Some((file.to_owned(), view));
+        }
+        let view = self.last.as_ref().and_then(|(_, view)| view.as_ref());
+        let found = view.and_then(|(view, ids)| {
+            let at = ids.get(text(thread, "id"))?;
+            region(&view.text, view.threads.get(*at)?)
+        });
+        // Changed since it was listed: the line is the best there is.
+        found.unwrap_or_else(|| json!({"startLine": thread.get("start_line")}))
+    }
+}
+
+fn region(source: &str, thread: &Thread) -> Option<Value> {
+    let (first, last) = (thread.messages.first()?, thread.messages.last()?);
+    let column = |at: usize| {
+        let before = source.get(..at)?;
+        let line = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        let line = before.get(line..)?;
+        Some(line.trim_start_matches('\u{feff}').chars().count() + 1)
+    };
+    Some(json!({
+        "startLine": first.line + 1,
+        "startColumn": column(first.marker.start)?,
+        "endLine": last.last_line + 1,
+        "endColumn": column(last.range.end)?,
+    }))
 }
 
 /// A relative URI reference (RFC 3986) of a relative path.

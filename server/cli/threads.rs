@@ -7,11 +7,10 @@ use serde_json::Value;
 
 use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
-use super::sarif::to_sarif;
+use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of};
 use crate::present::{short, visible};
-use crate::session::{Done, Error, ThreadList};
-use crate::threads::Status;
+use crate::session::{Done, Error, Summary, ThreadList};
 
 pub(super) fn list(
     cx: &Cx,
@@ -19,31 +18,75 @@ pub(super) fn list(
     status: Option<StatusArg>,
     sarif: bool,
 ) -> Outcome {
-    let session = cx.session()?;
-    let mut list = session.threads(cx.scope(path)?.as_deref())?;
-    if let Some(status) = status {
-        list.keep(match status {
-            StatusArg::Pending => Status::Pending,
-            StatusArg::AwaitingUser => Status::AwaitingUser,
-        });
-    }
-    if sarif {
-        cx.out.data(&to_sarif(&list));
-    } else {
-        show(cx, &list);
-    }
+    let paths: Vec<PathBuf> = path.into_iter().map(Path::to_owned).collect();
+    look(cx, &paths, status, sarif)?;
     Ok(true)
 }
 
-pub(super) fn check(cx: &Cx, path: Option<&Path>, sarif: bool) -> Outcome {
+pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<StatusArg>, sarif: bool) -> Outcome {
+    Ok(look(cx, paths, status, sarif)?.summary.total == 0)
+}
+
+/// Lists what is below `paths`, each thread once, and prints it.
+fn look(
+    cx: &Cx,
+    paths: &[PathBuf],
+    status: Option<StatusArg>,
+    sarif: bool,
+) -> Result<ThreadList, Stop> {
     let session = cx.session()?;
-    let list = session.threads(cx.scope(path)?.as_deref())?;
+    let mut list = match paths {
+        [] => session.threads(None)?,
+        [path] => session.threads(cx.scope(Some(path))?.as_deref())?,
+        several => {
+            let mut all = ThreadList::default();
+            for path in several {
+                let list = session.threads(cx.scope(Some(path))?.as_deref())?;
+                all.threads.extend(list.threads);
+                all.skipped.extend(list.skipped);
+            }
+            let place = |thread: &Value| {
+                let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
+                (text("file"), thread["start_line"].as_u64(), text("id"))
+            };
+            all.threads.sort_by_cached_key(place);
+            all.threads.dedup_by_key(|thread| place(thread));
+            all.skipped.sort();
+            all.skipped.dedup();
+            all
+        }
+    };
+    if let Some(status) = status {
+        list.threads
+            .retain(|thread| thread["status"] == status.name() || thread["parse_error"] == true);
+    }
+    let count = |status: StatusArg| {
+        let of = |thread: &&Value| thread["status"] == status.name();
+        list.threads.iter().filter(of).count()
+    };
+    let (pending, awaiting_user) = (count(StatusArg::Pending), count(StatusArg::AwaitingUser));
+    list.summary = Summary {
+        total: pending + awaiting_user,
+        pending,
+        awaiting_user,
+    };
     if sarif {
-        cx.out.data(&to_sarif(&list));
+        let (sarif, told) = to_sarif(&session, &list);
+        for sentence in &told {
+            cx.out.warn(sentence);
+        }
+        let size = serde_json::to_vec(&sarif).map_or(0, |bytes| bytes.len());
+        if size > SURELY_TAKEN {
+            cx.out.warn(&format!(
+                "the SARIF has {} MB: GitHub takes at most 10 MB compressed; give a folder to have less",
+                size / 1_000_000
+            ));
+        }
+        cx.out.data(&sarif);
     } else {
         show(cx, &list);
     }
-    Ok(list.summary.total == 0)
+    Ok(list)
 }
 
 pub(super) fn show(cx: &Cx, list: &ThreadList) {

@@ -14,6 +14,7 @@ impl Home {
             config: folder.path().join("config"),
             data: folder.path().join("data"),
             state: folder.path().join("state"),
+            cache: None,
         };
         std::fs::create_dir_all(&folders.config).unwrap();
         std::fs::create_dir_all(folder.path().join("proj")).unwrap();

@@ -1,11 +1,12 @@
 //! What `.gitignore`, `.ignore`, `info/exclude` and the user's excludes say of a name, with ripgrep's
 //! precedence. Asked only for what git does not track, so most rules of a tree are never read.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
 /// The rules that stand in one folder, and those above it.
 pub(super) struct Rules {
@@ -15,14 +16,69 @@ pub(super) struct Rules {
     top: bool,
     has_gitignore: bool,
     has_ignore: bool,
-    gitignore: OnceLock<Gitignore>,
-    ignore: OnceLock<Gitignore>,
+    gitignore: Source,
+    ignore: Source,
     /// `info/exclude` of the repository that begins here.
-    exclude: OnceLock<Gitignore>,
+    exclude: Source,
+    print: OnceLock<u64>,
+}
+
+/// A file of rules, read once: what it says and its fingerprint are of the same bytes.
+#[derive(Default)]
+struct Source {
+    text: OnceLock<Vec<u8>>,
+    rules: OnceLock<Gitignore>,
+}
+
+impl Source {
+    fn text(&self, file: impl FnOnce() -> Option<PathBuf>) -> &[u8] {
+        self.text.get_or_init(|| {
+            file()
+                .and_then(|file| std::fs::read(file).ok())
+                .unwrap_or_default()
+        })
+    }
+
+    fn rules(&self, folder: &Path, file: impl FnOnce() -> Option<PathBuf>) -> &Gitignore {
+        self.rules.get_or_init(|| parse(folder, self.text(file)))
+    }
+}
+
+/// A line that is no pattern is passed over, as git does.
+fn parse(folder: &Path, text: &[u8]) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(folder);
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    for line in text.split(|byte| *byte == b'\n') {
+        let Ok(line) = std::str::from_utf8(line) else {
+            break;
+        };
+        let _ = builder.add_line(None, line.strip_suffix('\r').unwrap_or(line));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// The user's own rules (`core.excludesFile`, or its default place) for a tree.
+pub(super) struct User {
+    rules: Gitignore,
+    pub(super) print: u64,
+}
+
+impl User {
+    pub(super) fn load(root: &Path) -> Self {
+        let place = gitconfig_excludes_path().filter(|path| path.is_file());
+        let text = place.and_then(|path| std::fs::read(path).ok());
+        let text = text.unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self {
+            rules: parse(root, &text),
+            print: hasher.finish(),
+        }
+    }
 }
 
 /// What a folder has that makes rules.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Makes {
     pub git: bool,
     pub gitignore: bool,
@@ -46,9 +102,10 @@ pub(super) fn inside(folder: &Path, makes: Makes, above: Option<Arc<Rules>>) -> 
         top: makes.git,
         has_gitignore: makes.gitignore,
         has_ignore: makes.ignore,
-        gitignore: OnceLock::new(),
-        ignore: OnceLock::new(),
-        exclude: OnceLock::new(),
+        gitignore: Source::default(),
+        ignore: Source::default(),
+        exclude: Source::default(),
+        print: OnceLock::new(),
     }))
 }
 
@@ -69,7 +126,12 @@ pub(super) fn above(start: &Path) -> Option<Arc<Rules>> {
 
 /// Whether `path` (absolute) is ignored by the rules of the folders above it; those of its own folder and
 /// below play no part where it is a folder. That a folder above is ignored is not looked at.
-pub(super) fn is_ignored(rules: Option<&Arc<Rules>>, path: &Path, is_folder: bool) -> bool {
+pub(super) fn is_ignored(
+    rules: Option<&Arc<Rules>>,
+    user: &User,
+    path: &Path,
+    is_folder: bool,
+) -> bool {
     let chain = || {
         let first = rules.map(|r| &**r);
         let all = std::iter::successors(first, |r| r.above.as_deref());
@@ -90,50 +152,70 @@ pub(super) fn is_ignored(rules: Option<&Arc<Rules>>, path: &Path, is_folder: boo
     said(&|r| r.ignore(path, is_folder), false)
         .or_else(|| in_repository.then(|| said(&|r| r.gitignore(path, is_folder), true))?)
         .or_else(|| in_repository.then(|| said(&|r| r.exclude(path, is_folder), true))?)
-        .or_else(|| in_repository.then(|| matched(of_user(), path, is_folder))?)
+        .or_else(|| in_repository.then(|| matched(&user.rules, path, is_folder))?)
         .unwrap_or(false)
 }
 
 impl Rules {
-    fn read(&self, file: PathBuf) -> Gitignore {
-        let mut builder = GitignoreBuilder::new(&self.folder);
-        // A line that is no pattern is passed over, as git does.
-        let _ = builder.add(file);
-        builder.build().unwrap_or_else(|_| Gitignore::empty())
+    /// A fingerprint of these rules and of those above.
+    pub(super) fn print(&self) -> u64 {
+        *self.print.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            self.above
+                .as_ref()
+                .map(|above| above.print())
+                .hash(&mut hasher);
+            self.folder.hash(&mut hasher);
+            (self.top, self.has_gitignore, self.has_ignore).hash(&mut hasher);
+            if self.has_gitignore {
+                self.gitignore
+                    .text(|| self.file(".gitignore"))
+                    .hash(&mut hasher);
+            }
+            if self.has_ignore {
+                self.ignore.text(|| self.file(".ignore")).hash(&mut hasher);
+            }
+            if self.top {
+                self.exclude.text(|| self.exclude_file()).hash(&mut hasher);
+            }
+            hasher.finish()
+        })
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as the other files have it")]
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.folder.join(name))
+    }
+
+    fn exclude_file(&self) -> Option<PathBuf> {
+        let git = self.folder.join(".git");
+        // A linked worktree has its repository elsewhere.
+        let common = if git.is_dir() {
+            Some(git)
+        } else {
+            crate::vcs::common_folder(&self.folder)
+        };
+        Some(common?.join("info/exclude"))
     }
 
     fn ignore(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let read = || self.read(self.folder.join(".ignore"));
-        self.has_ignore
-            .then(|| matched(self.ignore.get_or_init(read), path, is_folder))?
+        let rules = || self.ignore.rules(&self.folder, || self.file(".ignore"));
+        self.has_ignore.then(|| matched(rules(), path, is_folder))?
     }
 
     fn gitignore(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let read = || self.read(self.folder.join(".gitignore"));
+        let rules = || {
+            self.gitignore
+                .rules(&self.folder, || self.file(".gitignore"))
+        };
         self.has_gitignore
-            .then(|| matched(self.gitignore.get_or_init(read), path, is_folder))?
+            .then(|| matched(rules(), path, is_folder))?
     }
 
     fn exclude(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let read = || {
-            let git = self.folder.join(".git");
-            // A linked worktree has its repository elsewhere.
-            let common = if git.is_dir() {
-                Some(git)
-            } else {
-                crate::vcs::common_folder(&self.folder)
-            };
-            common.map_or_else(Gitignore::empty, |git| self.read(git.join("info/exclude")))
-        };
-        self.top
-            .then(|| matched(self.exclude.get_or_init(read), path, is_folder))?
+        let rules = || self.exclude.rules(&self.folder, || self.exclude_file());
+        self.top.then(|| matched(rules(), path, is_folder))?
     }
-}
-
-/// `core.excludesFile`, or its default place.
-fn of_user() -> &'static Gitignore {
-    static RULES: OnceLock<Gitignore> = OnceLock::new();
-    RULES.get_or_init(|| Gitignore::global().0)
 }
 
 fn matched(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {

@@ -1,15 +1,17 @@
 //! Reading a whole tree. Nearly all of it is opening, reading and closing files, so each is opened
-//! relative to its folder, read into a buffer that stays, and kept only where it matters.
+//! relative to its folder, read into a buffer that stays, and kept only where it matters; and where an
+//! earlier scan was kept, files that have not changed since are not opened at all.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::walk::{Place, readers, walk};
-use super::{FileError, Hit, Scan, is_binary};
+use super::known::{self, Known, Mark, Outcome};
+use super::walk::{Keeping, Place, Walked, readers, walk};
+use super::{FileError, Hit, Note, Scan, is_binary};
 
 /// Absolute paths of the files below `start` (or `start` itself), sorted.
 pub(super) fn list(root: &Path, start: &Path) -> io::Result<Vec<PathBuf>> {
@@ -17,36 +19,145 @@ pub(super) fn list(root: &Path, start: &Path) -> io::Result<Vec<PathBuf>> {
         return Ok(vec![start.to_owned()]);
     }
     let each = |found: &mut Vec<PathBuf>, place: &Place| found.push(root.join(place.relative()));
-    let (found, _) = walk(root, start, readers(0), &each)?;
-    let mut all = found.concat();
+    let walked = walk(root, start, readers(0), None, &each)?;
+    let mut all = walked.states.concat();
     all.sort_unstable();
     Ok(all)
+}
+
+/// What a scan looks for.
+pub(super) struct Search<'a> {
+    pub max: u64,
+    /// A quick look at a file's bytes.
+    pub wanted: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// What is kept of a file that is wanted, by its path relative to the root and its bytes.
+    pub note: &'a Note,
 }
 
 pub(super) fn scan(
     root: &Path,
     start: &Path,
     threads: usize,
-    max: u64,
-    wanted: &(impl Fn(&[u8]) -> bool + Sync),
+    search: &Search,
+    kept: Option<&Path>,
 ) -> io::Result<Scan> {
-    let each = |part: &mut Part, place: &Place| {
-        let Part { scan, buffer } = part;
+    if !std::fs::symlink_metadata(start)?.is_dir() {
+        return one(root, start, search);
+    }
+    // Nothing is ever written into the tree.
+    let kept = kept.filter(|place| !place.starts_with(root) && known::is_reliable(root));
+    let Some(kept) = kept else {
+        let each = |part: &mut Part, place: &Place| search.look(root, part, place, None);
+        return Ok(gather(&mut walk(
+            root,
+            start,
+            readers(threads),
+            None,
+            &each,
+        )?));
+    };
+    let began = known::now();
+    let known = Known::load(kept, root, search.max);
+    let known = known.as_ref();
+    let keeping = Keeping { known, began };
+    let each = |part: &mut Part, place: &Place| search.look(root, part, place, Some(began));
+    let mut walked = walk(root, start, readers(threads), Some(keeping), &each)?;
+    let scan = gather(&mut walked);
+    if let Some(index) = walked.index {
+        let parts = walked.states.into_iter().flat_map(|part| part.written);
+        let found = (walked.folders, parts.collect());
+        let start = start.strip_prefix(root).unwrap_or(Path::new(""));
+        let earlier = known.map(|known| (known, start.as_os_str().as_encoded_bytes()));
+        if let Err(error) = known::store(kept, root, search.max, index, found, earlier) {
+            tracing::debug!("{} was not written: {error}", kept.display());
+        }
+    }
+    tracing::debug!(
+        "{} files were read, {} are as they were",
+        scan.files,
+        scan.known
+    );
+    Ok(scan)
+}
+
+/// A single file, never known.
+fn one(root: &Path, start: &Path, search: &Search) -> io::Result<Scan> {
+    let mut part = Part::default();
+    let name = start
+        .file_name()
+        .map(|n| std::ffi::CString::new(n.as_encoded_bytes()));
+    if let (Some(folder), Some(Ok(name))) = (start.parent(), name) {
+        let path = folder.strip_prefix(root).unwrap_or(Path::new(""));
+        let handle = super::confine::folder(root, path)?;
+        let place = Place {
+            folder: &handle,
+            path: path.as_os_str().as_encoded_bytes(),
+            name: &name,
+            old: None,
+            part: (0, 0),
+            foreign: false,
+        };
+        search.look(root, &mut part, &place, None);
+    }
+    Ok(part.scan)
+}
+
+/// Brings together what the threads found.
+fn gather(walked: &mut Walked<Part>) -> Scan {
+    let mut all = Scan {
+        skipped: std::mem::take(&mut walked.failed),
+        ..Scan::default()
+    };
+    for Part { scan, .. } in &mut walked.states {
+        all.hits.append(&mut scan.hits);
+        all.skipped.append(&mut scan.skipped);
+        all.files += scan.files;
+        all.known += scan.known;
+    }
+    all.hits.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    all.skipped.sort_by_cached_key(ToString::to_string);
+    all
+}
+
+/// What one thread has.
+#[derive(Default)]
+struct Part {
+    scan: Scan,
+    buffer: Vec<u8>,
+    written: Vec<known::Part>,
+}
+
+impl Search<'_> {
+    /// Looks at one file; `keeping` since when, where what is found is to be kept.
+    fn look(&self, root: &Path, part: &mut Part, place: &Place, keeping: Option<i64>) {
+        let Part {
+            scan,
+            buffer,
+            written,
+        } = part;
+        if let Some(old) = &place.old
+            && let Some(mark) = old.mark.filter(|mark| is_still(place, mark))
+        {
+            scan.known += 1;
+            self.take(root, scan, place, old.outcome);
+            write(written, place, Some(mark), old.outcome);
+            return;
+        }
         let shown = || place.relative().display().to_string();
-        match read(place, max, buffer) {
-            Ok(Some(bytes)) => {
+        let (mark, outcome) = match read(place, self.max, buffer, keeping.is_some()) {
+            Ok((Some(bytes), mark)) => {
                 scan.files += 1;
-                if !wanted(bytes) {
+                let outcome = if !(self.wanted)(bytes) {
+                    Found::Nothing
                 } else if is_binary(bytes) {
-                    scan.skipped.push(FileError::Binary(shown()));
+                    Found::Binary
                 } else {
-                    scan.hits.push(Hit {
-                        path: root.join(place.relative()),
-                        bytes: bytes.to_owned(),
-                    });
-                }
+                    let note = (self.note)(&place.relative(), bytes);
+                    note.map_or(Found::Nothing, Found::Hit)
+                };
+                (mark, outcome)
             }
-            Ok(None) => scan.skipped.push(FileError::TooLarge(shown(), max)),
+            Ok((None, mark)) => (mark, Found::TooLarge),
             // Removed, or made a link, folder or socket, since its name was read.
             Err(e)
                 if matches!(
@@ -59,58 +170,81 @@ pub(super) fn scan(
                             | Errno::NXIO
                             | Errno::AGAIN
                     )
-                ) => {}
-            Err(source) => scan.skipped.push(FileError::Io {
-                path: shown(),
-                source,
-            }),
+                ) =>
+            {
+                (None, Found::Nothing)
+            }
+            Err(source) => {
+                scan.skipped.push(FileError::Io {
+                    path: shown(),
+                    source,
+                });
+                (None, Found::Nothing)
+            }
+        };
+        let outcome = match &outcome {
+            Found::Nothing => Outcome::Nothing,
+            Found::Binary => Outcome::Binary,
+            Found::TooLarge => Outcome::TooLarge,
+            Found::Hit(note) => Outcome::Hit(note),
+        };
+        self.take(root, scan, place, outcome);
+        if let Some(began) = keeping {
+            let mark = mark.filter(|mark| !place.foreign && mark.is_settled(began));
+            write(written, place, mark, outcome);
         }
-    };
-    let (parts, failed) = if std::fs::symlink_metadata(start)?.is_dir() {
-        walk(root, start, readers(threads), &each)?
-    } else {
-        let mut part = Part::default();
-        let name = start
-            .file_name()
-            .map(|n| std::ffi::CString::new(n.as_encoded_bytes()));
-        if let (Some(folder), Some(Ok(name))) = (start.parent(), name) {
-            let path = folder.strip_prefix(root).unwrap_or(Path::new(""));
-            let handle = super::confine::folder(root, path)?;
-            let path = path.as_os_str().as_encoded_bytes();
-            each(
-                &mut part,
-                &Place {
-                    folder: &handle,
-                    path,
-                    name: &name,
-                },
-            );
-        }
-        (vec![part], Vec::new())
-    };
-    let mut all = Scan {
-        skipped: failed,
-        ..Scan::default()
-    };
-    for Part { mut scan, .. } in parts {
-        all.hits.append(&mut scan.hits);
-        all.skipped.append(&mut scan.skipped);
-        all.files += scan.files;
     }
-    all.hits.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    all.skipped.sort_by_cached_key(ToString::to_string);
-    Ok(all)
+
+    /// Adds what was found to the scan, now or before.
+    fn take(&self, root: &Path, scan: &mut Scan, place: &Place, outcome: Outcome) {
+        let shown = || place.relative().display().to_string();
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Hit(note) => scan.hits.push(Hit {
+                path: root.join(place.relative()),
+                bytes: note.to_owned(),
+            }),
+            Outcome::TooLarge => scan.skipped.push(FileError::TooLarge(shown(), self.max)),
+            Outcome::Binary => scan.skipped.push(FileError::Binary(shown())),
+        }
+    }
 }
 
-/// What one thread has.
-#[derive(Default)]
-struct Part {
-    scan: Scan,
-    buffer: Vec<u8>,
+enum Found {
+    Nothing,
+    Hit(Vec<u8>),
+    TooLarge,
+    Binary,
+}
+
+/// Whether the file is in the state that it was read in.
+fn is_still(place: &Place, mark: &Mark) -> bool {
+    !place.foreign
+        && rustix::fs::statat(place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(
+            |stat| {
+                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                    && Mark::of(&stat) == *mark
+            },
+        )
+}
+
+fn write(written: &mut Vec<known::Part>, place: &Place, mark: Option<Mark>, outcome: Outcome) {
+    if written.last().is_none_or(|part| part.place != place.part) {
+        written.push(known::Part::new(place.part));
+    }
+    if let Some(part) = written.last_mut() {
+        part.add(place.name.to_bytes(), mark, outcome);
+    }
 }
 
 /// The file's bytes in `buffer`; `None` where it has more than `max`. A pipe is empty rather than waited for.
-fn read<'a>(place: &Place, max: u64, buffer: &'a mut Vec<u8>) -> io::Result<Option<&'a [u8]>> {
+/// With the state that it was in before, where that is asked for.
+fn read<'a>(
+    place: &Place,
+    max: u64,
+    buffer: &'a mut Vec<u8>,
+    marked: bool,
+) -> io::Result<(Option<&'a [u8]>, Option<Mark>)> {
     let flags =
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(
@@ -119,6 +253,12 @@ fn read<'a>(place: &Place, max: u64, buffer: &'a mut Vec<u8>) -> io::Result<Opti
         flags,
         Mode::empty(),
     )?);
+    let mark = match marked {
+        true => Some(rustix::fs::fstat(&file)?)
+            .filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+            .map(|stat| Mark::of(&stat)),
+        false => None,
+    };
     let limit = usize::try_from(max).unwrap_or(usize::MAX).saturating_add(1);
     if buffer.is_empty() {
         buffer.resize(FIRST_READ.min(limit), 0);
@@ -137,12 +277,12 @@ fn read<'a>(place: &Place, max: u64, buffer: &'a mut Vec<u8>) -> io::Result<Opti
             break;
         }
         if filled >= limit {
-            return Ok(None);
+            return Ok((None, mark));
         }
         let more = buffer.len().saturating_mul(2).min(limit);
         buffer.resize(more, 0);
     }
-    Ok(buffer.get(..filled))
+    Ok((buffer.get(..filled), mark))
 }
 
 /// Most files of source fit, and a look at the size first is saved.

@@ -3,24 +3,33 @@
 //! rules are asked for the rest alone.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, OsStr};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
 use super::FileError;
-use super::ignored::{self, Makes, Rules};
+use super::ignored::{self, Makes, Rules, User};
+use super::known::{Head, Index, Known, Listed, Mark, Old};
 
 /// An ordinary file: its folder's handle, its folder relative to the root, its name.
 pub(super) struct Place<'a> {
     pub folder: &'a OwnedFd,
     pub path: &'a [u8],
     pub name: &'a CStr,
+    /// What an earlier scan found.
+    pub old: Option<Old<'a>>,
+    /// Number of the folder in this walk, and of the part of its files.
+    pub part: (u32, u32),
+    /// It lies on another device than the root: its state says nothing.
+    pub foreign: bool,
 }
 
 impl Place<'_> {
@@ -32,18 +41,32 @@ impl Place<'_> {
 
 /// Whether the scan of `root` would read `file` (absolute): asked of one file, without a walk.
 pub(super) fn lists(root: &Path, file: &Path) -> bool {
-    let Ok(relative) = file.strip_prefix(root) else {
+    counts(root, file, false)
+}
+
+/// Whether the scan of `root` would enter `folder` (absolute).
+pub(super) fn enters(root: &Path, folder: &Path) -> bool {
+    counts(root, folder, true)
+}
+
+fn counts(root: &Path, path: &Path, is_folder: bool) -> bool {
+    let Ok(relative) = path.strip_prefix(root) else {
         return false;
     };
     let hidden = relative
         .components()
         .any(|part| part.as_os_str().as_bytes().starts_with(b"."));
     let below = |path: &&Path| *path != root && path.starts_with(root);
-    let ignored =
-        |path: &Path| ignored::is_ignored(ignored::above(path).as_ref(), path, path != file);
-    (!hidden && !file.ancestors().take_while(below).any(ignored)) || {
+    let user = User::load(root);
+    let ignored = |at: &Path| {
+        let rules = ignored::above(at);
+        ignored::is_ignored(rules.as_ref(), &user, at, is_folder || at != path)
+    };
+    (!hidden && !path.ancestors().take_while(below).any(ignored)) || {
         let tracked = crate::vcs::tracked(root).unwrap_or_default();
-        tracked.iter().any(|path| path == relative)
+        tracked
+            .iter()
+            .any(|path| path == relative || (is_folder && path.starts_with(relative)))
     }
 }
 
@@ -55,21 +78,49 @@ pub(super) fn readers(wanted: usize) -> usize {
     }
 }
 
+/// What a walk works with besides the tree: what is known of it, where something is to be kept.
+pub(super) struct Keeping<'a> {
+    pub known: Option<&'a Known>,
+    /// Before anything was looked at; see [`super::known::now`].
+    pub began: i64,
+}
+
+/// What a walk found.
+pub(super) struct Walked<S> {
+    pub states: Vec<S>,
+    /// Folders that could not be read.
+    pub failed: Vec<FileError>,
+    /// Folders by number, with path and list, and the git index that the lists were made with: where
+    /// something is to be kept.
+    pub folders: Vec<Listed>,
+    pub index: Option<Index>,
+}
+
 /// Calls `each` for every file below the folder `start`, in no order, with a state for each thread.
-/// Folders that cannot be read are in the second list.
 pub(super) fn walk<S: Default + Send>(
     root: &Path,
     start: &Path,
     threads: usize,
+    keeping: Option<Keeping>,
     each: &(impl Fn(&mut S, &Place) + Sync),
-) -> io::Result<(Vec<S>, Vec<FileError>)> {
+) -> io::Result<Walked<S>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let top = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+    let tracked = OnceLock::new();
+    let index = keeping
+        .as_ref()
+        .map(|keeping| index_of(root, keeping, &tracked));
     let walk = Walk {
         root,
-        top: rustix::fs::openat(CWD, root, flags, Mode::empty())?,
-        tracked: Tracked::of(root),
+        device: rustix::fs::fstat(&top)?.st_dev,
+        top,
+        user: User::load(root),
+        tracked,
+        keeping: keeping.zip(index),
         jobs: Jobs::default(),
         failed: Mutex::default(),
+        folders: Mutex::default(),
+        count: AtomicU32::new(0),
         each,
     };
     let relative = start.strip_prefix(root).unwrap_or(Path::new(""));
@@ -89,11 +140,39 @@ pub(super) fn walk<S: Default + Send>(
             .filter_map(|worker| worker.join().ok())
             .collect()
     });
-    let failed = walk
-        .failed
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    Ok((states, failed))
+    Ok(Walked {
+        states,
+        failed: walk
+            .failed
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+        folders: walk
+            .folders
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+        index,
+    })
+}
+
+/// The index as it is now. Its names are read only where it is another than the known one.
+fn index_of(root: &Path, keeping: &Keeping, tracked: &OnceLock<Tracked>) -> Index {
+    let mut hasher = DefaultHasher::new();
+    let place = crate::vcs::index_place(root);
+    place.hash(&mut hasher);
+    let mark = place
+        .and_then(|(index, _)| rustix::fs::stat(&index).ok())
+        .map(|stat| Mark::of(&stat))
+        .filter(|mark| mark.is_settled(keeping.began));
+    let place = hasher.finish();
+    let known = keeping.known.map(|known| known.index);
+    match known.filter(|known| known.place == place && known.mark == mark && mark.is_some()) {
+        Some(known) => known,
+        None => Index {
+            place,
+            mark,
+            names: tracked.get_or_init(|| Tracked::of(root)).print,
+        },
+    }
 }
 
 /// Paths that git tracks, relative to the root, and the folders that they are in.
@@ -101,6 +180,8 @@ pub(super) fn walk<S: Default + Send>(
 struct Tracked {
     files: HashSet<Vec<u8>>,
     folders: HashSet<Vec<u8>>,
+    /// A fingerprint of the names.
+    print: u64,
 }
 
 impl Tracked {
@@ -109,8 +190,10 @@ impl Tracked {
         let files = crate::vcs::tracked(root).unwrap_or_default();
         tracked.files.reserve(files.len());
         let mut last = Vec::new();
+        let mut hasher = DefaultHasher::new();
         for file in files {
             let file = file.into_os_string().into_vec();
+            file.hash(&mut hasher);
             let folder = file
                 .iter()
                 .rposition(|b| *b == b'/')
@@ -131,6 +214,7 @@ impl Tracked {
             }
             tracked.files.insert(file);
         }
+        tracked.print = hasher.finish();
         tracked
     }
 }
@@ -144,14 +228,25 @@ struct Folder {
     tracked_only: bool,
 }
 
-enum Job {
+enum Job<'a> {
     Folder(Folder),
     /// A part of a large folder's files.
-    Files {
-        folder: Arc<OwnedFd>,
-        path: Arc<[u8]>,
-        names: Vec<CString>,
-    },
+    Files(Arc<Opened>, u32, Names<'a>),
+}
+
+/// A folder whose files are being looked at.
+struct Opened {
+    handle: OwnedFd,
+    path: Vec<u8>,
+    number: u32,
+    foreign: bool,
+}
+
+enum Names<'a> {
+    /// As the folder's list has them now, and what is known of the folder's files.
+    Listed(Vec<CString>, Arc<HashMap<&'a [u8], Old<'a>>>),
+    /// As they were noted, in a list that still holds.
+    Known(&'a [u8]),
 }
 
 /// Files that one job looks at: few enough that the threads end together.
@@ -160,13 +255,19 @@ const SHARE: usize = 128;
 struct Walk<'a, E> {
     root: &'a Path,
     top: OwnedFd,
-    tracked: Tracked,
-    jobs: Jobs,
+    device: rustix::fs::Dev,
+    user: User,
+    /// Read when it is asked for: where everything is known nobody asks.
+    tracked: OnceLock<Tracked>,
+    keeping: Option<(Keeping<'a>, Index)>,
+    jobs: Jobs<'a>,
     failed: Mutex<Vec<FileError>>,
+    folders: Mutex<Vec<Listed>>,
+    count: AtomicU32,
     each: &'a E,
 }
 
-impl<E> Walk<'_, E> {
+impl<'a, E> Walk<'a, E> {
     fn work<S: Default>(&self) -> S
     where
         E: Fn(&mut S, &Place),
@@ -180,19 +281,22 @@ impl<E> Walk<'_, E> {
                         self.failed(&folder.path, source);
                     }
                 }
-                Job::Files {
-                    folder,
-                    path,
-                    names,
-                } => {
-                    for name in names {
-                        (self.each)(&mut state, &Place { folder, path, name });
-                    }
-                }
+                Job::Files(folder, part, names) => self.files(folder, *part, names, &mut state),
             }
             self.jobs.add(&mut new);
         }
         state
+    }
+
+    fn tracked(&self) -> &Tracked {
+        self.tracked.get_or_init(|| Tracked::of(self.root))
+    }
+
+    /// A fingerprint of all that decides which names of a folder are looked at.
+    fn print(&self, tracked: u64, rules: Option<&Arc<Rules>>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (tracked, self.user.print, rules.map(|rules| rules.print())).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn failed(&self, path: &[u8], source: io::Error) {
@@ -208,7 +312,7 @@ impl<E> Walk<'_, E> {
             .push(FileError::Io { path, source });
     }
 
-    fn folder<S>(&self, folder: &Folder, state: &mut S, new: &mut Vec<Job>) -> io::Result<()>
+    fn folder<S>(&self, folder: &Folder, state: &mut S, new: &mut Vec<Job<'a>>) -> io::Result<()>
     where
         E: Fn(&mut S, &Place),
     {
@@ -219,9 +323,83 @@ impl<E> Walk<'_, E> {
             &folder.path
         };
         let handle = rustix::fs::openat(&self.top, name, flags, Mode::empty())?;
-        let (entries, makes) = read(&handle)?;
         let absolute = self.root.join(OsStr::from_bytes(&folder.path));
-        let rules = ignored::inside(&absolute, makes, folder.rules.clone());
+        let mut opened = Opened {
+            handle,
+            path: folder.path.clone(),
+            number: self.count.fetch_add(1, Ordering::Relaxed),
+            foreign: false,
+        };
+        let Some((keeping, index)) = &self.keeping else {
+            let (names, _) = self.list(folder, &opened.handle, &absolute, new)?;
+            self.share_out(opened, listed(names, HashMap::new()), state, new);
+            return Ok(());
+        };
+
+        // Before the names are read: what changes them later shows.
+        let stat = rustix::fs::fstat(&opened.handle)?;
+        opened.foreign = stat.st_dev != self.device;
+        let mark = Mark::of(&stat);
+        let known = keeping.known.and_then(|known| known.folder(&folder.path));
+        if let Some((head, parts)) = &known
+            && !opened.foreign
+            && head.mark == Some(mark)
+            && head.tracked_only == folder.tracked_only
+        {
+            let rules = ignored::inside(&absolute, head.makes, folder.rules.clone());
+            if head.print == self.print(index.names, rules.as_ref()) {
+                for (name, tracked_only) in &head.folders {
+                    new.push(Job::Folder(Folder {
+                        path: join(&folder.path, name),
+                        rules: rules.clone(),
+                        tracked_only: *tracked_only,
+                    }));
+                }
+                let parts = parts.iter().copied().map(Names::Known).collect();
+                if let Some((head, _)) = known {
+                    self.keep(&opened, head);
+                }
+                self.share_out(opened, parts, state, new);
+                return Ok(());
+            }
+        }
+        let (names, mut head) = self.list(folder, &opened.handle, &absolute, new)?;
+        head.mark = (!opened.foreign && mark.is_settled(keeping.began)).then_some(mark);
+        let mut old = HashMap::new();
+        for part in known.iter().flat_map(|(_, parts)| parts) {
+            old.extend(Known::files(part));
+        }
+        self.keep(&opened, head);
+        self.share_out(opened, listed(names, old), state, new);
+        Ok(())
+    }
+
+    fn keep(&self, folder: &Opened, head: Head) {
+        self.folders
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((folder.number, folder.path.clone(), head));
+    }
+
+    /// The files of a folder that are looked at; its folders become jobs.
+    fn list(
+        &self,
+        folder: &Folder,
+        handle: &OwnedFd,
+        absolute: &Path,
+        new: &mut Vec<Job<'a>>,
+    ) -> io::Result<(Vec<CString>, Head)> {
+        let (entries, makes) = read(handle)?;
+        let rules = ignored::inside(absolute, makes, folder.rules.clone());
+        let tracked = self.tracked();
+        let mut head = Head {
+            tracked_only: folder.tracked_only,
+            makes,
+            ..Head::default()
+        };
+        if self.keeping.is_some() {
+            head.print = self.print(tracked.print, rules.as_ref());
+        }
 
         let mut path = folder.path.clone();
         if !path.is_empty() {
@@ -234,6 +412,7 @@ impl<E> Walk<'_, E> {
             *all_ignored.get_or_init(|| self.is_below_ignored(&folder.path, folder.rules.as_ref()))
                 || ignored::is_ignored(
                     rules.as_ref(),
+                    &self.user,
                     &self.root.join(OsStr::from_bytes(relative)),
                     is_folder,
                 )
@@ -245,20 +424,22 @@ impl<E> Walk<'_, E> {
             let hidden = name.to_bytes().starts_with(b".");
             match kind {
                 FileType::RegularFile => {
-                    let wanted = self.tracked.files.contains(&path)
+                    let wanted = tracked.files.contains(&path)
                         || (!folder.tracked_only && !hidden && !is_ignored(&path, false));
                     if wanted {
                         files.push(name);
                     }
                 }
                 FileType::Directory => {
-                    let has_tracked = self.tracked.folders.contains(&path);
+                    let has_tracked = tracked.folders.contains(&path);
                     let tracked_only = folder.tracked_only || hidden;
                     if has_tracked || (!tracked_only && !is_ignored(&path, true)) {
-                        let rules = rules.clone();
+                        if self.keeping.is_some() {
+                            head.folders.push((name.into_bytes(), tracked_only));
+                        }
                         new.push(Job::Folder(Folder {
                             path: path.clone(),
-                            rules,
+                            rules: rules.clone(),
                             tracked_only,
                         }));
                     }
@@ -266,56 +447,91 @@ impl<E> Walk<'_, E> {
                 _ => {}
             }
         }
-        path.truncate(length.saturating_sub(1));
-        self.files(handle, path, files, state, new);
-        Ok(())
+        Ok((files, head))
     }
 
-    /// Looks at the first of a folder's files and leaves the others, where they are many, to all threads.
-    fn files<S>(
+    /// Looks at a folder's files, or leaves them, where they are many, to all threads.
+    fn share_out<S>(
         &self,
-        handle: OwnedFd,
-        path: Vec<u8>,
-        mut files: Vec<CString>,
+        folder: Opened,
+        parts: Vec<Names<'a>>,
         state: &mut S,
-        new: &mut Vec<Job>,
+        new: &mut Vec<Job<'a>>,
     ) where
         E: Fn(&mut S, &Place),
     {
-        if files.len() > SHARE {
-            let handle = Arc::new(handle);
-            let path: Arc<[u8]> = path.into();
-            while !files.is_empty() {
-                let names = files.split_off(files.len().saturating_sub(SHARE));
-                new.push(Job::Files {
-                    folder: Arc::clone(&handle),
-                    path: Arc::clone(&path),
-                    names,
-                });
-            }
+        if let [names] = &*parts {
+            self.files(&folder, 0, names, state);
             return;
         }
-        for name in &files {
-            (self.each)(
-                state,
-                &Place {
-                    folder: &handle,
-                    path: &path,
-                    name,
-                },
-            );
+        let folder = Arc::new(folder);
+        let parts = (0..).zip(parts);
+        new.extend(parts.map(|(part, names)| Job::Files(Arc::clone(&folder), part, names)));
+    }
+
+    fn files<S>(&self, folder: &Opened, part: u32, names: &Names, state: &mut S)
+    where
+        E: Fn(&mut S, &Place),
+    {
+        let mut look = |name: &CStr, old: Option<Old>| {
+            let place = Place {
+                folder: &folder.handle,
+                path: &folder.path,
+                name,
+                old,
+                part: (folder.number, part),
+                foreign: folder.foreign,
+            };
+            (self.each)(state, &place);
+        };
+        match names {
+            Names::Listed(names, old) => {
+                for name in names {
+                    look(name, old.get(name.to_bytes()).copied());
+                }
+            }
+            Names::Known(part) => {
+                let mut buffer = Vec::new();
+                for (name, old) in Known::files(part) {
+                    buffer.clear();
+                    buffer.extend_from_slice(name);
+                    buffer.push(0);
+                    if let Ok(name) = CStr::from_bytes_with_nul(&buffer) {
+                        look(name, Some(old));
+                    }
+                }
+            }
         }
     }
 
     /// Whether `path` or a folder above it, up to the root, is ignored.
     fn is_below_ignored(&self, path: &[u8], rules: Option<&Arc<Rules>>) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
+        let tracked = self.tracked();
         let folders = path
             .ancestors()
-            .filter(|a| self.tracked.folders.contains(a.as_os_str().as_bytes()));
+            .filter(|a| tracked.folders.contains(a.as_os_str().as_bytes()));
         let mut folders = folders.filter(|a| !a.as_os_str().is_empty());
-        folders.any(|folder| ignored::is_ignored(rules, &self.root.join(folder), true))
+        folders.any(|folder| ignored::is_ignored(rules, &self.user, &self.root.join(folder), true))
     }
+}
+
+/// The names as parts that several threads can share.
+fn listed<'a>(mut names: Vec<CString>, old: HashMap<&'a [u8], Old<'a>>) -> Vec<Names<'a>> {
+    let old = Arc::new(old);
+    let mut parts = Vec::new();
+    while !names.is_empty() {
+        let part = names.split_off(names.len().saturating_sub(SHARE));
+        parts.push(Names::Listed(part, Arc::clone(&old)));
+    }
+    parts
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() {
+        return name.to_vec();
+    }
+    [folder, name].join(&b'/')
 }
 
 /// A folder's entries and what among them makes rules.
@@ -351,23 +567,23 @@ fn read(handle: &OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Makes)> {
 
 /// What is to be done, and by how many it is being done: none of either is the end.
 #[derive(Default)]
-struct Jobs {
-    state: Mutex<(Vec<Job>, usize)>,
+struct Jobs<'a> {
+    state: Mutex<(Vec<Job<'a>>, usize)>,
     changed: Condvar,
 }
 
 /// A job in hand; given back when it is dropped, by a panic too.
-struct Taken<'a> {
-    jobs: &'a Jobs,
-    job: Job,
+struct Taken<'j, 'a> {
+    jobs: &'j Jobs<'a>,
+    job: Job<'a>,
 }
 
-impl Jobs {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+impl<'a> Jobs<'a> {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Job<'a>>, usize)> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, new: &mut Vec<Job>) {
+    fn add(&self, new: &mut Vec<Job<'a>>) {
         if !new.is_empty() {
             self.lock().0.append(new);
             self.changed.notify_all();
@@ -375,7 +591,7 @@ impl Jobs {
     }
 
     /// Waits where others may still add; `None`: all is done.
-    fn take(&self) -> Option<Taken<'_>> {
+    fn take(&self) -> Option<Taken<'_, 'a>> {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.0.pop() {
@@ -393,7 +609,7 @@ impl Jobs {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Taken<'_, '_> {
     fn drop(&mut self) {
         let mut state = self.jobs.lock();
         state.1 -= 1;

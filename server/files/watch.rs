@@ -1,12 +1,13 @@
 //! Watching the folders of a tree, where the editor does not do it for us.
 //!
 //! Only folders that hold files which the scan reads are watched, one by one: what is ignored (build output,
-//! dependencies) costs nothing and wakes nobody.
+//! dependencies) costs nothing and wakes nobody. Where the system's limits do not let them all be watched,
+//! the watch tells every few seconds that anything may have changed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use notify::event::{EventKind, ModifyKind};
@@ -18,52 +19,88 @@ use super::Tree;
 const GATHER: Duration = Duration::from_millis(50);
 /// Folders that are watched at most; the system has limits of its own.
 const MOST: usize = 16_384;
+/// How often everything is looked at where not everything can be watched; more seldom where a look takes
+/// more than a small part of that time.
+const POLL: Duration = Duration::from_secs(5);
+const POLL_SHARE: u32 = 20;
+
+/// What happened in a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// Files and folders that were made, changed or removed, the index of git among them.
+    pub paths: HashSet<PathBuf>,
+    /// More than that: events were lost, or cannot be had.
+    pub all: bool,
+    /// Why not everything is watched, in words for a person; said once.
+    pub limit: Option<String>,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && !self.all && self.limit.is_none()
+    }
+}
 
 /// Stops when dropped.
 pub struct Watch {
-    _watcher: Arc<std::sync::Mutex<RecommendedWatcher>>,
+    _watcher: Option<Arc<Mutex<RecommendedWatcher>>>,
+    /// Its end ends the thread.
+    _sender: Sender<Event>,
 }
 
-/// Calls `changed` with the files of `tree` that were made, changed or removed, from a thread of its own.
-/// Blocking for the time of a walk. An error says why nothing is watched, in words for a person.
-pub fn watch(
-    tree: &Tree,
-    changed: impl Fn(Vec<PathBuf>) + Send + 'static,
-) -> Result<Watch, String> {
+/// Calls `changed` with what happens in `tree`, from a thread of its own. Blocking for the time of a walk.
+/// An error says why nothing can be watched at all.
+pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result<Watch, String> {
     let files = tree.list("").map_err(|error| error.to_string())?;
     let folders = folders(tree.root(), &files);
+    let index = crate::vcs::index_place(tree.root()).map(|(index, _)| index);
     let (sender, events) = channel();
+    let telling = sender.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if let Ok(event) = event {
             // The other side is gone when the watch is.
-            let _ = sender.send(event);
+            let _ = telling.send(event);
         }
     });
-    let mut watcher = watcher.map_err(|error| error.to_string())?;
-    for folder in folders.iter().take(MOST) {
-        match watcher.watch(folder, RecursiveMode::NonRecursive) {
-            Ok(()) => {}
-            Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
-                return Err(String::from(
-                    "the system's limit of watched folders is reached (fs.inotify.max_user_watches)",
-                ));
-            }
-            // It is gone meanwhile, or cannot be read.
-            Err(error) => tracing::debug!("{} is not watched: {error}", folder.display()),
-        }
-    }
-    let watcher = Arc::new(std::sync::Mutex::new(watcher));
-    let weak = Arc::downgrade(&watcher);
-    let watch_too = move |folder: &Path| {
-        if let Some(watcher) = weak.upgrade()
-            && let Ok(mut watcher) = watcher.lock()
-            && let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive)
-        {
-            tracing::debug!("{} is not watched: {error}", folder.display());
+    let mut watching = Watching {
+        tree,
+        watcher: Weak::new(),
+        count: 0,
+        limit: None,
+        // git replaces the file: its folder is what can be watched.
+        index: index.and_then(|index| Some((index.parent()?.canonicalize().ok()?, index))),
+    };
+    let watcher = match watcher {
+        Ok(watcher) => Some(Arc::new(Mutex::new(watcher))),
+        Err(error) => {
+            watching.limit = Some(reason(&error));
+            None
         }
     };
-    std::thread::spawn(move || gather(&events, &watch_too, &changed));
-    Ok(Watch { _watcher: watcher })
+    if let Some(watcher) = &watcher {
+        watching.watcher = Arc::downgrade(watcher);
+        let git = watching.index.as_ref().map(|(folder, _)| folder.clone());
+        for folder in folders.iter().chain(git.as_ref()) {
+            watching.add(folder);
+        }
+    }
+    std::thread::spawn(move || gather(&events, watching, &changed));
+    Ok(Watch {
+        _watcher: watcher,
+        _sender: sender,
+    })
+}
+
+fn reason(error: &notify::Error) -> String {
+    match &error.kind {
+        notify::ErrorKind::MaxFilesWatch => String::from(
+            "the system's limit of watched folders is reached (fs.inotify.max_user_watches)",
+        ),
+        notify::ErrorKind::Io(error) if error.raw_os_error() == Some(24) => String::from(
+            "the system's limit of watchers is reached (fs.inotify.max_user_instances)",
+        ),
+        _ => error.to_string(),
+    }
 }
 
 /// The root, and each folder between it and a file.
@@ -83,57 +120,119 @@ fn folders(root: &Path, files: &[PathBuf]) -> BTreeSet<PathBuf> {
     folders
 }
 
-fn gather(events: &Receiver<Event>, watch_too: &impl Fn(&Path), changed: &impl Fn(Vec<PathBuf>)) {
-    while let Ok(first) = events.recv() {
-        let mut paths = HashSet::new();
-        take(first, watch_too, &mut paths);
-        // A fixed time: a file that is written all the time (a log) must not hold the others back.
-        let end = Instant::now() + GATHER;
-        loop {
-            match events.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(event) => take(event, watch_too, &mut paths),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return,
+struct Watching {
+    tree: Arc<Tree>,
+    watcher: Weak<Mutex<RecommendedWatcher>>,
+    count: usize,
+    limit: Option<String>,
+    /// The folder of git's index, and the index.
+    index: Option<(PathBuf, PathBuf)>,
+}
+
+impl Watching {
+    fn add(&mut self, folder: &Path) {
+        let Some(watcher) = self.watcher.upgrade() else {
+            return;
+        };
+        if self.count >= MOST {
+            let why = || format!("it has more than {MOST} folders");
+            self.limit.get_or_insert_with(why);
+            return;
+        }
+        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => self.count += 1,
+            Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
+                self.limit.get_or_insert_with(|| reason(&error));
+            }
+            // It is gone meanwhile, or cannot be read.
+            Err(error) => tracing::debug!("{} is not watched: {error}", folder.display()),
+        }
+    }
+
+    /// A folder that is new, with those that are in it already; what the scan would not enter is left out.
+    fn add_new(&mut self, folder: &Path) {
+        if !self.tree.enters(folder) {
+            return;
+        }
+        self.add(folder);
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git" {
+                self.add_new(&entry.path());
             }
         }
-        if !paths.is_empty() {
-            let mut paths: Vec<PathBuf> = paths.into_iter().collect();
-            paths.sort();
-            changed(paths);
+    }
+
+    fn take(&mut self, event: Event, news: &mut News) {
+        if event.need_rescan() {
+            news.all = true;
+        }
+        let counts = match event.kind {
+            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
+            EventKind::Any
+            | EventKind::Create(_)
+            | EventKind::Modify(_)
+            | EventKind::Remove(_)
+            | EventKind::Other => true,
+        };
+        if !counts {
+            return;
+        }
+        for path in event.paths {
+            if let Some((folder, index)) = &self.index
+                && path.parent() == Some(folder)
+            {
+                if path.file_name() == index.file_name() {
+                    news.paths.insert(index.clone());
+                }
+                continue;
+            }
+            if path.components().any(|part| part.as_os_str() == ".git") {
+                continue;
+            }
+            // A new folder may have its files already.
+            if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
+                self.add_new(&path);
+            }
+            news.paths.insert(path);
         }
     }
 }
 
-fn take(event: Event, watch_too: &impl Fn(&Path), paths: &mut HashSet<PathBuf>) {
-    let counts = match event.kind {
-        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
-        EventKind::Any
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_)
-        | EventKind::Other => true,
-    };
-    if !counts {
-        return;
-    }
-    for path in event.paths {
-        if path.components().any(|part| part.as_os_str() == ".git") {
-            continue;
-        }
-        // A new folder may have its files already.
-        if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
-            watch_too(&path);
-            let inside = std::fs::read_dir(&path)
-                .into_iter()
-                .flatten()
-                .filter_map(Result::ok);
-            paths.extend(
-                inside
-                    .map(|entry| entry.path())
-                    .filter(|path| path.is_file()),
-            );
+fn gather(events: &Receiver<Event>, mut watching: Watching, changed: &impl Fn(News)) {
+    let mut said = false;
+    let mut poll = POLL;
+    loop {
+        let mut news = News::default();
+        if let Some(limit) = watching.limit.clone().filter(|_| !said) {
+            said = true;
+            // From the watch's beginning until now something may have happened.
+            news.all = true;
+            news.limit = Some(limit);
         } else {
-            paths.insert(path);
+            let first = match said {
+                true => events.recv_timeout(poll),
+                false => events.recv().map_err(RecvTimeoutError::from),
+            };
+            match first {
+                Ok(event) => watching.take(event, &mut news),
+                Err(RecvTimeoutError::Timeout) => news.all = true,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        // A fixed time: a file that is written all the time (a log) must not hold the others back.
+        let end = Instant::now() + GATHER;
+        loop {
+            match events.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(event) => watching.take(event, &mut news),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        if !news.is_empty() {
+            let began = Instant::now();
+            changed(news);
+            poll = POLL.max(began.elapsed().saturating_mul(POLL_SHARE));
         }
     }
 }
@@ -153,20 +252,55 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("src")).unwrap();
         std::fs::write(root.join("src/a.rs"), "fn a() {}\n").unwrap();
-        let tree = Tree::new(&root, Arc::<Buffers>::default()).unwrap();
+        let tree = Arc::new(Tree::new(&root, Arc::<Buffers>::default()).unwrap());
         let (sender, told) = channel();
-        let watch = watch(&tree, move |paths| sender.send(paths).unwrap()).unwrap();
+        let watch = watch(tree, move |news| sender.send(news).unwrap()).unwrap();
 
         let wait_for = |path: PathBuf| {
-            while !told.recv_timeout(DEADLINE).unwrap().contains(&path) {}
+            while !told.recv_timeout(DEADLINE).unwrap().paths.contains(&path) {}
         };
         std::fs::write(root.join("src/a.rs"), "fn b() {}\n").unwrap();
         wait_for(root.join("src/a.rs"));
-        std::fs::create_dir(root.join("new")).unwrap();
-        std::fs::write(root.join("new/b.rs"), "fn b() {}\n").unwrap();
-        wait_for(root.join("new/b.rs"));
+        // Folders in a new folder, too.
+        std::fs::create_dir_all(root.join("new/deep")).unwrap();
+        wait_for(root.join("new"));
+        std::fs::write(root.join("new/deep/b.rs"), "fn b() {}\n").unwrap();
+        wait_for(root.join("new/deep/b.rs"));
         std::fs::remove_file(root.join("src/a.rs")).unwrap();
         wait_for(root.join("src/a.rs"));
         drop(watch);
+    }
+
+    #[test]
+    fn what_git_tracks_is_news_and_its_other_files_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        crate::vcs::commit_sample(&root, "first").unwrap();
+        let tree = Arc::new(Tree::new(&root, Arc::<Buffers>::default()).unwrap());
+        let (sender, told) = channel();
+        let _watch = watch(tree, move |news| sender.send(news).unwrap()).unwrap();
+        std::fs::write(root.join(".git/other"), "x").unwrap();
+        std::fs::write(root.join(".git/index.lock"), "x").unwrap();
+        std::fs::rename(root.join(".git/index.lock"), root.join(".git/index")).unwrap();
+        let index = crate::vcs::index_place(&root).unwrap().0;
+        let news = told.recv_timeout(DEADLINE).unwrap();
+        assert_eq!(news.paths, HashSet::from([index]));
+    }
+
+    #[test]
+    fn lost_events_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree::new(folder.path(), Arc::<Buffers>::default()).unwrap();
+        let mut watching = Watching {
+            tree: Arc::new(tree),
+            watcher: Weak::new(),
+            count: 0,
+            limit: None,
+            index: None,
+        };
+        let mut news = News::default();
+        let lost = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        watching.take(lost, &mut news);
+        assert!(news.all && news.paths.is_empty());
     }
 }

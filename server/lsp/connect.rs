@@ -16,6 +16,7 @@ use super::documents::Documents;
 use super::outbox::Outbox;
 use super::publish::Publisher;
 use super::refresh::Refresher;
+use super::watching::Watching;
 use super::{Ended, Server, Transport, transport};
 use crate::config::Folders;
 
@@ -31,14 +32,14 @@ struct Connection {
     hang_up: Box<dyn Fn() + Send>,
 }
 
-pub(super) fn serve(transport: Transport) -> ExitCode {
+pub(super) fn serve(transport: Transport, no_cache: bool) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("postil")
         .build();
     let served = match runtime {
         Ok(runtime) => {
-            let served = serve_on(&runtime, transport);
+            let served = serve_on(&runtime, transport, no_cache);
             // What still runs ends with the process.
             runtime.shutdown_background();
             served
@@ -54,8 +55,9 @@ pub(super) fn serve(transport: Transport) -> ExitCode {
     }
 }
 
-fn serve_on(runtime: &Runtime, transport: Transport) -> anyhow::Result<ExitCode> {
-    let folders = Folders::of_user()?;
+fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::Result<ExitCode> {
+    let mut folders = Folders::of_user()?;
+    folders.cache = folders.cache.filter(|_| !no_cache);
     let connection = match transport {
         Transport::Stdio => standard_streams()?,
         #[cfg(unix)]
@@ -156,7 +158,7 @@ fn serve_one(
         tokens: super::semantic_tokens::Given::default(),
         refresher: Refresher::default(),
         told: DashSet::default(),
-        watches: DashMap::new(),
+        watching: Watching::default(),
         bridges: DashMap::new(),
     });
     let Connection {
@@ -173,6 +175,7 @@ fn serve_one(
     });
     std::thread::spawn(move || transport::read(&reading, reader));
     super::publish::start(&server);
+    super::watching::start(&server);
 
     let why = runtime.block_on(async {
         let why = tokio::select! {
@@ -192,7 +195,7 @@ fn serve_one(
     outbox.flush(LAST_WORDS);
     hang_up();
     server.scratch.clear();
-    server.watches.clear();
+    server.watching.stop();
     why
 }
 

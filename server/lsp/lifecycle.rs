@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use super::host::EditorHost;
-use super::{Ended, Server, capabilities, from_proto, navigation, transport};
+use super::{Ended, Server, capabilities, from_proto, navigation, transport, watching};
 use crate::bridge;
 use crate::config::PROJECT_FILE;
-use crate::files::watch;
 use crate::host::Level;
 use crate::present;
 use crate::session::Session;
@@ -181,43 +180,7 @@ fn initialized(server: &Arc<Server>) {
         }
         pull_settings(&server).await;
         publish_all(&server).await;
-        watch_ourselves(&server);
-    });
-}
-
-/// Watches the folders where the client does not (Neovim on Linux, for one).
-fn watch_ourselves(server: &Arc<Server>) {
-    if server.capabilities().watch_files {
-        return;
-    }
-    let server = server.clone();
-    server.runtime.clone().spawn_blocking(move || {
-        let Some(session) = server.session.get() else {
-            return;
-        };
-        for workspace in session.workspaces() {
-            let told = Arc::downgrade(&server);
-            let changed = move |paths| {
-                if let Some(server) = told.upgrade() {
-                    reread(&server, paths);
-                }
-            };
-            if server.watches.contains_key(workspace.root()) {
-                continue;
-            }
-            match watch(&workspace.tree, changed) {
-                Ok(watch) => {
-                    server.watches.insert(workspace.root().to_owned(), watch);
-                }
-                Err(why) => {
-                    let root = workspace.root().display();
-                    session.host.message(
-                        Level::Warning,
-                        &format!("Changes of closed files below {root} are not noticed: {why}."),
-                    );
-                }
-            }
-        }
+        watching::watch_ourselves(&server);
     });
 }
 
@@ -327,7 +290,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     for gone in folders("removed") {
         session.remove_folder(&gone);
         server.documents.remove_folder(&gone);
-        server.watches.remove(&from_proto::canonical(&gone));
+        server.watching.forget(&from_proto::canonical(&gone));
         server.bridges.remove(&from_proto::canonical(&gone));
         server.publisher.withdraw(from_proto::canonical(&gone));
     }
@@ -348,32 +311,15 @@ fn files_changed(server: &Arc<Server>, params: &Value) {
         .into_iter()
         .flatten()
         .filter_map(|change| from_proto::path(change.get("uri")?.as_str()?))
-        // git's own files are no text of the author's.
-        .filter(|path| !path.components().any(|part| part.as_os_str() == ".git"))
+        // git's own files are no text of the author's; its index says what it tracks.
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name == "index")
+                || !path.components().any(|part| part.as_os_str() == ".git")
+        })
         .collect();
-    if paths.is_empty() {
-        return;
+    if !paths.is_empty() {
+        server.watching.tell(paths, false);
     }
-    let server = server.clone();
-    // Reading may take long: a checkout changes thousands of files.
-    server
-        .runtime
-        .clone()
-        .spawn_blocking(move || reread(&server, paths));
-}
-
-fn reread(server: &Server, paths: Vec<PathBuf>) {
-    let Some(session) = server.session.get() else {
-        return;
-    };
-    session.disk_changed(&paths);
-    if paths
-        .iter()
-        .any(|path| path.file_name().is_some_and(|name| name == PROJECT_FILE))
-    {
-        settings_changed(server, session);
-    }
-    server.publisher.later(paths);
 }
 
 fn cancel_progress(server: &Arc<Server>, params: &Value) {

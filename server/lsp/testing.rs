@@ -55,6 +55,13 @@ async fn run(server: Arc<Server>, name: String, params: Value) -> Result<Value, 
             tokio::time::sleep(Duration::from_secs(3600)).await;
             Ok(Value::Null)
         }
+        // How many files were read, and how often the tree was walked.
+        "work" => {
+            let works = server.session()?.workspaces();
+            let works = works.iter().map(|workspace| workspace.index.work());
+            let (reads, scans) = works.fold((0, 0), |all, w| (all.0 + w.0, all.1 + w.1));
+            Ok(json!({"reads": reads, "scans": scans}))
+        }
         // A large answer.
         "large" => Ok(Value::from("x".repeat(
             usize::try_from(params.get("bytes").and_then(Value::as_u64).unwrap_or(0)).unwrap_or(0),

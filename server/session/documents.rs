@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Error, Session, Summary, ThreadList, View, Workspace};
+use super::{Error, Session, ThreadList, View, Workspace};
 use crate::comments::{Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
 use crate::threads::{self, NoThread, Role, Status, Thread};
+use crate::vcs;
+
+/// More changes than so many at once are caught up with by one look at the whole tree.
+pub const STORM: usize = 200;
+const MANY_FOLDERS: usize = 4;
 
 impl Session {
     // -- documents: synchronous, in wire order ------------------------------------------------------
@@ -90,23 +95,69 @@ impl Session {
         self.children.closed(path);
     }
 
-    /// Files changed, were made or deleted on disk; blocking for the time of reading them.
-    pub fn disk_changed(&self, paths: &[PathBuf]) {
+    /// Files and folders changed, were made or deleted on disk, `all`: others too. Blocking for the time of
+    /// reading what changed: of many changes by one look at the tree, which reads no file twice. The files of
+    /// which something else may be shown now.
+    pub fn disk_changed(&self, paths: &[PathBuf], all: bool) -> Vec<PathBuf> {
         self.children.disk_changed(paths);
-        for path in paths {
-            let Some(workspace) = self.workspace_of(path) else {
-                continue;
+        let is_settings = |path: &PathBuf| path.file_name().is_some_and(|n| n == "postil.toml");
+        if all || paths.iter().any(is_settings) {
+            self.reload_settings();
+        }
+        let mut shown = Vec::new();
+        for workspace in self.workspaces() {
+            let Workspace { tree, index, .. } = &*workspace;
+            let mine: Vec<&PathBuf> = paths
+                .iter()
+                .filter(|path| {
+                    self.workspace_of(path)
+                        .is_some_and(|w| w.root() == tree.root())
+                })
+                .collect();
+            // Which names count: git's index, which need not lie below the root, and rules of ignored names.
+            let git = vcs::index_place(tree.root()).map(|(index, _)| index);
+            let rules = |path: &PathBuf| {
+                git.as_ref() == Some(path)
+                    || path
+                        .file_name()
+                        .is_some_and(|n| n == ".gitignore" || n == ".ignore")
             };
-            if path.file_name().is_some_and(|name| name == "postil.toml") {
-                self.reload_settings();
+            let folders = mine.iter().filter(|path| path.is_dir()).count();
+            let many = mine.len() > STORM || folders > MANY_FOLDERS;
+            for path in &mine {
+                workspace.names.changed(tree, path);
             }
-            workspace.names.changed(&workspace.tree, path);
-            if path.exists() {
-                workspace.index.refresh(&workspace.tree, path);
-            } else {
-                workspace.index.forget(path);
+            if all || many || paths.iter().any(rules) {
+                workspace.names.forget();
+                match index.scan(tree, "") {
+                    Ok(changed) => shown.extend(changed),
+                    Err(error) => tracing::warn!("{}: {error}", tree.root().display()),
+                }
+                let same = index.files().into_iter();
+                shown.extend(same.filter(|file| all || mine.binary_search(&file).is_ok()));
+                continue;
+            }
+            for path in mine {
+                if path.is_dir() {
+                    let below = tree.relative(path).filter(|_| tree.enters(path));
+                    let changed = below.and_then(|below| index.scan(tree, &below).ok());
+                    shown.extend(changed.into_iter().flatten());
+                } else if path.exists() {
+                    index.refresh(tree, path);
+                } else {
+                    let gone = index
+                        .files()
+                        .into_iter()
+                        .filter(|file| file.starts_with(path));
+                    shown.extend(gone);
+                    index.forget(path);
+                }
+                shown.push(path.clone());
             }
         }
+        shown.sort();
+        shown.dedup();
+        shown
     }
 
     // -- reading ---------------------------------------------------------------------------------
@@ -226,36 +277,16 @@ impl Session {
 
     /// `get_threads`: `path` is a file or folder, relative to the first root or absolute. Walks anew. Blocking.
     pub fn threads(&self, path: Option<&str>) -> Result<ThreadList, Error> {
-        let mut list = ThreadList {
-            threads: Vec::new(),
-            summary: Summary::default(),
-            skipped: Vec::new(),
-        };
-        for (workspace, path) in self.scope(path)? {
-            let absolute = workspace.tree.resolve(&path)?;
-            if absolute.is_file() || self.buffers.is_open(&absolute) {
-                let view = self.view(&absolute)?;
-                let relative = workspace.tree.relative(&absolute).unwrap_or_default();
-                add_view(&mut list, &relative, &view);
-                continue;
-            }
-            if !absolute.exists() {
-                return Err(FileError::NotFound(path).into());
-            }
-            workspace.index.scan(&workspace.tree, &path)?;
-            let mut files: Vec<PathBuf> = workspace.index.files();
-            files.extend(
-                self.buffers
-                    .paths()
-                    .into_iter()
-                    .filter(|file| file.starts_with(workspace.root())),
-            );
-            files.retain(|file| file.starts_with(&absolute));
-            files.sort();
-            files.dedup();
+        let mut list = ThreadList::default();
+        for Looked {
+            workspace,
+            files,
+            walked,
+        } in self.look(path)?
+        {
             for file in files {
                 let relative = workspace.tree.relative(&file).unwrap_or_default();
-                if self.buffers.is_open(&file) {
+                if !walked || self.buffers.is_open(&file) {
                     add_view(&mut list, &relative, &self.view(&file)?);
                 } else if let Some(entry) = workspace.index.get(&file) {
                     match entry.unparsed {
@@ -264,9 +295,39 @@ impl Session {
                     }
                 }
             }
-            list.skipped.extend(workspace.index.skipped());
+            if walked {
+                list.skipped.extend(workspace.index.skipped());
+            }
         }
         Ok(list)
+    }
+
+    /// Walks what `path` names, in all workspaces by default: the files that may have threads, open ones
+    /// too. One file is named without a walk.
+    pub(super) fn look(&self, path: Option<&str>) -> Result<Vec<Looked>, Error> {
+        let mut all = Vec::new();
+        for (workspace, path) in self.scope(path)? {
+            let absolute = workspace.tree.resolve(&path)?;
+            let walked = !absolute.is_file() && !self.buffers.is_open(&absolute);
+            let mut files = vec![absolute.clone()];
+            if walked {
+                if !absolute.exists() {
+                    return Err(FileError::NotFound(path).into());
+                }
+                workspace.index.scan(&workspace.tree, &path)?;
+                files = workspace.index.files();
+                files.extend(self.buffers.paths());
+                files.retain(|file| file.starts_with(&absolute));
+                files.sort();
+                files.dedup();
+            }
+            all.push(Looked {
+                workspace,
+                files,
+                walked,
+            });
+        }
+        Ok(all)
     }
 
     /// The workspace folders that a path names, each with the path inside it.
@@ -374,6 +435,15 @@ fn status_name(status: Status) -> &'static str {
         Status::Pending => "pending",
         Status::AwaitingUser => "awaiting_user",
     }
+}
+
+/// What a path names in one workspace.
+pub(super) struct Looked {
+    workspace: Arc<Workspace>,
+    /// Absolute, sorted.
+    pub files: Vec<PathBuf>,
+    /// It is a folder, and the index knows its files.
+    walked: bool,
 }
 
 /// Whether a change could bring a whole message along: a reload of the file, a paste, an edit of ours.

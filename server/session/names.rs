@@ -63,4 +63,11 @@ impl Names {
             *known = None;
         }
     }
+
+    /// Anything may have changed.
+    pub fn forget(&self) {
+        let mut known = self.lock();
+        self.forgotten.fetch_add(1, Ordering::Release);
+        *known = None;
+    }
 }

@@ -107,16 +107,7 @@ impl Session {
     pub async fn process_actions(&self, path: Option<&str>) -> Result<Vec<Done>, Error> {
         let mut commits: Vec<PathBuf> = Vec::new();
         let mut dismissals: Vec<(PathBuf, String)> = Vec::new();
-        self.threads(path)?;
-        let below: Vec<PathBuf> = self
-            .scope(path)?
-            .iter()
-            .map(|(workspace, path)| workspace.tree.resolve(path))
-            .collect::<Result<_, _>>()?;
-        for file in self.files_with_threads() {
-            if !below.iter().any(|folder| file.starts_with(folder)) {
-                continue;
-            }
+        for file in self.look(path)?.into_iter().flat_map(|looked| looked.files) {
             let Ok(view) = self.view(&file) else { continue };
             for thread in view.threads.iter() {
                 match thread.action() {

@@ -48,6 +48,8 @@ pub struct Options {
     pub settings: Value,
     pub env: Vec<(String, String)>,
     pub args: Vec<String>,
+    /// A program with arguments that runs the binary, which is its last argument.
+    pub within: Vec<String>,
     /// `initialize.processId`; the test's own process by default.
     pub process_id: Option<u32>,
     /// Workspace folders; the workspace's root by default.
@@ -64,6 +66,7 @@ impl Default for Options {
             settings: json!({}),
             env: Vec::new(),
             args: Vec::new(),
+            within: Vec::new(),
             process_id: Some(std::process::id()),
             folders: None,
             initialize: true,
@@ -150,7 +153,14 @@ impl Editor {
     }
 
     pub fn start_with(workspace: &Workspace, options: Options) -> Self {
-        let mut command = workspace.postil();
+        let mut command = match options.within.split_first() {
+            Some((program, arguments)) => {
+                let mut command = workspace.command(program);
+                command.args(arguments).arg(env!("CARGO_BIN_EXE_postil"));
+                command
+            }
+            None => workspace.postil(),
+        };
         command
             .args(&options.args)
             .envs(options.env.iter().map(|(k, v)| (k, v)));

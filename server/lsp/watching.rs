@@ -1,0 +1,176 @@
+//! What changes on disk, as the client or our own watch tells it: gathered, and caught up with by one thread.
+//! A storm of changes (another branch is checked out) becomes one look at the tree.
+
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dashmap::DashMap;
+
+use super::{Server, lifecycle};
+use crate::config::PROJECT_FILE;
+use crate::files::{News, Watch, watch};
+use crate::host::Level;
+use crate::session::STORM;
+use crate::vcs;
+
+/// A storm is over when nothing has been told for so long and git is at rest.
+const CALM: Duration = Duration::from_millis(100);
+/// Git may be at work for long (its index is locked while a commit's message is written): some changes
+/// wait so long for it, many so long.
+const LONG: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+pub(super) struct Watching {
+    pending: Mutex<Pending>,
+    news: Condvar,
+    /// Folders that this server watches itself.
+    watches: DashMap<PathBuf, Watch>,
+}
+
+#[derive(Default)]
+struct Pending {
+    paths: HashSet<PathBuf>,
+    all: bool,
+    /// Counts what was told.
+    told: usize,
+    stopped: bool,
+}
+
+impl Watching {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn tell(&self, paths: impl IntoIterator<Item = PathBuf>, all: bool) {
+        let mut pending = self.lock();
+        pending.paths.extend(paths);
+        pending.all |= all;
+        pending.told += 1;
+        self.news.notify_all();
+    }
+
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.news.notify_all();
+        self.watches.clear();
+    }
+
+    pub fn forget(&self, folder: &Path) {
+        self.watches.remove(folder);
+    }
+
+    /// What happened since the last call; waits for it, and for the end of a storm. `None`: it is over.
+    fn take(&self, roots: &dyn Fn() -> Vec<PathBuf>) -> Option<(Vec<PathBuf>, bool)> {
+        let mut pending = self.lock();
+        while pending.told == 0 && !pending.stopped {
+            pending = self
+                .news
+                .wait(pending)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(pending);
+        let roots = roots();
+        let busy = || roots.iter().any(|root| vcs::is_busy(root));
+        let began = Instant::now();
+        let mut told = 0;
+        pending = self.lock();
+        loop {
+            let storm = pending.paths.len() > STORM;
+            let most = if storm { LONGEST } else { LONG };
+            let calm = (!storm || pending.told == told) && !busy();
+            if calm || pending.stopped || began.elapsed() > most {
+                break;
+            }
+            told = pending.told;
+            pending = self
+                .news
+                .wait_timeout_while(pending, CALM, |pending| !pending.stopped)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        if pending.stopped {
+            return None;
+        }
+        let Pending { paths, all, .. } = std::mem::take(&mut *pending);
+        let mut paths: Vec<PathBuf> = paths.into_iter().collect();
+        paths.sort();
+        Some((paths, all))
+    }
+}
+
+pub(super) fn start(server: &Arc<Server>) {
+    let server = Arc::downgrade(server);
+    std::thread::spawn(move || {
+        let Some(server) = server.upgrade() else {
+            return;
+        };
+        let _runtime = server.runtime.enter();
+        let roots = || {
+            let workspaces = server.session.get().map(|session| session.workspaces());
+            let roots = workspaces.into_iter().flatten();
+            roots.map(|workspace| workspace.root().to_owned()).collect()
+        };
+        while let Some((paths, all)) = server.watching.take(&roots) {
+            let Some(session) = server.session.get() else {
+                continue;
+            };
+            let caught_up =
+                std::panic::catch_unwind(AssertUnwindSafe(|| session.disk_changed(&paths, all)));
+            match caught_up {
+                Ok(files) => {
+                    if all || paths.iter().any(|path| path.ends_with(PROJECT_FILE)) {
+                        lifecycle::settings_changed(&server, session);
+                    }
+                    server.publisher.later(files);
+                }
+                Err(_) => tracing::error!("a defect while changed files were read"),
+            }
+        }
+    });
+}
+
+/// Watches the folders where the client does not (Neovim on Linux, for one).
+pub(super) fn watch_ourselves(server: &Arc<Server>) {
+    if server.capabilities().watch_files {
+        return;
+    }
+    let server = server.clone();
+    server.runtime.clone().spawn_blocking(move || {
+        let Some(session) = server.session.get() else {
+            return;
+        };
+        for workspace in session.workspaces() {
+            let root = workspace.root().to_owned();
+            if server.watching.watches.contains_key(&root) {
+                continue;
+            }
+            let weak = Arc::downgrade(&server);
+            let shown = root.display().to_string();
+            let changed = move |News { paths, all, limit }| {
+                let Some(server) = weak.upgrade() else {
+                    return;
+                };
+                if let (Some(why), Some(session)) = (limit, server.session.get()) {
+                    let message = format!(
+                        "Not every folder below {shown} can be watched: {why}. postil looks for changes every few seconds instead."
+                    );
+                    session.host.message(Level::Warning, &message);
+                }
+                server.watching.tell(paths, all);
+            };
+            match watch(workspace.tree.clone(), changed) {
+                Ok(watch) => {
+                    server.watching.watches.insert(root, watch);
+                }
+                Err(why) => session.host.message(
+                    Level::Warning,
+                    &format!("Changes of closed files below {} are not noticed: {why}.", root.display()),
+                ),
+            }
+        }
+    });
+}

@@ -1,0 +1,210 @@
+//! `postil check` in hooks and CI.
+
+use std::path::Path;
+
+use super::*;
+use crate::peers;
+
+#[test]
+fn check_takes_files_and_a_status() {
+    let workspace = Workspace::new();
+    workspace.write("a.py", QUESTION);
+    workspace.write("b/c.py", "# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\nx = 1\n");
+    workspace.write("none.py", "x = 1\n");
+    let code = |args: &[&str]| {
+        postil(&workspace, &[&["check"], args].concat())
+            .status
+            .code()
+    };
+    assert_eq!(code(&[]), Some(1));
+    assert_eq!(code(&["none.py"]), Some(0));
+    assert_eq!(code(&["none.py", "b/c.py"]), Some(1));
+    assert_eq!(code(&["none.py", "b/c.py", "--status", "pending"]), Some(0));
+    assert_eq!(code(&["a.py", "b", "--status", "awaiting_user"]), Some(1));
+    assert_eq!(code(&["a.py", "--status", "awaiting_user"]), Some(0));
+    assert_eq!(code(&["gone.py", "none.py"]), Some(1));
+    assert_eq!(code(&["--status", "open"]), Some(2));
+
+    // Each thread once, whatever the paths have in common.
+    let output = postil(&workspace, &["check", ".", "b", "b/c.py", "a.py", "--json"]);
+    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        list["summary"],
+        json!({"total": 2, "pending": 1, "awaiting_user": 1})
+    );
+    assert_eq!(list["threads"][0]["file"], "a.py");
+}
+
+fn sarif(workspace: &Workspace) -> (Value, String) {
+    let output = postil(workspace, &["threads", "--sarif"]);
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    (serde_json::from_slice(&output.stdout).expect("JSON"), log)
+}
+
+#[test]
+fn sarif_says_where_a_thread_stands() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "src/a b%é.py",
+        "\u{feff}x = '𝒂é' # AUTHOR(ann): see [this](1)\n# AGENT: \u{1b}[31mred\u{202e}\n#   and more 𝒂\nx = 1\n",
+    );
+    workspace.write("src/b.py", "# AUTHOR:\nx = 1\n");
+    workspace.write("src/big.py", QUESTION.repeat(700_000));
+    let (sarif, _) = sarif(&workspace);
+    let run = &sarif["runs"][0];
+    assert_eq!(run["columnKind"], "unicodeCodePoints");
+    assert_eq!(run["automationDetails"]["id"], "postil/");
+    let notes = run["invocations"][0]["toolExecutionNotifications"]
+        .as_array()
+        .expect("notes");
+    assert!(
+        notes[0]["message"]["text"]
+            .as_str()
+            .is_some_and(|t| t.starts_with("src/big.py is larger"))
+    );
+
+    let result = &run["results"][0];
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(
+        place["artifactLocation"],
+        json!({"uri": "src/a%20b%25%C3%A9.py", "uriBaseId": "%SRCROOT%"})
+    );
+    assert!(run["originalUriBaseIds"].get("%SRCROOT%").is_some());
+    // The trailing marker stands after 11 characters, the mark of byte order not counted.
+    assert_eq!(
+        place["region"],
+        json!({"startLine": 1, "startColumn": 12, "endLine": 3, "endColumn": 15})
+    );
+    assert_eq!(
+        result["message"]["text"],
+        "AUTHOR(ann): see [this] (1)\nAGENT: red⟨U+202E⟩\nand more 𝒂"
+    );
+    let id = result["partialFingerprints"]["threadId/v1"]
+        .as_str()
+        .expect("an id");
+    assert_eq!(id.len(), 8);
+    let index = usize::try_from(result["ruleIndex"].as_u64().expect("an index")).expect("small");
+    let rule = &run["tool"]["driver"]["rules"][index];
+    assert_eq!(
+        (&rule["id"], &rule["defaultConfiguration"]["level"]),
+        (&result["ruleId"], &result["level"])
+    );
+    assert_eq!(
+        run["results"][1]["message"]["text"],
+        "A thread without a message"
+    );
+}
+
+#[test]
+fn sarif_keeps_to_the_schema_and_to_what_code_hosts_take() {
+    if !peers::have(&["sarif"]) {
+        return;
+    }
+    let launcher = peers::find("sarif").expect("there");
+    let schema = std::process::Command::new(launcher)
+        .output()
+        .expect("it runs");
+    let mut schema: Value = serde_json::from_slice(&schema.stdout).expect("a schema");
+    // One bracket too many: no pattern by the rules of its own language. Nothing here has the property.
+    for object in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][object]["properties"]["language"];
+        language["pattern"] = json!("^[a-zA-Z]{2}");
+    }
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let valid = |sarif: &Value| {
+        let wrong: Vec<String> = schema
+            .iter_errors(sarif)
+            .take(3)
+            .map(|e| e.to_string())
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    };
+    let workspace = Workspace::new();
+    valid(&sarif(&workspace).0);
+    workspace.write("a.py", QUESTION);
+    workspace.write("b.py", b"# AGENT: \xff\n# AUTHOR:\n");
+    workspace.write("c.bin", b"\0# AUTHOR: why?");
+    let (few, _) = sarif(&workspace);
+    valid(&few);
+    let mut wrong = few.clone();
+    wrong["runs"][0]["results"][0]["level"] = json!("loud");
+    assert!(
+        !schema.is_valid(&wrong),
+        "the schema says no where it should"
+    );
+
+    // More than is taken: those that wait for an agent stay.
+    let answered = "# AUTHOR: why?\n# AGENT: So.\n\n";
+    for n in 0..250 {
+        workspace.write(&format!("many/{n}.py"), answered.repeat(100));
+    }
+    workspace.write("many/last.py", QUESTION);
+    let (many, log) = sarif(&workspace);
+    assert_eq!(log.trim_end().lines().count(), 1, "{log}");
+    assert!(
+        log.contains("25000 of 25003 threads are in the SARIF"),
+        "{log}"
+    );
+    let results = many["runs"][0]["results"].as_array().expect("results");
+    let pending = results
+        .iter()
+        .filter(|result| result["ruleId"] == "pending")
+        .count();
+    assert_eq!((results.len(), pending), (25_000, 2));
+    valid(&many);
+}
+
+/// The hook as the repository offers it, run by pre-commit itself: what is staged decides, and nothing else.
+#[test]
+fn pre_commit_refuses_what_has_open_threads() {
+    if !peers::have(&["pre-commit"]) {
+        return;
+    }
+    let hooks = Workspace::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = std::fs::read_to_string(root.join(".pre-commit-hooks.yaml")).expect("the hooks");
+    hooks.write(".pre-commit-hooks.yaml", own);
+    hooks.git(&["init", "--quiet"]);
+    hooks.git(&["add", "."]);
+    hooks.git(&["commit", "--quiet", "-m", "Hooks"]);
+    let rev = hooks.git(&["rev-parse", "HEAD"]);
+
+    let workspace = Workspace::new();
+    workspace.git(&["init", "--quiet"]);
+    let config = format!(
+        "repos:\n- repo: {}\n  rev: {}\n  hooks:\n  - id: postil-check-system\n",
+        hooks.root().display(),
+        rev.trim()
+    );
+    workspace.write(".pre-commit-config.yaml", config);
+    workspace.write("good.py", "x = 1\n");
+    workspace.write("a b.py", "x = 1\n");
+    workspace.git(&["add", "."]);
+    let binary = Path::new(env!("CARGO_BIN_EXE_postil"));
+    let dirs = [binary.parent().expect("a folder").to_owned()];
+    let dirs = dirs
+        .into_iter()
+        .chain(std::env::split_paths(&peers::path()).collect::<Vec<_>>());
+    let path = std::env::join_paths(dirs).expect("a path");
+    let commit = || {
+        let mut run = workspace.command(peers::find("pre-commit").expect("there"));
+        run.arg("run").env("PATH", &path);
+        let output = run.output().expect("pre-commit runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), text)
+    };
+    // A thread that is not staged does not matter.
+    workspace.write("good.py", QUESTION);
+    let (code, text) = commit();
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(workspace.read("good.py"), QUESTION);
+    workspace.write("a b.py", QUESTION);
+    workspace.git(&["add", "a b.py"]);
+    let (code, text) = commit();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("a b.py:1") && !text.contains("good.py"),
+        "{text}"
+    );
+}
