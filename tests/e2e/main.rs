@@ -13,6 +13,7 @@ mod commits; // clearing and committing, on real repositories
 mod documents; // sync, encodings, random edits
 mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
 mod embedded; // threads in code that stands in other code
+mod faults; // bad input: bytes, names, what happens meanwhile
 mod helix; // the same in Helix
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server

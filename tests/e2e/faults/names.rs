@@ -1,0 +1,263 @@
+//! What a file is called, and what stands behind its name.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[test]
+fn links_that_lead_in_circles_or_out_of_the_workspace_are_not_followed() {
+    let workspace = Workspace::new();
+    workspace.write("src/a.rs", ASKED);
+    let outside = workspace.root().parent().expect("a parent").join("home");
+    std::fs::write(outside.join("secret.rs"), ASKED).expect("written");
+    symlink(workspace.root(), workspace.path("src/circle")).expect("a link");
+    symlink("self.rs", workspace.path("self.rs")).expect("a link");
+    symlink(&outside, workspace.path("out")).expect("a link");
+    symlink(outside.join("secret.rs"), workspace.path("out.rs")).expect("a link");
+    assert_eq!(files(&workspace), ["src/a.rs"]);
+    for path in ["out/secret.rs", "out.rs"] {
+        refused(&workspace, &["new", &format!("{path}:1"), "x"], "outside");
+        refused(&workspace, &["clear", path], "outside");
+    }
+    refused(&workspace, &["new", "self.rs:1", "x"], "self.rs");
+    let secret = std::fs::read_to_string(outside.join("secret.rs"));
+    assert_eq!(secret.expect("read"), ASKED);
+}
+
+/// Opening a pipe to read waits for a writer, who never comes.
+#[test]
+fn pipes_and_sockets_named_like_source_are_not_waited_for() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    let pipe = workspace.path("pipe.rs");
+    let made = workspace.command("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let _socket = std::os::unix::net::UnixListener::bind(workspace.path("socket.rs"));
+    assert_eq!(files(&workspace), ["a.rs"]);
+    for name in ["pipe.rs", "socket.rs"] {
+        assert_eq!(listed(&workspace, &[name])["summary"]["total"], 0);
+        refused(&workspace, &["new", &format!("{name}:1"), "x"], name);
+        refused(&workspace, &["clear", name], name);
+    }
+    // Nor where an editor has a text of that name.
+    let mut editor = Editor::start(&workspace);
+    editor.wait_codes("a.rs", &["pending"]);
+    editor.open_text("pipe.rs", "rust", ASKED);
+    editor.wait_codes("pipe.rs", &["pending"]);
+    assert!(!editor.code_actions("pipe.rs", 1).is_empty());
+    let uri = editor.uri("pipe.rs");
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": [{"uri": uri, "type": 2}]}),
+    );
+    editor.close("pipe.rs");
+    editor.wait_codes("pipe.rs", &[]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_costs_itself_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if is_root("a folder without permissions") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    workspace.write("closed/b.rs", ASKED);
+    let closed = workspace.path("closed");
+    let mode = |mode| std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(mode));
+    mode(0).expect("closed");
+    let list = listed(&workspace, &[]);
+    mode(0o755).expect("open");
+    assert_eq!(list["summary"]["total"], 1);
+    assert!(list["skipped"].to_string().contains("closed"), "{list}");
+}
+
+#[test]
+fn any_name_is_listed_answered_and_shown_without_control_characters() {
+    let workspace = Workspace::new();
+    let names: [&[u8]; 9] = [
+        b"line\nbreak.rs",
+        b"esc\x1b]0;title\x07\x1b[31m.rs",
+        b"not-utf8-\xff\xfe.rs",
+        b"b..rs",
+        b"a..b.rs",
+        b" blanks .rs",
+        b"-C.rs",
+        "bidi\u{202e}sr.\u{200b}x.rs".as_bytes(),
+        b"%41#?&.rs",
+    ];
+    for name in names {
+        let path = workspace.root().join(OsStr::from_bytes(name));
+        std::fs::write(path, ASKED).expect("written");
+    }
+    let list = listed(&workspace, &[]);
+    assert_eq!(list["summary"]["total"], names.len(), "{list}");
+    // For people nothing that a terminal acts on is printed, the colours left out.
+    let output = run(&workspace, &["threads", "--color", "never"]);
+    let text = shown(&output);
+    let acts = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{200b}".contains(c);
+    assert!(!text.contains(acts), "{text:?}");
+    assert_eq!(text.matches("why?").count(), names.len(), "{text}");
+    // In JSON they are escaped, not changed.
+    let raw = String::from_utf8(run(&workspace, &["threads", "--json"]).stdout).expect("UTF-8");
+    assert!(!raw.contains(acts), "{raw:?}");
+    for thread in list["threads"].as_array().expect("an array") {
+        let id = thread["id"].as_str().expect("an id");
+        let output = run(&workspace, &["respond", id, "So."]);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert!(!shown(&output).contains(acts), "{:?}", shown(&output));
+    }
+    for name in names {
+        let path = workspace.root().join(OsStr::from_bytes(name));
+        let text = std::fs::read_to_string(path).expect("read");
+        assert!(text.contains("// AGENT: So.\n"), "{name:?}: {text}");
+    }
+}
+
+#[test]
+fn a_name_with_any_bytes_is_shown_in_an_editor_under_its_own_uri() {
+    let workspace = Workspace::new();
+    let uris: Vec<String> = [&b"line\nbreak.rs"[..], b"not-utf8-\xff.rs", b"a b#%.rs"]
+        .iter()
+        .map(|name| {
+            let path = workspace.root().join(OsStr::from_bytes(name));
+            std::fs::write(&path, ASKED).expect("written");
+            crate::harness::uri_of(&path)
+        })
+        .collect();
+    let editor = Editor::start(&workspace);
+    for uri in uris {
+        editor.wait_for(&uri, |state| {
+            let decoded = |uri: &str| uri.to_lowercase();
+            let mut known = state.diagnostics.iter();
+            known
+                .any(|(of, (_, list))| decoded(of) == decoded(&uri) && list.len() == 1)
+                .then_some(())
+        });
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_alone_are_two_files() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    workspace.write("A.rs", ASKED);
+    let list = listed(&workspace, &[]);
+    let ids: Vec<&str> = [0, 1]
+        .iter()
+        .filter_map(|at| list["threads"][at]["id"].as_str())
+        .collect();
+    if list["summary"]["total"] == 1 {
+        return; // The file system does not tell them apart.
+    }
+    assert_ne!(ids[0], ids[1]);
+    let file = list["threads"][0]["file"].as_str().expect("a file");
+    let other = list["threads"][1]["file"].as_str().expect("a file");
+    let output = run(&workspace, &["dismiss", ids[0]]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    assert_eq!(workspace.read(file), ASKED.replace("// AUTHOR: why?\n", ""));
+    assert_eq!(workspace.read(other), ASKED);
+}
+
+/// To git a path may be a pattern; to a patch it may be a folder further down.
+#[test]
+fn a_name_like_a_pattern_or_a_patch_is_the_name_of_that_file_alone() {
+    let workspace = Workspace::new();
+    let names = [
+        "*.rs",
+        "b/b.rs",
+        ":!x.rs",
+        ":(top)y.rs",
+        "+++ b.rs",
+        "[ab].rs",
+    ];
+    for name in names {
+        workspace.write(name, ASKED);
+    }
+    workspace.write("other.rs", "one\n");
+    workspace.git(&["init", "--quiet"]);
+    workspace.git(&["add", "."]);
+    workspace.git(&["commit", "--quiet", "-m", "First"]);
+    workspace.write("other.rs", "two\n");
+    assert!(run(&workspace, &["trust", "--yes"]).status.success());
+    for name in names {
+        let output = run(&workspace, &["clear", "--", name]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", shown(&output));
+        let touched = workspace.git(&["show", "--name-only", "--format=", "-z"]);
+        assert_eq!(touched.trim_matches('\0'), name);
+    }
+    assert_eq!(workspace.git(&["status", "--porcelain"]), " M other.rs\n");
+}
+
+#[test]
+fn paths_above_the_workspace_are_refused_however_they_are_written() {
+    let workspace = Workspace::new();
+    workspace.write("src/a.rs", ASKED);
+    let evil = workspace.root().with_file_name("work-evil");
+    std::fs::create_dir(&evil).expect("a folder");
+    std::fs::write(evil.join("a.rs"), ASKED).expect("written");
+    let absolute = evil.join("a.rs").to_string_lossy().into_owned();
+    for path in [
+        "../work-evil/a.rs",
+        "src/../../work-evil/a.rs",
+        "./src/./../../work-evil/a.rs",
+        &absolute,
+        "/proc/self/root/etc/passwd",
+    ] {
+        refused(&workspace, &["threads", path], "outside");
+        refused(&workspace, &["new", &format!("{path}:1"), "x"], "outside");
+        refused(&workspace, &["clear", path], "outside");
+    }
+    assert_eq!(
+        std::fs::read_to_string(evil.join("a.rs")).expect("read"),
+        ASKED
+    );
+}
+
+#[test]
+fn values_that_look_like_flags_are_values() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    let id = listed(&workspace, &[])["threads"][0]["id"].clone();
+    let id = id.as_str().expect("an id");
+    let texts = [
+        "--settings=/etc/passwd",
+        "--workspace=/",
+        "-C/",
+        "--help",
+        "--",
+    ];
+    for text in texts {
+        let output = run(&workspace, &["say", id, "--", text]);
+        assert_eq!(output.status.code(), Some(0), "{text}: {}", shown(&output));
+        assert!(
+            workspace
+                .read("a.rs")
+                .contains(&format!("// AUTHOR: {text}\n")),
+            "{text}: {}",
+            workspace.read("a.rs")
+        );
+    }
+    // Behind `--` there are no flags: a path is looked for.
+    for path in ["--json", "-C", "--settings=x"] {
+        refused(&workspace, &["threads", "--", path], path);
+    }
+    // The value of one flag does not hold another.
+    let output = run(&workspace, &["-C", "--settings=x", "threads"]);
+    assert_ne!(output.status.code(), Some(0), "{}", shown(&output));
+    let unknown = run(&workspace, &["threads", "--settings=x"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", shown(&unknown));
+}
+
+#[test]
+fn errors_show_the_names_of_others_without_control_characters() {
+    let workspace = Workspace::new();
+    let bad = "no\u{1b}]52;c;eA==\u{7}ne\u{202e}.rs";
+    refused(&workspace, &["threads", bad], "no");
+    refused(&workspace, &["new", &format!("{bad}:1"), "x"], "no");
+    refused(&workspace, &["dismiss", "\u{1b}[31m0000"], "0000");
+    let output = run(&workspace, &["threads", bad]);
+    assert!(!shown(&output).contains('\u{202e}'), "{}", shown(&output));
+}
