@@ -93,7 +93,6 @@ pub(crate) const PROTO: Symbols = &[
     ("service", "service"),
     ("rpc", "method"),
 ];
-pub(crate) const HCL: Symbols = &[("block", "block")];
 pub(crate) const SCALA: Symbols = &[
     ("class_definition", "class"),
     ("object_definition", "object"),
@@ -108,7 +107,6 @@ pub(crate) const SCALA: Symbols = &[
     ("type_definition", "type"),
 ];
 pub(crate) const R: Symbols = &[("binary_operator", "function")];
-pub(crate) const ELIXIR: Symbols = &[("call", "function")];
 pub(crate) const POWERSHELL: Symbols = &[
     ("function_statement", "function"),
     ("class_statement", "class"),
@@ -139,15 +137,6 @@ pub(crate) const ERLANG: Symbols = &[
     ("fun_decl", "function"),
     ("record_decl", "record"),
     ("type_alias", "type"),
-];
-pub(crate) const HASKELL: Symbols = &[
-    ("function", "function"),
-    ("class", "class"),
-    ("instance", "instance"),
-    ("data_type", "type"),
-    ("newtype", "type"),
-    ("type_synonym", "type"),
-    ("bind", "function"),
 ];
 pub(crate) const ELM: Symbols = &[
     ("value_declaration", "function"),

@@ -294,9 +294,6 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[with_hole(short("\""), "${", b'}')],
         rules: &[Rule::Heredoc],
         reply: to_line_end("#"),
-        grammar: common!(tree_sitter_hcl::LANGUAGE),
-        comments: COMMENT,
-        symbols: symbols::HCL,
         ..C_LIKE
     },
     Language {

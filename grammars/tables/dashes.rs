@@ -60,9 +60,6 @@ pub(crate) const ROWS: &[Language] = &[
         strings: &[raw("[r|", "|]"), long("\"")],
         rules: &[Rule::CharLiteral],
         reply: to_line_end("--"),
-        grammar: all!(tree_sitter_haskell::LANGUAGE),
-        comments: &["comment", "haddock"],
-        symbols: symbols::HASKELL,
         ..BASE
     },
     Language {

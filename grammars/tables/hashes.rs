@@ -80,9 +80,6 @@ pub(crate) const ROWS: &[Language] = &[
             long("'"),
         ],
         rules: &[Rule::Sigil, Rule::QuestionChar],
-        grammar: common!(tree_sitter_elixir::LANGUAGE),
-        comments: COMMENT,
-        symbols: symbols::ELIXIR,
         ..HASH_LIKE
     },
     Language {

@@ -79,8 +79,6 @@ pub(crate) const ROWS: &[Language] = &[
         file_names: &["pom.xml"],
         ids: &["xml", "xsl", "svg", "dtd"],
         rules: &[Rule::Tags],
-        grammar: common!(tree_sitter_xml::LANGUAGE_XML),
-        comments: &["Comment"],
         ..WEB
     },
     Language {

@@ -38,19 +38,9 @@ fn symbols_of_the_common_grammars() {
             "message A, message B, enum C, service E, method F",
         ),
         (
-            "terraform",
-            "resource \"a\" \"b\" {\n  c {}\n}\nvariable \"d\" {}\nlocals {}\n",
-            "block b, block c, block d, block locals",
-        ),
-        (
             "r",
             "a <- function(b) { c <- function() 1 }\nd = function() 2\ne <- 3\n",
             "function a, function c, function d",
-        ),
-        (
-            "elixir",
-            "defmodule A.B do\n  def c(d), do: d\n  defp e(f) when f > 0 do\n    g(f)\n  end\n  def h, do: 1\n  defmacro i(j), do: j\nend\n",
-            "module A.B, function c, function e, function h, macro i",
         ),
         (
             "powershell",
@@ -111,11 +101,6 @@ fn symbols_of_the_other_grammars() {
             "perl",
             "package A::B;\nsub c { my $d = sub { 1 }; }\npackage E { sub f {} }\n",
             "package A::B, function c, package E, function f",
-        ),
-        (
-            "haskell",
-            "module A where\ndata B = C\nnewtype D = E Int\ntype F = Int\nclass G a where\n  h :: a\ninstance G B where\n  h = C\ni :: Int -> Int\ni j = j\nk = 1\n",
-            "type B, type D, type F, class G, instance G, function i, function k",
         ),
         (
             "ada",
