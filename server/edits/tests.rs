@@ -87,6 +87,40 @@ fn edits_that_touch_at_the_end_of_a_text_are_one() {
     );
 }
 
+/// Found by fuzzing: a tree that is updated and one made anew read broken code differently, and the file
+/// that was written is read anew.
+#[test]
+fn in_broken_code_a_write_reads_back_from_a_tree_made_anew() {
+    let case: &[u8] = include_bytes!("../../fuzz/corpus/writer/broken-c");
+    let (_, rest) = case.split_at("@c.c\n".len() + 3);
+    let end = rest.iter().position(|byte| *byte == 0xff).unwrap();
+    let said = String::from_utf8_lossy(&rest[..end]).into_owned();
+    let text = String::from_utf8_lossy(&rest[end + 1..]).into_owned();
+    let before = threads("src/file.c", &text);
+    assert!(before.len() > 1);
+    let texts = |thread: &Thread| -> Vec<String> {
+        thread.messages.iter().map(|m| m.text.clone()).collect()
+    };
+    for thread in &before {
+        let written = write("src/file.c", &text, |source| {
+            let style = Style::default();
+            respond(
+                source,
+                &thread.id,
+                Role::Agent,
+                Some("claude"),
+                &said,
+                style,
+            )
+        });
+        let Ok(written) = written else { continue };
+        let after = threads("src/file.c", &apply_edits(&text, &written.edits));
+        for other in before.iter().filter(|other| other.id != thread.id) {
+            assert!(after.iter().any(|t| texts(t) == texts(other)), "{other:?}");
+        }
+    }
+}
+
 #[test]
 fn an_empty_author_line_stays_the_last() {
     check(

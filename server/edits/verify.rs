@@ -31,6 +31,11 @@ pub(super) fn after(source: Source, edits: &[Edit]) -> After {
     let text = apply_edits(source.text, edits);
     let mut syntax = source.syntax.clone();
     syntax.update(&splices(source.text, edits), &text);
+    // In broken code a tree that was changed may tell another story than one made anew, and whoever opens
+    // the file next makes it anew.
+    if syntax.has_errors() {
+        syntax = Syntax::parse(&text, source.syntax.language());
+    }
     let found = scan(source.path, &text, &syntax);
     After {
         text,
