@@ -40,10 +40,9 @@ pub(super) struct Mark {
 
 impl Mark {
     #[expect(
-        clippy::allow_attributes,
+        clippy::useless_conversion,
         reason = "these fields have other types on other systems"
     )]
-    #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
     pub(super) fn of(stat: &Stat) -> Self {
         let time = |seconds, fraction: i64| {
             i64::wrapping_add(i64::wrapping_mul(seconds, SECOND), fraction)

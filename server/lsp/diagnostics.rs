@@ -116,7 +116,7 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
         return Ok(json!({"kind": "full", "items": []}));
     };
     if server.capabilities().pull_diagnostics {
-        server.publisher.pulled(path.clone());
+        server.publisher.pulled(path.clone(), false);
     }
     let (_, items) = of(&server, server.session()?, &path);
     Ok(report(&items, previous))

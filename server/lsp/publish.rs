@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use dashmap::DashSet;
+use dashmap::DashMap;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -15,8 +15,9 @@ use super::{Server, diagnostics, to_proto};
 pub(super) struct Publisher {
     queue: Mutex<Queue>,
     news: Condvar,
-    /// Files that the client pulls: they are no longer pushed, or they would be shown twice.
-    pulled: DashSet<PathBuf>,
+    /// Files that the client pulls: they are no longer pushed, or they would be shown twice. Pulled as a part of
+    /// the workspace (`true`), a file stays so when its document is closed.
+    pulled: DashMap<PathBuf, bool>,
     /// Whoever waits for a change hears which file; `None`: the end.
     changes: broadcast::Sender<Option<PathBuf>>,
 }
@@ -31,7 +32,7 @@ impl Default for Publisher {
         Self {
             queue: Mutex::default(),
             news: Condvar::new(),
-            pulled: DashSet::new(),
+            pulled: DashMap::new(),
             changes: broadcast::Sender::new(KEPT),
         }
     }
@@ -44,6 +45,7 @@ struct Queue {
     waiting: HashSet<PathBuf>,
     withdrawn: Vec<PathBuf>,
     stopped: bool,
+    over: bool,
 }
 
 impl Publisher {
@@ -85,9 +87,13 @@ impl Publisher {
         self.news.notify_one();
     }
 
-    /// The client asks for this file's diagnostics itself.
-    pub fn pulled(&self, path: PathBuf) {
-        if self.pulled.insert(path.clone()) {
+    /// The client asks for this file's diagnostics itself, alone or with the `whole` workspace.
+    pub fn pulled(&self, path: PathBuf, whole: bool) {
+        let known = self.pulled.get(&path).map(|known| *known);
+        if known.is_none() || known == Some(false) && whole {
+            self.pulled.insert(path.clone(), whole);
+        }
+        if known.is_none() {
             self.at_once(path);
         }
     }
@@ -98,9 +104,14 @@ impl Publisher {
         self.news.notify_one();
     }
 
-    /// Nobody is to wait for a change any more.
+    /// Nobody is to wait for a change any more. Whoever subscribes later sees it by [`Self::is_over`].
     pub fn end_news(&self) {
+        self.lock().over = true;
         let _ = self.changes.send(None);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.lock().over
     }
 
     pub fn stop(&self) {
@@ -170,10 +181,10 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
         // The text changed meanwhile: the file stands in the queue again.
         return;
     }
-    if server.publisher.pulled.contains(path) {
+    if server.publisher.pulled.contains_key(path) {
         if open.is_none() {
             // Closed: the next document under this path starts anew.
-            server.publisher.pulled.remove(path);
+            server.publisher.pulled.remove_if(path, |_, whole| !whole);
         }
         list.clear();
         if !shown.contains_key(path) {

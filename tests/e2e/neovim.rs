@@ -441,7 +441,10 @@ fn stale_edits_are_refused_whole_and_fresh_ones_undo_alone() {
                 answer(nil, { capabilities = { textDocumentSync = { openClose = true, change = 2 } } })
                 return true, 1
             end,
-            notify = function() return true end, is_closing = function() return false end, terminate = function() end,
+            notify = function(method)
+                opened = (opened or 0) + (method == 'textDocument/didOpen' and 1 or 0)
+                return true
+            end, is_closing = function() return false end, terminate = function() end,
         } end
         config.name = 'fake'
         function _G.serve() return vim.lsp.start(config, { bufnr = 0 }) end
@@ -456,10 +459,8 @@ fn stale_edits_are_refused_whole_and_fresh_ones_undo_alone() {
     nvim.lua("serve()");
     nvim.edit(&path);
     nvim.lua("serve()");
-    nvim.wait(
-        "the clients",
-        "vim.lsp.util.buf_versions[vim.fn.bufnr()] == 0",
-    );
+    // Neovim counts from 0 when it has told the server of a text, not before.
+    nvim.wait("the clients", "opened == 2");
     let apply = |nvim: &mut Nvim, edits: Value| {
         nvim.lua(&format!(
             "return apply(vim.json.decode({}))",

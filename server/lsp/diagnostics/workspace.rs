@@ -64,6 +64,9 @@ pub(in crate::lsp) async fn workspace(
         return Ok(json!({"items": items}));
     }
     drop(items);
+    if asked.server.publisher.is_over() {
+        return Err(ended());
+    }
     loop {
         let changed = gather(&mut news).await?;
         let (items, fresh) = asked.clone().read(changed).await?;
@@ -74,14 +77,17 @@ pub(in crate::lsp) async fn workspace(
     }
 }
 
-/// The files of the next burst of changes; `None`: so many that they were not counted.
-async fn gather(news: &mut News) -> Result<Option<BTreeSet<PathBuf>>> {
-    use tokio::sync::broadcast::error::RecvError;
-    let ended = || Error {
+fn ended() -> Error {
+    Error {
         code: ErrorCode::ServerError(SERVER_CANCELLED),
         message: "the server ends".into(),
         data: Some(json!({"retriggerRequest": false})),
-    };
+    }
+}
+
+/// The files of the next burst of changes; `None`: so many that they were not counted.
+async fn gather(news: &mut News) -> Result<Option<BTreeSet<PathBuf>>> {
+    use tokio::sync::broadcast::error::RecvError;
     let mut changed = Some(BTreeSet::new());
     let mut first = true;
     loop {
@@ -136,10 +142,14 @@ impl Asked {
                 continue;
             }
             if self.server.capabilities().pull_diagnostics {
-                self.server.publisher.pulled(path);
+                self.server.publisher.pulled(path, true);
             }
             let mut entry = report(&list, previous);
             let is_new = entry.get("kind").and_then(Value::as_str) == Some("full");
+            // Told of as changed, and it shows what it showed.
+            if !whole && !is_new {
+                continue;
+            }
             fresh |= is_new;
             if let Some(entry) = entry.as_object_mut() {
                 entry.insert(String::from("uri"), json!(uri));
