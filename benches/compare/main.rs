@@ -26,6 +26,7 @@ type Measurement = (&'static str, fn() -> Measured);
 const MEASUREMENTS: &[Measurement] = &[
     ("scan", scan::warm),
     ("cold", scan::cold),
+    ("unchanged", scan::unchanged),
     ("initialize", server::initialize),
     ("change", server::change),
     ("large", server::large),
@@ -63,7 +64,7 @@ fn main() {
             }
         }
     }
-    let mut made = format!("\n{}\n\n{}", machine(), report::table(&rows));
+    let mut made = format!("\n{}\n\n{}", measured_with(), report::table(&rows));
     for line in &left_out {
         made.push_str(&format!("\nNot measured: {line}.\n"));
     }
@@ -83,24 +84,15 @@ fn say(text: &str) {
     println!("{text}");
 }
 
-/// What it was measured on and with.
-fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let cpu = info.lines().find_map(|l| {
-        l.strip_prefix("model name")
-            .and_then(|l| l.split(": ").nth(1))
-    });
+/// What it was measured with.
+fn measured_with() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let kernel = read("/proc/sys/kernel/osrelease");
     let peers = ["rg", "ruff", "clangd", "pylsp"]
         .iter()
         .filter_map(|name| place::peer(name));
     let peers: Vec<String> = peers.map(|p| place::version(&p)).collect();
     format!(
-        "{cores} cores ({}), Linux {}; postil {} (release profile), {}.\nTimes are medians (least–most).",
-        cpu.unwrap_or("unknown").trim(),
-        kernel.trim(),
+        "{cores} cores; postil {} (release profile), {}.\nTimes are medians (least–most).",
         env!("CARGO_PKG_VERSION"),
         peers.join(", ")
     )

@@ -16,7 +16,7 @@ struct Times {
 }
 
 pub fn warm() -> Measured {
-    let (ours, theirs) = turns(|_| {})?;
+    let (ours, theirs) = turns(&["--no-cache"], |_| {})?;
     let row = |work: &str, ours: &Series, theirs: &Series| Row {
         work: format!("scan of the kernel's sources, warm, {work}"),
         ours: ours.seconds(),
@@ -32,8 +32,22 @@ pub fn warm() -> Measured {
     ])
 }
 
+/// What an earlier run noted of the tree is used: nothing has changed since.
+pub fn unchanged() -> Measured {
+    let (ours, theirs) = turns(&[], |_| {})?;
+    Ok(vec![Row {
+        work: String::from("the same with nothing changed since the last run"),
+        ours: ours.wall.seconds(),
+        beside: format!("rg: {}", theirs.wall.seconds()),
+        result: ours.wall.median() / theirs.wall.median(),
+        unit: "× rg",
+        must: 0.3,
+        aim: Some(0.2),
+    }])
+}
+
 pub fn cold() -> Measured {
-    let (ours, theirs) = turns(forget)?;
+    let (ours, theirs) = turns(&["--no-cache"], forget)?;
     Ok(vec![Row {
         work: String::from("the same, file data not in the cache"),
         ours: ours.wall.seconds(),
@@ -45,14 +59,14 @@ pub fn cold() -> Measured {
     }])
 }
 
-fn turns(before: impl Fn(&Path)) -> Result<(Times, Times), String> {
+fn turns(options: &[&str], before: impl Fn(&Path)) -> Result<(Times, Times), String> {
     let tree = large_tree().ok_or("`tests/peers install linux` gets the tree")?;
     let rg = peer("rg").ok_or("`tests/peers install rg` gets ripgrep")?;
     let place = Place::new();
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     for turn in 0..=TURNS {
         let mut postil = place.postil(&tree);
-        postil.args(["threads", "--json"]);
+        postil.args(["threads", "--json"]).args(options);
         let mut ripgrep = place.command(&rg, &tree);
         ripgrep.args(["-n", "(AUTHOR|AGENT):", "."]);
         for (command, times) in [(postil, &mut ours), (ripgrep, &mut theirs)] {
