@@ -264,6 +264,12 @@ impl Document {
     pub fn position(&self, offset: usize, encoding: Encoding) -> Position {
         let offset = offset.min(self.len());
         let line = self.rope.byte_to_line(offset);
+        if let Some(character) = self.column(line, offset, encoding) {
+            return Position {
+                line: line as u32,
+                character: character as u32,
+            };
+        }
         let content = self.line(line);
         let (start, at) = (
             self.rope.byte_to_char(content.start),
@@ -278,6 +284,26 @@ impl Document {
             line: line as u32,
             character: character as u32,
         }
+    }
+
+    /// Counted in the line itself, which is shorter than what the rope would have to look up; `None` where
+    /// the offset lies inside a character or a line end.
+    fn column(&self, line: usize, offset: usize, encoding: Encoding) -> Option<usize> {
+        let start = self.rope.line_to_byte(line);
+        let before = self.rope.get_byte_slice(start..offset)?;
+        let count = |chunk: &str| match encoding {
+            Encoding::Utf8 => chunk.len(),
+            _ if chunk.is_ascii() => chunk.len(),
+            Encoding::Utf16 => chunk.encode_utf16().count(),
+            Encoding::Utf32 => chunk.chars().count(),
+        };
+        let (mut column, mut last) = (0, None);
+        for chunk in before.chunks() {
+            column += count(chunk);
+            last = chunk.as_bytes().last().copied().or(last);
+        }
+        let in_line_end = last == Some(b'\r') && self.rope.get_byte(offset) == Some(b'\n');
+        (!in_line_end).then_some(column)
     }
 
     pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {

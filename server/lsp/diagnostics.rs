@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -18,7 +19,11 @@ pub(super) use workspace::workspace;
 
 /// The diagnostics of a file, and the version they belong to where it is open. Nothing where the file cannot be
 /// read, is outside every folder and not open, or was lost track of.
-pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32>, Vec<Value>) {
+pub(super) fn of(
+    server: &Server,
+    session: &Session,
+    path: &Path,
+) -> (Option<i32>, Vec<Box<RawValue>>) {
     let workspace = session.workspace_of(path);
     if server.documents.is_unfit(path) || !(workspace.is_some() || session.buffers.is_open(path)) {
         return (None, Vec::new());
@@ -43,7 +48,7 @@ pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32
     let uri = to_proto::uri(server, path);
     let document = to_proto::document(&view);
     let client = server.capabilities();
-    let mut all: Vec<Value> = session
+    let mut all: Vec<Box<RawValue>> = session
         .diagnostics(&view)
         .iter()
         .map(|diagnostic| {
@@ -57,13 +62,11 @@ pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32
         })
         .collect();
     for problem in problems(server, session, &view) {
-        all.push(json!({
-            "range": to_proto::range(document.range(&problem.range, client.encoding)),
-            "severity": 2,
-            "code": "setting",
-            "source": "postil",
-            "message": present::visible(&problem.message),
-        }));
+        let range = document.range(&problem.range, client.encoding);
+        all.push(to_proto::problem(
+            range,
+            &present::visible(&problem.message),
+        ));
     }
     (
         view.buffer.as_ref().map(|buffer| buffer.document.version()),
@@ -96,11 +99,11 @@ pub(super) fn problems(server: &Server, session: &Session, view: &View) -> Vec<P
     config::check_text(&server.folders, &view.path, &view.text)
 }
 
-fn result_id(items: &[Value]) -> String {
+fn result_id(items: &[Box<RawValue>]) -> String {
     let mut hasher = DefaultHasher::new();
-    serde_json::to_string(items)
-        .unwrap_or_default()
-        .hash(&mut hasher);
+    for item in items {
+        item.get().hash(&mut hasher);
+    }
     format!("{:016x}", hasher.finish())
 }
 
@@ -123,7 +126,7 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
 }
 
 /// A `DocumentDiagnosticReport`.
-pub(super) fn report(items: &[Value], previous: Option<&str>) -> Value {
+pub(super) fn report(items: &[Box<RawValue>], previous: Option<&str>) -> Value {
     let id = result_id(items);
     if previous == Some(&id) {
         return json!({"kind": "unchanged", "resultId": id});

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use dashmap::DashMap;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
 use super::{Server, diagnostics, to_proto};
@@ -206,13 +207,32 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     send(server, &uri, version, list);
 }
 
-fn send(server: &Server, uri: &str, version: Option<i32>, list: Vec<Value>) {
-    let mut params = json!({"uri": uri, "diagnostics": list});
-    if let Some((params, version)) = params.as_object_mut().zip(version) {
-        params.insert(String::from("version"), json!(version));
-    }
-    server.client.outbox.publish(
+fn send(server: &Server, uri: &str, version: Option<i32>, list: Vec<Box<RawValue>>) {
+    let params = Params {
         uri,
-        &json!({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params}),
-    );
+        diagnostics: list,
+        version,
+    };
+    let message = Message {
+        jsonrpc: "2.0",
+        method: "textDocument/publishDiagnostics",
+        params,
+    };
+    server.client.outbox.publish(uri, &message);
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: Params<'a>,
+}
+
+/// `PublishDiagnosticsParams` (LSP 3.17 §PublishDiagnostics).
+#[derive(Serialize)]
+struct Params<'a> {
+    uri: &'a str,
+    diagnostics: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<i32>,
 }

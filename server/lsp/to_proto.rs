@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 use tower_lsp::lsp_types::{self, Url};
@@ -79,40 +81,91 @@ pub(super) fn workspace_edit(
     }
 }
 
+/// A `Diagnostic` (LSP 3.17 §Diagnostic), written out: a file may have hundreds of them, made anew for each key.
 pub(super) fn diagnostic(
     document: &Document,
     uri: &str,
     diagnostic: &Diagnostic,
     encoding: Encoding,
     related: bool,
-) -> Value {
+) -> Box<RawValue> {
     let severity = match diagnostic.severity {
         Severity::Error => 1,
         Severity::Warning => 2,
         Severity::Information => 3,
         Severity::Hint => 4,
     };
-    let mut value = json!({
-        "range": range(document.range(&diagnostic.range, encoding)),
-        "severity": severity,
-        "code": diagnostic.code,
-        "source": "postil",
-        "message": diagnostic.message,
-    });
-    if let Some(value) = value.as_object_mut() {
-        if let Some(id) = &diagnostic.thread_id {
-            value.insert(String::from("data"), json!({"thread_id": id}));
-        }
-        if related && !diagnostic.related.is_empty() {
-            let all: Vec<Value> = diagnostic
-                .related
-                .iter()
-                .map(|(bytes, message)| json!({"location": {"uri": uri, "range": range(document.range(bytes, encoding))}, "message": message}))
-                .collect();
-            value.insert(String::from("relatedInformation"), Value::Array(all));
-        }
-    }
-    value
+    let range = |bytes| typed_range(document.range(bytes, encoding));
+    let related = related.then_some(diagnostic.related.as_slice());
+    let related: Vec<Related> = related
+        .unwrap_or_default()
+        .iter()
+        .map(|(bytes, message)| Related {
+            location: Location {
+                uri,
+                range: range(bytes),
+            },
+            message,
+        })
+        .collect();
+    let data = diagnostic.thread_id.as_deref();
+    written(&Written {
+        range: range(&diagnostic.range),
+        severity,
+        code: diagnostic.code,
+        source: "postil",
+        message: &diagnostic.message,
+        data: data.map(|thread_id| Data { thread_id }),
+        related,
+    })
+}
+
+/// A wrong setting at its place.
+pub(super) fn problem(range: Range, message: &str) -> Box<RawValue> {
+    written(&Written {
+        range: typed_range(range),
+        severity: 2,
+        code: "setting",
+        source: "postil",
+        message,
+        data: None,
+        related: Vec::new(),
+    })
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    range: lsp_types::Range,
+    severity: u8,
+    code: &'a str,
+    source: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data<'a>>,
+    #[serde(rename = "relatedInformation", skip_serializing_if = "Vec::is_empty")]
+    related: Vec<Related<'a>>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    thread_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Related<'a> {
+    location: Location<'a>,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Location<'a> {
+    uri: &'a str,
+    range: lsp_types::Range,
+}
+
+fn written(diagnostic: &Written) -> Box<RawValue> {
+    // Strings and numbers alone: it cannot fail.
+    to_raw_value(diagnostic).unwrap_or_default()
 }
 
 /// A verb's refusal, with its stable code as data.
