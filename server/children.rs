@@ -414,6 +414,7 @@ impl Children {
                     Step::Starting | Step::Down(_) => "starting",
                     Step::Ready(connection) if connection.activity.is_indexing() => "indexing",
                     Step::Ready(_) => "ready",
+                    Step::Leaving => "ending",
                     Step::Failed(..) => "failed",
                     Step::Stopped => "stopped",
                 };

@@ -50,6 +50,8 @@ pub struct Phase {
 pub enum Step {
     Starting,
     Ready(Arc<Connection>),
+    /// It is asked to end: who comes now waits until it has, and has another started.
+    Leaving,
     /// It fell, and will be started again.
     Down(ChildError),
     /// It will not.
@@ -286,6 +288,7 @@ impl Child {
             () = connection.ended() => false,
         };
         if wanted {
+            self.set(attempt, Step::Leaving);
             self.take_leave(&connection, &mut process).await;
         }
         connection.end("it ended");
