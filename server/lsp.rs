@@ -170,4 +170,12 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::invalid_params(message.into())
 }
 
+/// The document that a request is about.
+fn uri_of(params: &Value) -> Result<&str> {
+    params
+        .pointer("/textDocument/uri")
+        .and_then(Value::as_str)
+        .ok_or_else(|| invalid("textDocument.uri is missing"))
+}
+
 type Params = Option<Value>;

@@ -32,11 +32,7 @@ pub(super) fn code_actions(
 ) -> Result<Vec<CodeActionOrCommand>> {
     let session = server.session()?;
     let uri = params.text_document.uri.as_str();
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let Some(path) = server.documents.fit(uri) else {
         return Ok(Vec::new());
     };
     let Ok(view) = session.view(&path) else {
@@ -231,11 +227,7 @@ impl Offer<'_> {
 pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Vec<CodeLens>> {
     let session = server.session()?;
     let uri: &Url = &params.text_document.uri;
-    let Some(path) = server
-        .documents
-        .path(uri.as_str())
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let Some(path) = server.documents.fit(uri.as_str()) else {
         return Ok(Vec::new());
     };
     let Ok(view) = session.view(&path) else {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, from_proto, invalid, navigation, to_proto};
+use super::{Params, Server, from_proto, invalid, navigation, to_proto, uri_of};
 use crate::children::canonical_language;
 use crate::present;
 use crate::session::{Session, View};
@@ -55,10 +55,7 @@ pub(super) async fn complete(
     cancel: CancellationToken,
 ) -> Result<Value> {
     let params = params.unwrap_or_default();
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
+    let uri = uri_of(&params)?;
     let position = params
         .get("position")
         .and_then(from_proto::position)
@@ -66,8 +63,8 @@ pub(super) async fn complete(
     let session = server.session()?.clone();
     let path = server
         .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path) && session.buffers.is_open(path));
+        .fit(uri)
+        .filter(|path| session.buffers.is_open(path));
     let Some(view) = path.and_then(|path| session.view(&path).ok()) else {
         return Ok(Value::Null);
     };

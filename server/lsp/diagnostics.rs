@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::{Params, Server, invalid, to_proto};
+use super::{Params, Server, to_proto, uri_of};
 use crate::config::{self, PROJECT_FILE, Problem};
 use crate::present;
 use crate::session::{Session, View, Workspace};
@@ -110,10 +110,7 @@ fn result_id(items: &[Box<RawValue>]) -> String {
 /// `textDocument/diagnostic`.
 pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Value> {
     let params = params.unwrap_or_default();
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
+    let uri = uri_of(&params)?;
     let previous = params.get("previousResultId").and_then(Value::as_str);
     let Some(path) = server.documents.path(uri) else {
         return Ok(json!({"kind": "full", "items": []}));

@@ -41,6 +41,11 @@ impl Documents {
         open.or_else(|| from_proto::path(uri))
     }
 
+    /// [`Self::path`] of what can be answered about; `None` for a text that was lost track of as well.
+    pub fn fit(&self, uri: &str) -> Option<PathBuf> {
+        self.path(uri).filter(|path| !self.is_unfit(path))
+    }
+
     /// The URI under which a path is open.
     pub fn uri(&self, path: &Path) -> Option<String> {
         self.open

@@ -167,10 +167,7 @@ fn edit_of(server: &Server, data: &Value) -> Result<Value> {
     let (line, nth, of) = (number("line")?, number("nth")?, number("of")?);
     let uri = uri.as_str().unwrap_or_default();
     let session = server.session()?;
-    let path = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path));
+    let path = server.documents.fit(uri);
     let view = path
         .and_then(|path| session.view(&path).ok())
         .ok_or_else(changed)?;

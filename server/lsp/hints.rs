@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::{Params, Server, from_proto, invalid, to_proto};
+use super::{Params, Server, from_proto, invalid, to_proto, uri_of};
 use crate::present;
 
 /// Characters of a hint; the tooltip has the rest.
@@ -16,19 +16,12 @@ const LONG: usize = 400;
 pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
     let params = params.unwrap_or_default();
     let session = server.session()?;
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
+    let uri = uri_of(&params)?;
     let range = params
         .get("range")
         .and_then(from_proto::range)
         .ok_or_else(|| invalid("range is missing"))?;
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let Some(path) = server.documents.fit(uri) else {
         return Ok(json!([]));
     };
     // Asked at every scroll: nothing is read where nothing runs.

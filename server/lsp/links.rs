@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::Url;
 
-use super::{Params, Server, invalid, navigation, to_proto};
+use super::{Params, Server, navigation, to_proto, uri_of};
 use crate::present;
 use crate::session::{Session, View};
 use crate::threads::{self, Mention, Message};
@@ -23,16 +23,9 @@ pub(super) async fn document(
     cancel: CancellationToken,
 ) -> Result<Value> {
     let params = params.unwrap_or_default();
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
+    let uri = uri_of(&params)?;
     let session = server.session()?.clone();
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let Some(path) = server.documents.fit(uri) else {
         return Ok(json!([]));
     };
     // Each file that is mentioned is looked for on disk.

@@ -82,11 +82,7 @@ pub(super) async fn request(
         .or_else(|| params.pointer("/item/uri"))
         .and_then(Value::as_str);
     let uri = uri.ok_or_else(|| invalid("textDocument.uri is missing"))?;
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let Some(path) = server.documents.fit(uri) else {
         return Ok(Answer::Value(Value::Null));
     };
     let mode = mode(session, &path);

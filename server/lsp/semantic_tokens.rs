@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, from_proto, invalid, to_proto};
+use super::{Params, Server, from_proto, invalid, to_proto, uri_of};
 use crate::present::{Part, Token, tokens};
 use crate::session::{Session, View};
 use crate::text::{Document, Encoding};
@@ -77,15 +77,8 @@ pub(super) fn takes(method: &str) -> bool {
 
 pub(super) async fn request(server: Arc<Server>, method: String, params: Params) -> Result<Value> {
     let params = params.unwrap_or_default();
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?;
-    let Some(path) = server
-        .documents
-        .path(uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let uri = uri_of(&params)?;
+    let Some(path) = server.documents.fit(uri) else {
         return Ok(Value::Null);
     };
     // A long text takes its time: not on a thread that answers others.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, invalid, navigation, to_proto};
+use super::{Params, Server, invalid, navigation, to_proto, uri_of};
 use crate::config::ProxyMode;
 use crate::present;
 use crate::session::View;
@@ -38,16 +38,8 @@ pub(super) async fn document(
 ) -> Result<Value> {
     let params = params.unwrap_or_default();
     let session = server.session()?;
-    let uri = params
-        .pointer("/textDocument/uri")
-        .and_then(Value::as_str)
-        .ok_or_else(|| invalid("textDocument.uri is missing"))?
-        .to_owned();
-    let Some(path) = server
-        .documents
-        .path(&uri)
-        .filter(|path| !server.documents.is_unfit(path))
-    else {
+    let uri = uri_of(&params)?.to_owned();
+    let Some(path) = server.documents.fit(&uri) else {
         return Ok(json!([]));
     };
     let Ok(view) = session.view(&path) else {
