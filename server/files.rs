@@ -170,7 +170,7 @@ pub enum FileError {
     IsFolder(String),
     #[error("{0} is no ordinary file")]
     NotOrdinary(String),
-    #[error("{0} is larger than {1} bytes")]
+    #[error("{0} is larger than {1} bytes: raise `threads.maxFileSize` to have it read")]
     TooLarge(String, u64),
     #[error("{0} is binary")]
     Binary(String),

@@ -564,7 +564,10 @@ fn scan_reports_what_it_passes_over() {
     let skipped: Vec<_> = scan.skipped.iter().map(ToString::to_string).collect();
     assert_eq!(
         skipped,
-        ["big.rs is larger than 1000 bytes", "blob.bin is binary"]
+        [
+            "big.rs is larger than 1000 bytes: raise `threads.maxFileSize` to have it read",
+            "blob.bin is binary"
+        ]
     );
     assert_eq!(scan.files, 4);
 }

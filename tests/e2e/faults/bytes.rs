@@ -94,7 +94,9 @@ fn a_gigabyte_is_not_read_and_said_to_be_too_large() {
     assert_eq!(list["summary"]["total"], 1);
     let skipped = list["skipped"].to_string();
     assert!(
-        skipped.contains("huge.rs is larger than 8388608 bytes"),
+        skipped.contains(
+            "huge.rs is larger than 8388608 bytes: raise `threads.maxFileSize` to have it read"
+        ),
         "{skipped}"
     );
     refused(&workspace, &["new", "huge.rs:1", "x"], "larger than");
