@@ -42,6 +42,13 @@ pub enum Block {
         content: String,
         is_error: bool,
     },
+    /// In a user's turn: a model that takes no images gets a sentence in its place.
+    Image {
+        /// `image/png`, `image/jpeg`, `image/gif`, `image/webp`.
+        media_type: String,
+        /// Base64.
+        data: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -445,6 +445,9 @@ fn block(block: &Block) -> Option<Value> {
             };
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }
+        Block::Image { media_type, data } => {
+            json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
+        }
         Block::ToolResult {
             id,
             content,

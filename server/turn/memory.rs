@@ -114,6 +114,9 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
                         if *is_error { "error" } else { "result" }
                     ));
                 }
+                Block::Image { media_type, .. } => {
+                    steps.push(format!("(an image, {media_type}, seen then)"))
+                }
                 Block::Thinking { .. } | Block::RedactedThinking { .. } => {}
             }
         }

@@ -159,6 +159,10 @@ async fn what_goes_back_is_what_the_api_takes() {
             Block::Text {
                 text: "And a note.".into(),
             },
+            Block::Image {
+                media_type: "image/png".into(),
+                data: "iVBORw0KGgo=".into(),
+            },
             Block::ToolResult {
                 id: "toolu_1".into(),
                 content: String::new(),
@@ -189,6 +193,10 @@ async fn what_goes_back_is_what_the_api_takes() {
         json!({"type": "thinking", "thinking": "", "signature": "sig-1"})
     );
     assert_eq!(body["messages"][2]["content"][0]["tool_use_id"], "toolu_1");
+    assert_eq!(
+        body["messages"][2]["content"][3]["source"]["data"],
+        "iVBORw0KGgo="
+    );
     assert_eq!(
         body["system"][0]["cache_control"],
         json!({"type": "ephemeral"})

@@ -36,6 +36,15 @@ fn is_name(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
+fn is_base64(text: &str) -> bool {
+    let bare = text.trim_end_matches('=');
+    !bare.is_empty()
+        && text.len().is_multiple_of(4)
+        && bare
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
+}
+
 impl Memory {
     pub fn remember(&mut self, blocks: &[Value]) {
         self.signatures.extend(
@@ -185,6 +194,23 @@ impl Memory {
                 ensure(
                     !text("text")?.trim().is_empty(),
                     format!("{place}: text content blocks must be non-empty"),
+                )
+            }
+            Some("image") if role == "user" => {
+                only(block, place, &["type", "source", "cache_control"])?;
+                let source = &block["source"];
+                only(source, place, &["type", "media_type", "data"])?;
+                let kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+                ensure(
+                    source["type"] == "base64"
+                        && source["media_type"]
+                            .as_str()
+                            .is_some_and(|k| kinds.contains(&k)),
+                    format!("{place}.source: Input should be one of {kinds:?}"),
+                )?;
+                ensure(
+                    source["data"].as_str().is_some_and(is_base64),
+                    format!("{place}.source.data: invalid base64 data"),
                 )
             }
             Some("tool_use") if role == "assistant" => {
