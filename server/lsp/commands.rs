@@ -21,7 +21,7 @@ const LONGEST: usize = 1 << 20;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 15] = [
+const ALL: [(&str, &[&str]); 16] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -35,6 +35,7 @@ const ALL: [(&str, &[&str]); 15] = [
     ("processActions", &["uri", "path"]),
     ("cancelTurn", &["uri", "path", "thread_id", "run_id"]),
     ("undoTurn", &["uri", "path", "thread_id", "run_id"]),
+    ("turnChanges", &["uri", "path", "thread_id", "run_id"]),
     ("openConversation", &["uri", "path", "thread_id", "run_id"]),
     ("listThreads", &["uri", "path"]),
     (
@@ -117,6 +118,7 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
             Ok(json!({"success": true}))
         }
         "undoTurn" => call.undo().await,
+        "turnChanges" => call.turn_changes(),
         "openConversation" => conversation::open(&call.server, call.run_or_thread()?).await,
         "listThreads" => call.list_threads().await,
         "workflowThread" => call.workflow_thread(),
@@ -375,6 +377,27 @@ impl Call {
             .host
             .message(Level::Info, &format!("Undone. {}", files.join("; ")));
         Ok(json!({"success": true, "files": files}))
+    }
+
+    /// Before and after of each file that the last turn changed, for a review.
+    fn turn_changes(&self) -> Result<Value> {
+        let (workspace, run, changes) = self
+            .session
+            .turn_changes(self.run_or_thread()?)
+            .map_err(|error| to_proto::error(&error))?;
+        let text = |bytes: Option<Vec<u8>>| {
+            bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let files: Vec<Value> = changes
+            .into_iter()
+            .map(|change| {
+                let uri = to_proto::uri(&self.server, &workspace.root().join(&change.file));
+                json!({"file": change.file, "uri": uri, "before": text(change.before), "after": text(change.after)})
+            })
+            .collect();
+        Ok(
+            json!({"run_id": run.id, "thread_id": run.thread_id, "status": run.status.name(), "files": files}),
+        )
     }
 
     async fn list_threads(&self) -> Result<Value> {

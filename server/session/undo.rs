@@ -1,12 +1,13 @@
 //! Undo of a turn: its changes are taken back line by line, and no line that the author has changed since is touched.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::{Error, Session};
+use super::{Error, Session, Workspace};
 use crate::host::BufferEdit;
-use crate::store::Change;
+use crate::store::{Change, Run};
 use crate::text::{Edit, apply_edits};
 
 impl Session {
@@ -46,6 +47,20 @@ impl Session {
             .collect();
         self.host.changed(&paths);
         Ok(report)
+    }
+
+    /// What the run's last turn made of each file, for a review: the text before its first write and after its
+    /// last, in the order the files were first written. `None`: no file.
+    pub fn turn_changes(&self, id: &str) -> Result<(Arc<Workspace>, Run, Vec<Change>), Error> {
+        let (workspace, run) = self.run_of(id)?;
+        let mut files: Vec<Change> = Vec::new();
+        for change in workspace.store()?.last_changes(&run.id)? {
+            match files.iter_mut().find(|known| known.file == change.file) {
+                Some(known) => known.after = change.after,
+                None => files.push(change),
+            }
+        }
+        Ok((workspace, run, files))
     }
 
     /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,

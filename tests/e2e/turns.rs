@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, OnApply, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{Model, Step, call};
 
 const KEY: &str = "sk-canary-0123456789";
@@ -177,6 +177,24 @@ fn the_code_changes_and_the_answer_stands_under_the_question() {
     }
     assert_eq!(run["tokens"], 3 * 1020);
     bench.assert_no_key(&editor);
+
+    // Before and after, for a review: by the thread's id as by the run's.
+    for id in [
+        json!({"run_id": run["id"]}),
+        json!({"thread_id": run["thread_id"]}),
+    ] {
+        let changes = editor.command("postil.turnChanges", id).expect("changes");
+        assert_eq!(
+            changes["files"].as_array().map(Vec::len),
+            Some(1),
+            "{changes}"
+        );
+        let file = &changes["files"][0];
+        assert_eq!(file["file"], FILE);
+        assert_eq!(file["before"], format!("{THREAD}{CODE}"));
+        assert_eq!(file["after"], editor.text(FILE));
+        assert_eq!(file["uri"], uri_of(&bench.workspace.path(FILE)));
+    }
 
     // Undo takes the turn back, answer included, and leaves what was typed since.
     type_at(&editor, editor.text(FILE).len(), "// mine\n");
