@@ -16,6 +16,7 @@ mod args;
 mod demo;
 mod host;
 mod out;
+mod permissions;
 mod sarif;
 mod settings;
 mod threads;
@@ -181,6 +182,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             yes,
             revoke,
         } => settings::trust(cx, folder.as_deref(), yes, revoke),
+        Command::Permissions { revoke } => permissions::run(cx, revoke.as_deref()),
         Command::Servers => settings::servers(cx),
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),

@@ -17,6 +17,7 @@ use crate::host::Host;
 use crate::index::Index;
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
+use crate::tools::Gate;
 use crate::trust::Trust;
 
 mod commits;
@@ -230,6 +231,8 @@ pub struct Session {
     pub children: Arc<Children>,
     pub host: Arc<dyn Host>,
     pub folders: Folders,
+    /// Questions of tools, and what was granted.
+    pub gate: Arc<Gate>,
     workspaces: RwLock<Vec<Arc<Workspace>>>,
     client_settings: RwLock<Option<Value>>,
     trust: Trust,
@@ -265,6 +268,7 @@ impl Session {
             buffers,
             children,
             host,
+            gate: Gate::new(&folders.data),
             folders,
             workspaces: RwLock::default(),
             client_settings: RwLock::new(client_settings),

@@ -12,6 +12,7 @@ mod grep;
 mod input;
 mod list_files;
 mod lsp;
+mod permit;
 #[cfg(test)]
 mod tests;
 mod think;
@@ -29,12 +30,15 @@ use tokio_util::sync::CancellationToken;
 use crate::children::Children;
 use crate::config::Settings;
 use crate::files::{Seen, Text, Tree};
-use crate::host::{Host, Question};
+use crate::host::Host;
 use crate::store::Store;
 use crate::trust::{self, Decision, Risk};
 
+use permit::{permit, quoted};
+
 pub use change::{change_file, minimal_edits};
 pub use input::{parse, schema};
+pub use permit::Gate;
 
 /// What a tool works with: the run's root, the face, the children.
 pub struct Context {
@@ -47,6 +51,8 @@ pub struct Context {
     pub plan: bool,
     pub trusted: bool,
     pub cancel: CancellationToken,
+    /// Questions to the author, and what was granted.
+    pub gate: Arc<Gate>,
     /// What this run has read, by absolute path.
     pub seen: DashMap<PathBuf, Known>,
     /// One write at a time for a file.
@@ -107,8 +113,14 @@ pub trait Tool: Send + Sync {
             .unwrap_or_default();
         match cx.tree.resolve(path) {
             Ok(resolved) if !path.is_empty() => cx.shown(&resolved),
+            // All of it: an approval covers what was shown.
+            _ if path.is_empty() => input.to_string(),
             _ => path.to_owned(),
         }
+    }
+    /// Why this call is asked about each time, whatever was granted.
+    fn each_time(&self, _cx: &Context, _about: &str) -> Option<String> {
+        None
     }
     async fn call(&self, cx: &Context, input: Value) -> Output;
 }
@@ -171,19 +183,20 @@ impl Registry {
         };
         tool.check(&input)?;
         let about = tool.about(cx, &input);
+        let each_time = tool.each_time(cx, &about);
         match trust::decide(&self.settings, name, risk, &about) {
-            Decision::Allow => {}
             Decision::Deny => {
                 return Err(format!(
-                    "Tool {name} is not allowed for `{about}` by the author's permissions."
+                    "Tool {name} is not allowed for {} by the author's permissions.",
+                    quoted(&about).0
                 ));
             }
-            Decision::Ask => {
-                ask(
-                    cx,
-                    format!("The agent wants to use {name} on {}.", quoted(&about)),
-                )
-                .await?
+            // A guarded file is asked about where it is written, once and not twice.
+            Decision::Ask if risk == Risk::Write && trust::protected(&about).is_some() => {}
+            Decision::Allow if each_time.is_none() => {}
+            Decision::Allow | Decision::Ask => {
+                let input = input.to_string();
+                permit(cx, name, risk, &about, &input, each_time.as_deref()).await?;
             }
         }
         // A defect of one tool is that call's error, not the turn's end.
@@ -231,36 +244,6 @@ fn may_change(cx: &Context, name: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Asks the author; nobody there is a no.
-async fn ask(cx: &Context, text: String) -> Result<(), String> {
-    let choices = vec![String::from("Allow once"), String::from("Refuse")];
-    let asked = cx.host.ask(Question {
-        text: text.clone(),
-        choices,
-    });
-    let answer = tokio::select! {
-        answer = asked => answer,
-        () = cx.cancel.cancelled() => None,
-    };
-    match answer {
-        Some(0) => Ok(()),
-        Some(_) => Err(format!("The author refused: {text}")),
-        None => Err(format!(
-            "Nobody answered the question, which counts as no: {text}"
-        )),
-    }
-}
-
-/// For a question: one line, nothing that steers, not too long.
-fn quoted(text: &str) -> String {
-    let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut line: String = text.chars().take(200).map(visible).collect();
-    if text.chars().nth(200).is_some() {
-        line.push('…');
-    }
-    format!("`{line}`")
 }
 
 /// What a tool answers at most, in bytes.

@@ -4,18 +4,22 @@
 //! changes, the author is asked again.
 
 mod fingerprint;
+mod grants;
+mod kept;
 mod protected;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::marker::PhantomData;
+use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
 use crate::config::{Action, Settings};
 
+pub use grants::{Call, Grant, Grants, Wanted};
+use kept::Kept;
 pub use protected::protected;
 
 /// What a tool can do at worst.
@@ -41,35 +45,36 @@ pub enum Decision {
 
 /// The user's record of trusted workspaces, in the data folder (0600).
 pub struct Trust {
-    file: PathBuf,
+    kept: Kept<Record>,
 }
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Record {
-    version: u32,
     /// By canonical path.
-    workspaces: BTreeMap<String, Grant>,
+    workspaces: BTreeMap<String, Trusted>,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Grant {
+struct Trusted {
     /// SHA-256, as hex, of what it would make us run.
     fingerprint: String,
     granted: String,
 }
 
-const VERSION: u32 = 1;
-
 impl Trust {
     pub fn open(data: &Path) -> Self {
-        Self {
+        let kept = Kept {
             file: data.join("trust.json"),
-        }
+            what: "the record of trust",
+            again: "trust your workspaces again",
+            record: PhantomData,
+        };
+        Self { kept }
     }
 
     /// Trusted, and what it would make us run is what was trusted. A record that cannot be read trusts nobody.
     pub fn is_trusted(&self, root: &Path) -> bool {
-        let (Some(name), Ok(record)) = (name(root), self.read()) else {
+        let (Some(name), Ok(record)) = (name(root), self.kept.read()) else {
             return false;
         };
         let Some(grant) = record.workspaces.get(&name) else {
@@ -80,8 +85,11 @@ impl Trust {
 
     /// It was trusted once, and has changed since.
     pub fn has_changed(&self, root: &Path) -> bool {
-        let known =
-            name(root).is_some_and(|n| self.read().is_ok_and(|r| r.workspaces.contains_key(&n)));
+        let known = name(root).is_some_and(|n| {
+            self.kept
+                .read()
+                .is_ok_and(|r| r.workspaces.contains_key(&n))
+        });
         known && !self.is_trusted(root)
     }
 
@@ -94,12 +102,12 @@ impl Trust {
             format!("what {name} would run cannot be read whole; make it readable and try again")
         })?;
         let granted = jiff::Timestamp::now().to_string();
-        self.change(|record| {
+        self.kept.change(|record| {
             record
                 .workspaces
                 .insert(
                     name,
-                    Grant {
+                    Trusted {
                         fingerprint,
                         granted,
                     },
@@ -118,80 +126,19 @@ impl Trust {
         let name = name(root)
             .or_else(|| root.to_str().map(str::to_owned))
             .unwrap_or_default();
-        self.change(|record| record.workspaces.remove(&name).is_some())
+        self.kept
+            .change(|record| record.workspaces.remove(&name).is_some())
     }
 
     /// What trusting `root` would allow to run, a sentence each.
     pub fn would_allow(&self, root: &Path) -> Vec<String> {
         fingerprint::sentences(&root.canonicalize().unwrap_or_else(|_| root.to_owned()))
     }
-
-    fn read(&self) -> anyhow::Result<Record> {
-        let shown = self.file.display();
-        let text = match std::fs::read_to_string(&self.file) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Record::default()),
-            Err(e) => {
-                return Err(e)
-                    .with_context(|| format!("the record of trust {shown} cannot be read"));
-            }
-        };
-        let record: Record = serde_json::from_str(&text).with_context(|| {
-            format!("the record of trust {shown} is damaged: move it away, then trust your workspaces again")
-        })?;
-        if record.version > VERSION {
-            bail!("the record of trust {shown} was written by a newer postil: update postil");
-        }
-        Ok(record)
-    }
-
-    /// Reads, changes and writes under a lock that other processes wait for.
-    fn change<T>(&self, change: impl FnOnce(&mut Record) -> T) -> anyhow::Result<T> {
-        let folder = self.file.parent().context("the data folder has no name")?;
-        let written = || {
-            format!(
-                "the record of trust {} cannot be written",
-                self.file.display()
-            )
-        };
-        private_folder(folder).with_context(written)?;
-        let lock = private_file(&folder.join("trust.lock")).with_context(written)?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
-            .with_context(written)?;
-        let mut record = self.read()?;
-        let result = change(&mut record);
-        record.version = VERSION;
-        let mut temporary = tempfile::NamedTempFile::new_in(folder).with_context(written)?; // 0600
-        temporary
-            .write_all(&serde_json::to_vec_pretty(&record)?)
-            .with_context(written)?;
-        temporary.as_file().sync_all().with_context(written)?;
-        temporary.persist(&self.file).with_context(written)?;
-        Ok(result)
-    }
 }
 
 fn name(root: &Path) -> Option<String> {
     let root = root.canonicalize().ok().filter(|r| r.is_dir())?;
     root.to_str().map(str::to_owned)
-}
-
-fn private_folder(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-}
-
-fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)
 }
 
 /// What becomes of a call of `tool`. `argument` is what it is about: a path relative to the root, a

@@ -478,6 +478,7 @@ impl Scope {
             plan: true,
             trusted: self.session.is_trusted(self.workspace.root()),
             cancel: cancel.clone(),
+            gate: self.session.gate.clone(),
             seen: DashMap::new(),
             writing: DashMap::new(),
         };

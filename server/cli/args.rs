@@ -202,6 +202,13 @@ pub(super) enum Command {
         #[arg(long)]
         revoke: bool,
     },
+    /// What the agent may do without asking, and how to take it back
+    #[command(after_help = "Example: postil permissions --revoke 3f9a")]
+    Permissions {
+        /// Take back the grant with this id, or this beginning of one
+        #[arg(long, value_name = "ID")]
+        revoke: Option<String>,
+    },
     /// The language servers that can be asked
     #[command(after_help = "Example: postil servers --json")]
     Servers,
@@ -242,7 +249,8 @@ pub(super) struct ReplyArgs {
     /// At most so many US dollars a turn
     #[arg(long, value_name = "USD")]
     pub budget: Option<f64>,
-    /// Answer questions that came with the files with edits allowed
+    /// Answer questions that came with the files with edits allowed; a tool's own questions are asked still,
+    /// and refused where there is no terminal
     #[arg(long)]
     pub yes: bool,
     /// So many turns at once

@@ -246,6 +246,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 plan: false,
                 trusted,
                 cancel: CancellationToken::new(),
+                gate: session.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
             };

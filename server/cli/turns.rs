@@ -61,6 +61,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
             }
         }
     }
+    // What nobody could be asked was refused, and who reads the exit status is to know.
+    for question in session.gate.unanswered() {
+        well = false;
+        cx.out.warn(&visible(&format!(
+            "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in [permissions] of config.toml."
+        )));
+    }
     if cx.out.json {
         match shown.as_slice() {
             [end] if one => cx.out.data(end),

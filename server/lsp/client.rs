@@ -57,13 +57,26 @@ impl Client {
     /// Asks the client and waits for its answer, as long as it takes; an answer that comes after the
     /// future was dropped is ignored.
     pub(crate) async fn request(&self, method: &str, params: Value) -> Answer {
+        self.send(method, params, false).await
+    }
+
+    /// The same for a question to a person: nobody waits for it any more, and it is withdrawn.
+    pub(crate) async fn question(&self, method: &str, params: Value) -> Answer {
+        self.send(method, params, true).await
+    }
+
+    async fn send(&self, method: &str, params: Value, withdraw: bool) -> Answer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         match self.waiting().as_mut() {
             Some(waiting) => waiting.insert(id, sender),
             None => return Err(ClientError::Gone),
         };
-        let _forget = Forget { client: self, id };
+        let _forget = Forget {
+            client: self,
+            id,
+            withdraw,
+        };
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
         if let Some(message) = message.as_object_mut().filter(|_| !params.is_null()) {
             message.insert(String::from("params"), params);
@@ -126,12 +139,19 @@ impl Client {
 struct Forget<'a> {
     client: &'a Client,
     id: i64,
+    withdraw: bool,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        if let Some(waiting) = self.client.waiting().as_mut() {
-            waiting.remove(&self.id);
+        let open = self
+            .client
+            .waiting()
+            .as_mut()
+            .is_some_and(|waiting| waiting.remove(&self.id).is_some());
+        if open && self.withdraw {
+            self.client
+                .notify("$/cancelRequest", json!({"id": self.id}));
         }
     }
 }

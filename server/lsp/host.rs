@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::client::ClientError;
 use super::{Server, refresh, to_proto};
 use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::present::visible;
 use crate::text::{Edit, apply_edits};
 
 mod landed;
@@ -103,10 +104,10 @@ impl Host for EditorHost {
             .iter()
             .map(|title| json!({"title": title}))
             .collect();
-        let params = json!({"type": 3, "message": question.text, "actions": actions});
+        let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
         let answer = server
             .client
-            .request("window/showMessageRequest", params)
+            .question("window/showMessageRequest", params)
             .await
             .ok()?;
         let title = answer.get("title")?.as_str()?;
@@ -122,9 +123,10 @@ impl Host for EditorHost {
             Level::Warning => 2,
             Level::Info => 3,
         };
-        server
-            .client
-            .notify("window/showMessage", json!({"type": kind, "message": text}));
+        server.client.notify(
+            "window/showMessage",
+            json!({"type": kind, "message": visible(text)}),
+        );
     }
 
     fn progress(&self, run: &str, progress: Progress) {

@@ -288,6 +288,7 @@ impl Session {
                 plan: !may_write,
                 trusted,
                 cancel: task.cancel.clone(),
+                gate: self.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
             };
@@ -439,6 +440,9 @@ impl Session {
             _ => "failed",
         }
         .to_owned();
+        if status != RunStatus::AwaitingUser {
+            self.gate.forget(&task.run.id);
+        }
         if status == RunStatus::Cancelled {
             self.note_round(task, "system", json!({}), "cancelled by the author");
         }

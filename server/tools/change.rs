@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use similar::{DiffOp, TextDiff};
 
-use super::{Context, Known, ask, may_change, quoted};
+use super::permit::{each_time, quoted};
+use super::{Context, Known, may_change};
 use crate::comments::{Syntax, detect};
 use crate::edits::{Source, touches_threads};
 use crate::files::{FileError, Seen, Text, hash, head};
@@ -68,9 +69,9 @@ pub(super) async fn change_locked(
     let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
     let shown = cx.shown(&resolved);
     if let Some(why) = trust::protected(&shown) {
-        ask(
+        each_time(
             cx,
-            format!("The agent wants to change {}; {why}.", quoted(&shown)),
+            format!("The agent wants to change {}; {why}.", quoted(&shown).0),
         )
         .await?;
     }

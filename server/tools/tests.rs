@@ -8,9 +8,10 @@ use super::*;
 use crate::children::Limits;
 use crate::config::{Action, Rule};
 use crate::files::Buffers;
-use crate::host::{BufferEdit, Level, NotApplied, Progress};
+use crate::host::{BufferEdit, Level, NotApplied, Progress, Question};
 use crate::text::{Change, Encoding, apply_edits};
 
+mod asking;
 mod changes;
 mod language;
 mod reading;
@@ -114,6 +115,7 @@ impl Bench {
             plan: false,
             trusted: true,
             cancel: CancellationToken::new(),
+            gate: Gate::new(&folder.path().join("data")),
             seen: DashMap::new(),
             writing: DashMap::new(),
         };
@@ -306,7 +308,7 @@ async fn permissions_ask_and_nobody_is_a_no() {
     let input = json!({"path": "./docs/../docs/a.md", "content": "x"});
     for (action, answer, part) in [
         (Action::Deny, Some(0), "not allowed for `docs/a.md`"),
-        (Action::Ask, Some(1), "The author refused"),
+        (Action::Ask, Some(5), "The author refused"),
         (Action::Ask, None, "Nobody answered"),
     ] {
         let mut b = Bench::answering(answer);
@@ -319,7 +321,10 @@ async fn permissions_ask_and_nobody_is_a_no() {
     b.ok("file_write", input).await;
     assert_eq!(
         b.questions(),
-        ["The agent wants to use file_write on `docs/a.md`."]
+        [format!(
+            "The agent wants to change `docs/a.md` with file_write, in {}.",
+            b.root.display()
+        )]
     );
     b.ok("file_write", json!({"path": "other.md", "content": "x"}))
         .await;

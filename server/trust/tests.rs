@@ -1,4 +1,5 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 
 use super::*;
 use crate::config::Rule;
@@ -56,9 +57,9 @@ fn record_is_the_users_alone() {
     let p = place();
     p.trust.grant(&p.root).unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
-    assert_eq!(mode(&p.trust.file), 0o600);
-    assert_eq!(mode(p.trust.file.parent().unwrap()), 0o700);
-    let left: Vec<_> = std::fs::read_dir(p.trust.file.parent().unwrap())
+    assert_eq!(mode(&p.trust.kept.file), 0o600);
+    assert_eq!(mode(p.trust.kept.file.parent().unwrap()), 0o700);
+    let left: Vec<_> = std::fs::read_dir(p.trust.kept.file.parent().unwrap())
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
@@ -138,10 +139,10 @@ fn damaged_record_trusts_nobody_and_is_kept() {
     let p = place();
     p.trust.grant(&p.root).unwrap();
     for text in ["{", r#"{"version": 99, "workspaces": {}}"#] {
-        std::fs::write(&p.trust.file, text).unwrap();
+        std::fs::write(&p.trust.kept.file, text).unwrap();
         assert!(!p.trust.is_trusted(&p.root));
         assert!(p.trust.grant(&p.root).is_err());
-        assert_eq!(std::fs::read_to_string(&p.trust.file).unwrap(), text);
+        assert_eq!(std::fs::read_to_string(&p.trust.kept.file).unwrap(), text);
     }
 }
 

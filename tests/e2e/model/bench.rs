@@ -11,7 +11,7 @@ use postil::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
 use postil::models::anthropic::{Anthropic, Key, Limits};
 use postil::store::{Run, RunStatus, Store};
 use postil::threads::{self, Thread};
-use postil::tools::{Context, Registry};
+use postil::tools::{Context, Gate, Registry};
 use postil::turn::{self, Answerer, Job, Outcome};
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +87,7 @@ impl Bench {
             // No folder of it is: no child server starts.
             trusted: true,
             cancel: CancellationToken::new(),
+            gate: Gate::new(&workspace.data()),
             seen: Default::default(),
             writing: Default::default(),
         };

@@ -1,0 +1,301 @@
+//! Permission of a call: rules first, then what was granted, then the author. Every question of a tool goes
+//! through here, so that it is asked once, withdrawn with its turn, and a no when nobody is there.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dashmap::DashMap;
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+
+use super::Context;
+use crate::host::{Host, Level, Question};
+use crate::present::visible;
+use crate::trust::{Call, Grant, Grants, Risk, Wanted};
+
+/// What the author said to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Once,
+    Run,
+    Kept(Wanted),
+    Refused,
+    Nobody,
+}
+
+type Asking = Shared<BoxFuture<'static, Said>>;
+
+/// The questions of a session, and what was answered for as long as a run lasts.
+pub struct Gate {
+    grants: Grants,
+    /// By run id. In memory: who starts again is asked again.
+    runs: Arc<DashMap<String, Vec<Grant>>>,
+    /// Questions that wait, by all that tells them apart.
+    waiting: DashMap<String, WeakShared<BoxFuture<'static, Said>>>,
+    /// A run asks one question at a time, so that its answer counts for the next.
+    one_by_one: DashMap<String, Arc<tokio::sync::Mutex<()>>>,
+    /// Questions that nobody answered, each a sentence.
+    unanswered: Mutex<Vec<String>>,
+    acts: AtomicU64,
+}
+
+/// One question to come.
+struct Asked {
+    text: String,
+    choices: Vec<(String, Said)>,
+}
+
+impl Gate {
+    /// `data`: the folder where grants are kept.
+    pub fn new(data: &Path) -> Arc<Self> {
+        Arc::new(Self {
+            grants: Grants::open(data),
+            runs: Arc::default(),
+            waiting: DashMap::new(),
+            one_by_one: DashMap::new(),
+            unanswered: Mutex::default(),
+            acts: AtomicU64::new(0),
+        })
+    }
+
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Questions that nobody answered until now.
+    pub fn unanswered(&self) -> Vec<String> {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The run is over: what was granted for it is.
+    pub fn forget(&self, run: &str) {
+        self.runs.remove(run);
+        self.one_by_one.remove(run);
+    }
+
+    fn is_granted(&self, run: &str, call: &Call) -> bool {
+        let in_run = self
+            .runs
+            .get(run)
+            .is_some_and(|grants| grants.iter().any(|grant| grant.covers(call)));
+        in_run || self.grants.allow(call)
+    }
+
+    /// Asks, or joins the same question that waits already. `identity`: all that tells it apart.
+    async fn ask(
+        self: &Arc<Self>,
+        cx: &Context,
+        identity: String,
+        granted: impl Fn(&Self) -> bool + Send + 'static,
+        asked: Asked,
+    ) -> Said {
+        let waiting = self
+            .waiting
+            .get(&identity)
+            .and_then(|known| known.upgrade());
+        let asking: Asking = waiting.unwrap_or_else(|| {
+            let gate = Arc::clone(self);
+            let host = cx.host.clone();
+            let turn = Arc::clone(&self.one_by_one.entry(cx.run.clone()).or_default());
+            let asking = async move {
+                let _turn = turn.lock().await;
+                if granted(&gate) {
+                    return Said::Once;
+                }
+                put(&*host, asked).await
+            };
+            let asking = asking.boxed().shared();
+            if let Some(weak) = asking.downgrade() {
+                self.waiting.insert(identity.clone(), weak);
+            }
+            asking
+        });
+        // The question ends with the last who waits for it.
+        let said = tokio::select! {
+            said = asking => said,
+            () = cx.cancel.cancelled() => Said::Nobody,
+        };
+        self.waiting
+            .remove_if(&identity, |_, weak| weak.upgrade().is_none());
+        said
+    }
+
+    fn note_unanswered(&self, text: &str) {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(text.to_owned());
+    }
+
+    fn answered(&self, cx: &Context, said: Said, text: &str) -> Result<(), String> {
+        match said {
+            Said::Once | Said::Run | Said::Kept(_) => Ok(()),
+            Said::Refused => Err(format!("The author refused: {text}")),
+            Said::Nobody => {
+                if !cx.cancel.is_cancelled() {
+                    self.note_unanswered(text);
+                }
+                Err(format!(
+                    "Nobody answered the question, which counts as no: {text}"
+                ))
+            }
+        }
+    }
+}
+
+async fn put(host: &dyn Host, asked: Asked) -> Said {
+    let question = Question {
+        text: asked.text,
+        choices: asked.choices.iter().map(|(text, _)| text.clone()).collect(),
+    };
+    match host.ask(question).await {
+        Some(taken) => asked
+            .choices
+            .get(taken)
+            .map_or(Said::Refused, |(_, said)| *said),
+        None => Said::Nobody,
+    }
+}
+
+/// Asks for a call that the rules leave open. `each_time`: why no grant counts for it. `input`: the whole of
+/// it, for two calls about one thing may differ.
+pub(super) async fn permit(
+    cx: &Context,
+    tool: &str,
+    risk: Risk,
+    argument: &str,
+    input: &str,
+    each_time: Option<&str>,
+) -> Result<(), String> {
+    let root = cx.tree.root().to_owned();
+    let call = Call {
+        tool,
+        risk,
+        argument,
+        root: &root,
+    };
+    let gate = &cx.gate;
+    if each_time.is_none() && gate.is_granted(&cx.run, &call) {
+        return Ok(());
+    }
+    let (shown, whole) = quoted(argument);
+    let verb = match risk {
+        Risk::Read => "read",
+        Risk::Write => "change",
+        Risk::Run => "run",
+        Risk::Send => "send",
+    };
+    let folder = visible(&root.display().to_string()).replace('\n', "⏎");
+    let mut text = format!("The agent wants to {verb} {shown} with {tool}, in {folder}.");
+    if let Some(why) = each_time {
+        text = format!("{text} {why}");
+    }
+    let mut choices = vec![(String::from("Allow once"), Said::Once)];
+    // Nobody grants for longer what cannot be read in whole.
+    if each_time.is_none() && whole {
+        let kept = |text: &str, wanted| (text.to_owned(), Said::Kept(wanted));
+        choices.push((String::from("Allow in this run"), Said::Run));
+        choices.push(kept("Allow in this workspace", Wanted::Here));
+        if let Some(pattern) = call.offer() {
+            let text = format!("Allow {} in this workspace", quoted(&pattern).0);
+            choices.push(kept(&text, Wanted::Pattern));
+        }
+        choices.push(kept("Always allow", Wanted::Everywhere));
+    }
+    choices.push((String::from("Refuse"), Said::Refused));
+    let asked = Asked {
+        text: text.clone(),
+        choices,
+    };
+    let identity = format!(
+        "{}\0{tool}\0{input}\0{}",
+        root.display(),
+        each_time.is_some()
+    );
+    let granted = {
+        let (run, tool, argument, root) = (
+            cx.run.clone(),
+            tool.to_owned(),
+            argument.to_owned(),
+            root.clone(),
+        );
+        let open = each_time.is_none();
+        move |gate: &Gate| {
+            let call = Call {
+                tool: &tool,
+                risk,
+                argument: &argument,
+                root: &root,
+            };
+            open && gate.is_granted(&run, &call)
+        }
+    };
+    let said = gate.ask(cx, identity, granted, asked).await;
+    match said {
+        Said::Run => {
+            if let Some(grant) = Grant::of(&call, Wanted::Here) {
+                gate.runs.entry(cx.run.clone()).or_default().push(grant);
+            }
+        }
+        Said::Kept(wanted) => {
+            if let Err(error) = gate.grants.keep(&call, wanted) {
+                let text = format!(
+                    "postil: allowed this once, for the permission could not be kept: {error:#}"
+                );
+                cx.host.message(Level::Warning, &text);
+            }
+        }
+        Said::Once | Said::Refused | Said::Nobody => {}
+    }
+    gate.answered(cx, said, &text)
+}
+
+/// Asks for one act that is asked each time, whatever was granted: a guarded file.
+pub(super) async fn each_time(cx: &Context, text: String) -> Result<(), String> {
+    let choices = vec![
+        (String::from("Allow once"), Said::Once),
+        (String::from("Refuse"), Said::Refused),
+    ];
+    let asked = Asked {
+        text: text.clone(),
+        choices,
+    };
+    // Each is a question of its own: two writes to one file are two acts.
+    let act = cx.gate.acts.fetch_add(1, Ordering::Relaxed);
+    let identity = format!("act {act}");
+    let said = cx.gate.ask(cx, identity, |_| false, asked).await;
+    cx.gate.answered(cx, said, &text)
+}
+
+/// Most characters of an argument in a question: half from its beginning, half from its end.
+const SHOWN: usize = 800;
+
+/// For a question: one line, nothing that steers or hides, and whether it is all there.
+pub(super) fn quoted(text: &str) -> (String, bool) {
+    let mut line = String::new();
+    // Line ends are shown: an editor that leaves them out would show another command.
+    for c in text.chars() {
+        match c {
+            '\n' => line.push('⏎'),
+            '\t' => line.push('⇥'),
+            c if c.is_control() => line.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))),
+            c => line.push(c),
+        }
+    }
+    let line = visible(&line);
+    let length = line.chars().count();
+    if length <= SHOWN {
+        return (format!("`{line}`"), true);
+    }
+    let head: String = line.chars().take(SHOWN / 2).collect();
+    let tail: String = line.chars().skip(length - SHOWN / 2).collect();
+    let left_out = length - SHOWN;
+    (
+        format!("`{head} … ({left_out} characters are not shown) … {tail}`"),
+        false,
+    )
+}

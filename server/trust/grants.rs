@@ -1,0 +1,366 @@
+//! What the author allowed for longer than once: kept in the data folder, bound to the tool, the argument (or a
+//! pattern that was offered), the folder, and the content of what a command names there.
+
+use std::io::Read as _;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::kept::Kept;
+use super::{Decision, Risk, decide, name};
+use crate::config::{Action, Rule, Settings};
+
+/// A call as a permission sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    pub tool: &'a str,
+    pub risk: Risk,
+    /// A path relative to the root, a command, an address.
+    pub argument: &'a str,
+    pub root: &'a Path,
+}
+
+/// What a grant is to cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// This argument in this folder.
+    Here,
+    /// What [`Call::offer`] offers, in this folder.
+    Pattern,
+    /// This argument in any folder.
+    Everywhere,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Grant {
+    pub id: String,
+    pub tool: String,
+    pub argument: String,
+    /// `*` in the argument stands for anything.
+    pub pattern: bool,
+    /// By canonical path; `None`: in any.
+    pub folder: Option<String>,
+    /// SHA-256 of the workspace's files that the argument of a command names; `None`: it names none.
+    pub content: Option<String>,
+    pub granted: String,
+}
+
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+struct Record {
+    grants: Vec<Grant>,
+}
+
+pub struct Grants {
+    kept: Kept<Record>,
+}
+
+impl Grants {
+    pub fn open(data: &Path) -> Self {
+        let kept = Kept {
+            file: data.join("permissions.json"),
+            what: "the record of permissions",
+            again: "answer the questions again",
+            record: PhantomData,
+        };
+        Self { kept }
+    }
+
+    /// A record that cannot be read allows nothing.
+    pub fn allow(&self, call: &Call) -> bool {
+        match self.kept.read() {
+            Ok(record) => record.grants.iter().any(|grant| grant.covers(call)),
+            Err(error) => {
+                tracing::warn!("{error:#}");
+                false
+            }
+        }
+    }
+
+    /// # Errors
+    /// Where the record cannot be read or written, or what is to be granted cannot be told apart for good.
+    pub fn keep(&self, call: &Call, wanted: Wanted) -> anyhow::Result<Grant> {
+        let grant = Grant::of(call, wanted)
+            .ok_or_else(|| anyhow::anyhow!("what the call names cannot be read whole"))?;
+        let kept = grant.clone();
+        self.kept.change(move |record| {
+            record.grants.retain(|known| known.id != kept.id);
+            record.grants.push(kept);
+        })?;
+        Ok(grant)
+    }
+
+    /// # Errors
+    /// As [`Self::keep`].
+    pub fn all(&self) -> anyhow::Result<Vec<Grant>> {
+        Ok(self.kept.read()?.grants)
+    }
+
+    /// By id or its beginning; those that are gone now.
+    ///
+    /// # Errors
+    /// As [`Self::keep`].
+    pub fn revoke(&self, id: &str) -> anyhow::Result<Vec<Grant>> {
+        self.kept.change(|record| {
+            let (gone, left) = record
+                .grants
+                .drain(..)
+                .partition(|grant| !id.is_empty() && grant.id.starts_with(id));
+            record.grants = left;
+            gone
+        })
+    }
+}
+
+impl Grant {
+    /// `None`: nothing that could be kept.
+    pub fn of(call: &Call, wanted: Wanted) -> Option<Self> {
+        let (argument, pattern) = match wanted {
+            Wanted::Pattern => (call.offer()?, true),
+            Wanted::Here | Wanted::Everywhere => (call.argument.to_owned(), false),
+        };
+        let folder = match wanted {
+            Wanted::Everywhere => None,
+            Wanted::Here | Wanted::Pattern => Some(name(call.root)?),
+        };
+        let content = content(call.risk, &argument, call.root).ok()?;
+        let mut hash = Sha256::new();
+        let place = folder.as_deref().unwrap_or("*");
+        for part in [call.tool, place, if pattern { "p" } else { "e" }, &argument] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let mut id = hex(hash);
+        id.truncate(12);
+        Some(Self {
+            id,
+            tool: call.tool.to_owned(),
+            argument,
+            pattern,
+            folder,
+            content,
+            granted: jiff::Timestamp::now().to_string(),
+        })
+    }
+
+    pub fn covers(&self, call: &Call) -> bool {
+        let fits = if self.pattern {
+            covers(call, &self.argument)
+        } else {
+            self.argument == call.argument
+        };
+        fits && self.tool == call.tool
+            && (self.folder.is_none() || self.folder == name(call.root))
+            && content(call.risk, &self.argument, call.root).is_ok_and(|now| now == self.content)
+    }
+}
+
+/// As a rule of the settings would: what one pattern does not cover there, it does not cover here.
+fn covers(call: &Call, pattern: &str) -> bool {
+    let rule = Rule {
+        tool: call.tool.to_owned(),
+        pattern: Some(pattern.to_owned()),
+        action: Action::Allow,
+    };
+    let settings = Settings {
+        permission: Some(Action::Ask),
+        rules: vec![rule],
+        ..Settings::default()
+    };
+    decide(&settings, call.tool, call.risk, call.argument) == Decision::Allow
+}
+
+/// Programs whose first words say what they do, whatever follows.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    (
+        "cargo",
+        &[
+            "test", "check", "build", "clippy", "fmt", "doc", "bench", "nextest", "tree",
+        ],
+    ),
+    ("go", &["test", "build", "vet", "list"]),
+    ("npm", &["test"]),
+    ("pnpm", &["test"]),
+    ("yarn", &["test"]),
+    ("dotnet", &["test", "build"]),
+    ("mvn", &["test", "verify", "compile"]),
+    ("zig", &["build", "test"]),
+    ("mix", &["test", "compile"]),
+    ("git", &["status", "diff", "log", "show", "blame"]),
+    ("pytest", &[]),
+    ("ctest", &[]),
+    ("ls", &[]),
+];
+
+impl Call<'_> {
+    /// A pattern that is worth a button: it covers this call and others of its kind.
+    pub fn offer(&self) -> Option<String> {
+        let pattern = match self.risk {
+            Risk::Read => return None,
+            Risk::Run => {
+                let mut words = self.argument.split_ascii_whitespace();
+                let program = words.next()?;
+                let (_, verbs) = PROGRAMS.iter().find(|(known, _)| *known == program)?;
+                if verbs.is_empty() {
+                    format!("{program}*")
+                } else {
+                    let verb = words.next().filter(|verb| verbs.contains(verb))?;
+                    format!("{program} {verb}*")
+                }
+            }
+            Risk::Write => format!("{}/*", self.argument.rsplit_once('/')?.0),
+            Risk::Send => {
+                let (scheme, rest) = self.argument.split_once("://")?;
+                let host = rest.split(['/', '?', '#']).next()?;
+                format!("{scheme}://{host}/*")
+            }
+        };
+        (!pattern.starts_with('*') && pattern.matches('*').count() == 1 && covers(self, &pattern))
+            .then_some(pattern)
+    }
+}
+
+/// More than this is no script that somebody has read.
+const MOST: u64 = 16 << 20;
+
+/// Of the files of the workspace that a command names, each word for itself. An error: they cannot be told.
+fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()> {
+    if risk != Risk::Run {
+        return Ok(None);
+    }
+    let root = root.canonicalize().map_err(|_| ())?;
+    let words = argument.split(|c: char| c.is_whitespace() || "'\"`;|&()<>{}$=".contains(c));
+    let mut files: Vec<PathBuf> = words
+        .map(|word| word.trim_end_matches('*'))
+        .filter(|word| !word.is_empty())
+        .filter_map(|word| root.join(word).canonicalize().ok())
+        .filter(|path| path.starts_with(&root) && path.is_file())
+        .collect();
+    files.sort();
+    files.dedup();
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let mut hash = Sha256::new();
+    let mut left = MOST;
+    for path in files {
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(&path).map_err(|_| ())?;
+        let read = file
+            .take(left + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|_| ())?;
+        left = left.checked_sub(read as u64).ok_or(())?;
+        hash.update(path.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(&bytes);
+    }
+    Ok(Some(hex(hash)))
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call<'a>(tool: &'a str, risk: Risk, argument: &'a str, root: &'a Path) -> Call<'a> {
+        Call {
+            tool,
+            risk,
+            argument,
+            root,
+        }
+    }
+
+    #[test]
+    fn a_grant_is_bound_to_tool_argument_and_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, a, b) = ["data", "a", "b"].map(|n| folder.path().join(n)).into();
+        std::fs::create_dir_all(&a).unwrap();
+        std::fs::create_dir_all(&b).unwrap();
+        let grants = Grants::open(&data);
+        let ours = call("bash", Risk::Run, "make it", &a);
+        assert!(!grants.allow(&ours));
+        let kept = grants.keep(&ours, Wanted::Here).unwrap();
+        assert!(grants.allow(&ours));
+        for other in [
+            call("bash_background", Risk::Run, "make it", &a),
+            call("bash", Risk::Run, "make it so", &a),
+            call("bash", Risk::Run, "make it; ls", &a),
+            call("bash", Risk::Run, "make it", &b),
+        ] {
+            assert!(!grants.allow(&other), "{other:?}");
+        }
+        grants.keep(&ours, Wanted::Everywhere).unwrap();
+        assert!(grants.allow(&call("bash", Risk::Run, "make it", &b)));
+        assert_eq!(grants.all().unwrap().len(), 2);
+        assert_eq!(grants.revoke(&kept.id).unwrap(), [kept]);
+        assert!(grants.revoke("").unwrap().is_empty(), "nothing by nothing");
+        assert_eq!(grants.all().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_grant_falls_when_what_the_command_runs_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("a");
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("run.sh"), "echo good").unwrap();
+        let grants = Grants::open(&folder.path().join("data"));
+        let ours = call("bash", Risk::Run, "sh ./run.sh --fast", &root);
+        grants.keep(&ours, Wanted::Here).unwrap();
+        assert!(grants.allow(&ours));
+        std::fs::write(root.join("run.sh"), "echo evil").unwrap();
+        assert!(!grants.allow(&ours));
+        std::fs::remove_file(root.join("run.sh")).unwrap();
+        assert!(!grants.allow(&ours));
+    }
+
+    #[test]
+    fn offers_cover_the_call_and_nothing_that_is_joined_to_it() {
+        let root = Path::new("/");
+        let offer = |risk, argument| call("t", risk, argument, root).offer();
+        for (argument, offered) in [
+            ("cargo test --lib", Some("cargo test*")),
+            ("pytest -q", Some("pytest*")),
+            ("git push --force", None),
+            ("sh -c x", None),
+            ("cargo test; rm -rf .", None),
+            ("cargo test $(ls)", None),
+            ("cargo", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                offer(Risk::Run, argument).as_deref(),
+                offered,
+                "{argument:?}"
+            );
+        }
+        assert_eq!(
+            offer(Risk::Write, "src/net/a.rs").as_deref(),
+            Some("src/net/*")
+        );
+        assert_eq!(offer(Risk::Write, "a.rs"), None);
+        assert_eq!(
+            offer(Risk::Send, "https://docs.rs/x?y").as_deref(),
+            Some("https://docs.rs/*")
+        );
+        assert_eq!(offer(Risk::Send, "https://*/x"), None);
+    }
+
+    #[test]
+    fn a_damaged_record_allows_nothing_and_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let grants = Grants::open(folder.path());
+        let ours = call("bash", Risk::Run, "ls", folder.path());
+        std::fs::write(folder.path().join("permissions.json"), "{").unwrap();
+        assert!(!grants.allow(&ours));
+        let error = format!("{:#}", grants.keep(&ours, Wanted::Here).unwrap_err());
+        assert!(error.contains("is damaged: move it away"), "{error}");
+        let text = std::fs::read_to_string(folder.path().join("permissions.json")).unwrap();
+        assert_eq!(text, "{");
+    }
+}
