@@ -14,6 +14,7 @@ use crate::vcs;
 
 mod args;
 mod demo;
+mod doctor;
 mod host;
 mod out;
 mod permissions;
@@ -186,7 +187,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Servers => settings::servers(cx),
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),
-        Command::Doctor => settings::doctor(cx),
+        Command::Doctor { online } => settings::doctor(cx, online).await,
         Command::Demo => demo::run(cx).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();

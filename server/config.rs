@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde_json::Value;
 
+use crate::models::prices::Said;
 use layers::{Layer, Layers};
 pub use schema::{Action, Api, Review, Rule, Share, Trigger};
 
@@ -89,8 +90,10 @@ pub struct Provider {
     pub api_key_env: Option<String>,
     /// Program and arguments that print the key.
     pub api_key_command: Option<Vec<String>>,
-    /// Of `openai`: which of its two interfaces.
-    pub api: Option<Api>,
+    /// What the endpoint speaks.
+    pub api: Api,
+    /// Whether anything of it was set by the user, and not known before.
+    pub configured: bool,
 }
 
 /// The settings in force for one workspace folder.
@@ -99,6 +102,8 @@ pub struct Settings {
     /// `provider/model`, where one is named.
     pub model: Option<String>,
     pub providers: BTreeMap<String, Provider>,
+    /// What the user says of models, by `provider/model`.
+    pub models: BTreeMap<String, Said>,
     pub trigger: Trigger,
     pub review: Review,
     pub max_rounds: u32,

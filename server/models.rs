@@ -1,12 +1,21 @@
 //! L3. Streaming to a model: one request and event form for all, one file per wire format below `models/`.
 
-pub mod anthropic;
-mod assembly;
+mod anthropic;
+mod chat;
+mod error;
 mod http;
+mod key;
+pub mod local;
 pub mod prices;
+mod remote;
+mod responses;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
+
+pub use http::Limits;
+pub use key::{Key, KeySource};
+pub use remote::{Remote, Setup, Wire};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,6 +38,12 @@ pub enum Block {
     },
     RedactedThinking {
         data: String,
+    },
+    /// Reasoning in a wire format's own words, sent back as it came to the model that it came from.
+    Reasoning {
+        /// `provider/model`.
+        by: String,
+        item: serde_json::Value,
     },
     /// `input` is an object; a string holds arguments that were no JSON, as they came: such a call is
     /// answered with an error and not carried out.
@@ -134,6 +149,25 @@ pub enum ModelError {
     Malformed(String),
     #[error("cancelled")]
     Cancelled,
+}
+
+impl ModelError {
+    /// With its words changed.
+    fn map(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::NoKey(text) => Self::NoKey(change(text)),
+            Self::Refused(text) => Self::Refused(change(text)),
+            Self::TooLong(text) => Self::TooLong(change(text)),
+            Self::Unavailable(text) => Self::Unavailable(change(text)),
+            Self::Malformed(text) => Self::Malformed(change(text)),
+            Self::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// What a model that takes no images is told instead of one.
+fn no_image(media_type: &str) -> String {
+    format!("(Here was an image, {media_type}. This model takes no images.)")
 }
 
 #[async_trait]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-pub use choose::{DEFAULT_MODEL, choose, choose_with};
+pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 
 use crate::host::Progress;
 use crate::models::Model;

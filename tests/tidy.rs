@@ -120,6 +120,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "children",
         "the settings name rows of the registry of servers",
     ),
+    (
+        "config",
+        "models",
+        "the settings say what a model holds and costs",
+    ),
     ("files", "vcs", "what is tracked is read, ignored or not"),
     ("trust", "config", "a permission is a setting"),
     ("index", "files", "the index is kept from the tree"),

@@ -219,8 +219,12 @@ pub(super) enum Command {
     #[command(subcommand, after_help = "Example: postil config show")]
     Config(ConfigCommand),
     /// What was found: settings, model, language servers, git, history
-    #[command(after_help = "Example: postil doctor")]
-    Doctor,
+    #[command(after_help = "Example: postil doctor --online")]
+    Doctor {
+        /// Ask the model one small question, too; it may cost a fraction of a cent
+        #[arg(long)]
+        online: bool,
+    },
     /// The whole job on a small project in a temporary folder
     #[command(after_help = "Example: postil demo")]
     Demo,

@@ -17,7 +17,6 @@ use crate::present::visible;
 use crate::session::{Error, Session};
 use crate::store::RunStatus;
 use crate::tools::{Context, Registry};
-use crate::turn;
 use crate::vcs;
 
 /// A wrong setting, with its line where it has one.
@@ -311,7 +310,7 @@ struct Finding {
     text: String,
 }
 
-pub(super) fn doctor(cx: &Cx) -> Outcome {
+pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     let folders = cx.folders()?;
     let root = Session::canonical(&cx.root()?);
     let loaded = config::load(&folders, Some(&root), None);
@@ -363,20 +362,8 @@ pub(super) fn doctor(cx: &Cx) -> Outcome {
             format!("{file}{}", problem.message),
         );
     }
-    match turn::choose(&loaded.settings, None) {
-        Ok(turn::Answerer::Offline) => add(
-            "model",
-            None,
-            String::from(
-                "none: the built-in offline answers; set ANTHROPIC_API_KEY, or `model` in the settings, for more",
-            ),
-        ),
-        Ok(turn::Answerer::Model(model)) => add(
-            "model",
-            Some(true),
-            format!("{}, the key is there (not shown)", model.name()),
-        ),
-        Err(error) => add("model", Some(false), error.to_string()),
+    for (well, text) in super::doctor::model(&loaded.settings, online).await {
+        add("model", well, text);
     }
     for (row, found) in known_servers(&session) {
         if let Some(found) = found {

@@ -357,7 +357,7 @@ impl Layers {
             put(&mut merged, path, value.clone());
         }
         // Every leaf was checked, so this cannot fail; if it did, the defaults would be the safe side.
-        let mut raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
+        let raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
             let message = format!("the settings cannot be used together ({e}): the defaults hold");
             self.problems.push(Problem {
                 file: None,
@@ -367,9 +367,10 @@ impl Layers {
             });
             Raw::default()
         });
-        raw.complete();
+        let mut shown = raw.clone();
+        shown.complete();
         let mut sources = Vec::new();
-        let all = serde_json::to_value(&raw).unwrap_or_default();
+        let all = serde_json::to_value(&shown).unwrap_or_default();
         leaves(&all, &self.schema, &mut Vec::new(), &mut |path, value| {
             let layer = self
                 .set

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Provider, ProxyMode, Settings, Worktrees};
 use crate::children::Row;
+use crate::models::prices::Said;
 
 /// Settings of postil. The first place that has a value wins: the environment, the editor's settings,
 /// `postil.toml` at the workspace root, the user's `config.toml`.
@@ -21,9 +22,13 @@ pub(super) struct Raw {
     /// first that works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where models are reached, by provider: `anthropic`, `openai`, `openai-compatible`.
+    /// Where models are reached, by provider: `anthropic`, `openai`, `openai-compatible`, `ollama` …, or a
+    /// name of your own.
     #[schemars(extend("x-from" = "user"))]
     pub providers: BTreeMap<String, RawProvider>,
+    /// What a model holds and costs, by `provider/model`: goes before what postil knows of it.
+    #[schemars(extend("x-from" = "user"))]
+    pub models: BTreeMap<String, RawModel>,
     /// An agent's turn.
     pub turn: Turn,
     /// Threads in comments.
@@ -53,20 +58,53 @@ pub(super) struct RawProvider {
     /// The environment variable that has the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Program and arguments that print the key.
+    /// Program and arguments that print the key; run without a shell, when the key is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
-    /// Of `openai`: `responses` or `chat`.
+    /// What the endpoint speaks: `messages` (Anthropic's), `responses` (OpenAI's), or `chat` (OpenAI's
+    /// older one, which most other servers speak). Absent: `chat`, and each provider's own where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
 }
 
-/// Which of OpenAI's interfaces.
+/// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Api {
+    Messages,
     Responses,
     Chat,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct RawModel {
+    /// Tokens that fit, prompt and answer together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1024, max = 100_000_000))]
+    pub context_window: Option<u64>,
+    /// Most tokens of one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16, max = 100_000_000))]
+    pub max_output: Option<u32>,
+    /// Whether it takes images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
+    /// US dollars a million tokens. A cost is told where this and `outputPrice` are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub input_price: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub output_price: Option<f64>,
+    /// Into the provider's cache; absent: `inputPrice`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub cache_write_price: Option<f64>,
+    /// Out of the provider's cache; absent: `inputPrice`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub cache_read_price: Option<f64>,
 }
 
 /// When a turn begins.
@@ -289,29 +327,48 @@ pub(super) fn schema() -> Value {
         .to_value()
 }
 
-/// What is known of the providers; the user's file goes before.
-const PROVIDERS: &[(&str, &str, Option<&str>)] = &[
+/// What is known of the providers; the user's file goes before. Name, endpoint, variable of the key, wire
+/// format.
+const PROVIDERS: &[(&str, &str, Option<&str>, Api)] = &[
     (
         "anthropic",
         "https://api.anthropic.com",
         Some("ANTHROPIC_API_KEY"),
+        Api::Messages,
     ),
     (
         "openai",
         "https://api.openai.com/v1",
         Some("OPENAI_API_KEY"),
+        Api::Responses,
     ),
-    ("openai-compatible", "http://localhost:11434/v1", None),
+    (
+        "openai-compatible",
+        "http://localhost:11434/v1",
+        None,
+        Api::Chat,
+    ),
+    ("ollama", "http://127.0.0.1:11434/v1", None, Api::Chat),
+    ("llama-cpp", "http://127.0.0.1:8080/v1", None, Api::Chat),
+    ("lmstudio", "http://127.0.0.1:1234/v1", None, Api::Chat),
+    ("vllm", "http://127.0.0.1:8000/v1", None, Api::Chat),
+    (
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        Some("OPENROUTER_API_KEY"),
+        Api::Chat,
+    ),
 ];
 
 impl Raw {
     /// Adds what is known of the providers.
     pub(super) fn complete(&mut self) {
-        for (name, base_url, key) in PROVIDERS {
+        for (name, base_url, key, api) in PROVIDERS {
             let provider = self.providers.entry((*name).to_owned()).or_default();
             provider
                 .base_url
                 .get_or_insert_with(|| (*base_url).to_owned());
+            provider.api.get_or_insert(*api);
             if provider.api_key_command.is_none() && provider.api_key_env.is_none() {
                 provider.api_key_env = key.map(str::to_owned);
             }
@@ -319,6 +376,7 @@ impl Raw {
     }
 
     pub(super) fn into_settings(mut self) -> Settings {
+        let named: Vec<String> = self.providers.keys().cloned().collect();
         self.complete();
         let providers = self.providers.into_iter().map(|(name, p)| {
             let provider = Provider {
@@ -329,9 +387,22 @@ impl Raw {
                     .to_owned(),
                 api_key_env: p.api_key_env,
                 api_key_command: p.api_key_command,
-                api: p.api,
+                api: p.api.unwrap_or(Api::Chat),
+                configured: named.contains(&name),
             };
             (name, provider)
+        });
+        let models = self.models.into_iter().map(|(name, m)| {
+            let said = Said {
+                window: m.context_window,
+                max_output: m.max_output,
+                images: m.images,
+                input: m.input_price,
+                output: m.output_price,
+                cache_write: m.cache_write_price,
+                cache_read: m.cache_read_price,
+            };
+            (name, said)
         });
         let servers = self.servers.into_iter().map(|(language, s)| Row {
             install: format!("set servers.{language}.command in config.toml"),
@@ -347,6 +418,7 @@ impl Raw {
         Settings {
             model: self.model.filter(|m| !m.trim().is_empty()),
             providers: providers.collect(),
+            models: models.collect(),
             trigger: self.turn.trigger,
             review: self.turn.review,
             max_rounds: self.turn.max_rounds,

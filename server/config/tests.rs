@@ -150,7 +150,7 @@ fn the_example_of_the_documentation_is_read_whole() {
         ["pass", "show", "anthropic"]
     );
     assert_eq!(s.providers["anthropic"].api_key_env, None);
-    assert_eq!(s.providers["openai"].api, Some(Api::Responses));
+    assert_eq!(s.providers["openai"].api, Api::Responses);
     assert_eq!(
         s.providers["openai-compatible"].base_url,
         "http://localhost:11434/v1"

@@ -105,7 +105,31 @@ pub(super) fn client(url: &reqwest::Url) -> Result<reqwest::Client, ModelError> 
     Ok(client)
 }
 
-fn is_loopback(host: &str) -> bool {
+/// `<base><path>`, where `base` is an http or https address.
+pub(super) fn address(base: &str, path: &str) -> Option<reqwest::Url> {
+    let mut url = reqwest::Url::parse(base.trim()).ok()?;
+    if !matches!(url.scheme(), "http" | "https")
+        || url.host_str().is_none()
+        || url.query().is_some()
+        || url.fragment().is_some()
+    {
+        return None;
+    }
+    let path = format!("{}{path}", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Some(url)
+}
+
+/// For messages: scheme, host, port and path, nothing secret.
+pub(super) fn shown(url: &reqwest::Url) -> String {
+    let mut shown = url.clone();
+    // Fails for addresses without a host alone, which are refused above.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.into()
+}
+
+pub(super) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || bare

@@ -114,7 +114,13 @@ impl Session {
         }
         let loaded = workspace.loaded();
         let answerer = turn::choose(&loaded.settings, options.model.as_deref())
-            .map_err(|error| Error::Other(error.to_string()))?;
+            .await
+            .map_err(|error| Error::Other(error.to_string()))?
+            .answerer;
+        // Another may have begun while a local server was looked for.
+        if let Some(run) = self.turns.running(&thread.id) {
+            return Ok(store.run(&run)?);
+        }
         self.keep_provenance(Some(&view.path));
         let file = self.relative(&view.path);
         let run = store.begin(&thread.id, &file, &answerer.name())?;

@@ -2,88 +2,219 @@
 
 use std::sync::Arc;
 
-use crate::config::Settings;
-use crate::models::ModelError;
-use crate::models::anthropic::{Anthropic, Key};
+use crate::config::{Api, Provider, Settings};
+use crate::models::prices;
+use crate::models::{Key, KeySource, ModelError, Remote, Setup, Wire, local};
 
 use super::Answerer;
 
-/// What is asked when there is a key and no model is named.
+/// What is asked at a provider when no model is named.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+pub const DEFAULT_OPENAI: &str = "gpt-6.1-sol";
 
-const BASE_URL: &str = "https://api.anthropic.com";
-const KEY: &str = "ANTHROPIC_API_KEY";
+/// Who was chosen.
+#[derive(Debug)]
+pub struct Choice {
+    pub answerer: Answerer,
+    /// Why this one: the second half of a sentence.
+    pub why: String,
+    /// Where its key comes from. Never the key.
+    pub key: String,
+    /// The model itself, for whoever wants to ask it whether all is well.
+    pub remote: Option<Arc<Remote>>,
+}
 
-/// The answerer that `name` (`provider/model`, or `offline`), else the settings name; nothing named:
-/// Anthropic where a key is set, else offline. The key comes from the environment alone.
+/// The answerer that `name` (`provider/model`, or `offline`), else the settings name; nothing named: the
+/// first of a configured provider, a key in the environment, an Ollama on this machine, else offline.
 ///
 /// # Errors
 /// `NoKey` and `Refused`, each with what to set.
-pub fn choose(settings: &Settings, name: Option<&str>) -> Result<Answerer, ModelError> {
-    choose_with(settings, name, &|variable| std::env::var(variable).ok())
+pub async fn choose(settings: &Settings, name: Option<&str>) -> Result<Choice, ModelError> {
+    let environment = |variable: &str| std::env::var(variable).ok();
+    choose_with(settings, name, &environment).await
 }
 
 /// [`choose`] with the environment given.
-pub fn choose_with(
+pub async fn choose_with(
     settings: &Settings,
     name: Option<&str>,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<Answerer, ModelError> {
-    let variable = |name: &str| {
-        environment(name)
-            .map(|v| v.trim().to_owned())
-            .filter(|v| !v.is_empty())
+    environment: &(dyn Fn(&str) -> Option<String> + Sync),
+) -> Result<Choice, ModelError> {
+    let chooser = Chooser {
+        settings,
+        environment,
     };
-    let provider = settings.providers.get("anthropic");
-    let key_from = provider
-        .and_then(|p| p.api_key_env.as_deref())
-        .map(str::trim)
-        .filter(|v| !v.is_empty())
-        .unwrap_or(KEY);
+    let named = name
+        .map(|n| (n, "it was asked for"))
+        .or_else(|| settings.model.as_deref().map(|m| (m, "`model` names it")));
+    match named.map(|(name, why)| (name.trim(), why)) {
+        Some((name, why)) if !name.is_empty() => chooser.named(name, why).await,
+        _ => chooser.first().await,
+    }
+}
 
-    let named = name.map(str::to_owned).or_else(|| settings.model.clone());
-    let named = named
-        .as_deref()
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    let model = match named {
-        Some("offline") => return Ok(Answerer::Offline),
-        Some(name) => match name.split_once('/') {
-            Some(("anthropic", model)) if !model.trim().is_empty() => model.trim(),
-            None if name == "anthropic" => DEFAULT_MODEL,
-            None if name.starts_with("claude-") => name,
-            _ => {
-                return Err(ModelError::Refused(format!(
-                    "the model `{}` is of no provider that is known here: name `anthropic/{DEFAULT_MODEL}` or `offline` as `model`",
-                    name.chars()
-                        .filter(|c| !c.is_control())
-                        .take(100)
-                        .collect::<String>()
-                )));
-            }
-        },
-        None if variable(key_from).is_some() => DEFAULT_MODEL,
-        None => return Ok(Answerer::Offline),
-    };
+struct Chooser<'a> {
+    settings: &'a Settings,
+    environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
+}
 
-    let Some(key) = variable(key_from) else {
-        if provider.is_some_and(|p| p.api_key_command.is_some()) {
-            return Err(ModelError::NoKey(format!(
-                "keys from `apiKeyCommand` are not read by this version: set {key_from} in the environment and start postil again"
-            )));
+impl Chooser<'_> {
+    async fn named(&self, name: &str, why: &str) -> Result<Choice, ModelError> {
+        if name == "offline" {
+            return Ok(offline(why));
         }
-        return Err(ModelError::NoKey(format!(
-            "no key for anthropic/{model}: set {key_from} in the environment and start postil again, or set model = \"offline\""
-        )));
-    };
-    let key = Key::new(&key).ok_or_else(|| {
-        ModelError::NoKey(format!("the value of {key_from} holds characters that no key has: set it again and start postil again"))
-    })?;
-    let base = provider
-        .map(|p| p.base_url.trim())
-        .filter(|url| !url.is_empty())
-        .unwrap_or(BASE_URL);
-    Ok(Answerer::Model(Arc::new(Anthropic::new(
-        base, key, key_from, model,
-    )?)))
+        let providers = &self.settings.providers;
+        let (provider, model) = match name.split_once('/') {
+            Some((provider, model)) if providers.contains_key(provider) => (provider, model.trim()),
+            None if providers.contains_key(name) => (name, ""),
+            None if name.starts_with("claude-") => ("anthropic", name),
+            None if name.starts_with("gpt-") => ("openai", name),
+            _ => return Err(self.unknown(name)),
+        };
+        let Some(settings) = providers.get(provider) else {
+            return Err(self.unknown(name));
+        };
+        if !model.is_empty() {
+            return self.model(provider, settings, model, why);
+        }
+        match self.usual(provider, settings).await {
+            Some(model) => self.model(provider, settings, &model, why),
+            None => Err(ModelError::Refused(format!(
+                "no model of {provider} is named: write `{provider}/…` as `model`"
+            ))),
+        }
+    }
+
+    /// Nothing is named: the first that works.
+    async fn first(&self) -> Result<Choice, ModelError> {
+        let providers = &self.settings.providers;
+        // What the user wrote down goes before what is merely there.
+        for (name, provider) in providers.iter().filter(|(_, p)| p.configured) {
+            if self.has_key(provider)
+                && let Some(model) = self.usual(name, provider).await
+            {
+                return self.model(name, provider, &model, "it is configured");
+            }
+        }
+        for name in ["anthropic", "openai"] {
+            if let Some(provider) = providers.get(name)
+                && self.has_key(provider)
+                && let Some(model) = self.usual(name, provider).await
+            {
+                return self.model(name, provider, &model, "its key is in the environment");
+            }
+        }
+        if let Some(ollama) = providers.get("ollama")
+            && let Some(model) = local::model(&ollama.base_url).await
+        {
+            return self.model("ollama", ollama, &model, "Ollama runs on this machine");
+        }
+        // An agent on PATH comes here.
+        Ok(offline("nothing else is configured"))
+    }
+
+    /// What a provider is asked for when nothing is said.
+    async fn usual(&self, name: &str, provider: &Provider) -> Option<String> {
+        match name {
+            "anthropic" => Some(String::from(DEFAULT_MODEL)),
+            "openai" => Some(String::from(DEFAULT_OPENAI)),
+            _ => local::model(&provider.base_url).await,
+        }
+    }
+
+    /// Whether nothing is missing to ask this provider, as far as can be told without running a program.
+    fn has_key(&self, provider: &Provider) -> bool {
+        match (&provider.api_key_command, &provider.api_key_env) {
+            (Some(command), _) if !command.is_empty() => true,
+            (_, Some(name)) => self.variable(name).is_some(),
+            _ => true,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.environment)(name.trim())
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Where the key of a provider comes from: the variable goes before the program, as it costs nothing.
+    fn key(&self, name: &str, provider: &Provider, model: &str) -> Result<KeySource, ModelError> {
+        let variable = provider
+            .api_key_env
+            .as_deref()
+            .filter(|v| !v.trim().is_empty());
+        if let Some((variable, text)) = variable.and_then(|v| Some((v, self.variable(v)?))) {
+            let key = Key::new(&text).ok_or_else(|| {
+                ModelError::NoKey(format!(
+                    "the value of {variable} holds characters that no key has: set it again and start postil again"
+                ))
+            })?;
+            return Ok(KeySource::Found {
+                key,
+                from: variable.to_owned(),
+            });
+        }
+        match (&provider.api_key_command, variable) {
+            (Some(command), _) => Ok(KeySource::Command(command.clone())),
+            (None, None) => Ok(KeySource::None),
+            (None, Some(variable)) => Err(ModelError::NoKey(format!(
+                "no key for {name}/{model}: set {variable} in the environment and start postil again, or set model = \"offline\""
+            ))),
+        }
+    }
+
+    fn model(
+        &self,
+        name: &str,
+        provider: &Provider,
+        model: &str,
+        why: &str,
+    ) -> Result<Choice, ModelError> {
+        let base_from = match name {
+            "anthropic" => String::from("ANTHROPIC_BASE_URL or providers.anthropic.baseUrl"),
+            "openai" => String::from("OPENAI_BASE_URL or providers.openai.baseUrl"),
+            name => format!("providers.{name}.baseUrl"),
+        };
+        let said = self.settings.models.get(&format!("{name}/{model}"));
+        let facts = prices::facts(name, model);
+        let key = self.key(name, provider, model)?;
+        let place = key.place();
+        let remote = Arc::new(Remote::new(Setup {
+            provider: name.to_owned(),
+            model: model.to_owned(),
+            wire: match provider.api {
+                Api::Messages => Wire::Messages,
+                Api::Responses => Wire::Responses,
+                Api::Chat => Wire::Chat,
+            },
+            base_url: provider.base_url.clone(),
+            base_from,
+            key,
+            facts: said.map_or(facts, |said| facts.with(said)),
+        })?);
+        Ok(Choice {
+            answerer: Answerer::Model(remote.clone()),
+            why: why.to_owned(),
+            key: place,
+            remote: Some(remote),
+        })
+    }
+
+    fn unknown(&self, name: &str) -> ModelError {
+        let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+        let known: Vec<&str> = self.settings.providers.keys().map(String::as_str).collect();
+        ModelError::Refused(format!(
+            "the model `{shown}` is of no provider that is known here ({}): name one as `anthropic/{DEFAULT_MODEL}`, or `offline`, as `model`",
+            known.join(", ")
+        ))
+    }
+}
+
+fn offline(why: &str) -> Choice {
+    Choice {
+        answerer: Answerer::Offline,
+        why: why.to_owned(),
+        key: String::from("no key"),
+        remote: None,
+    }
 }

@@ -117,7 +117,9 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
                 Block::Image { media_type, .. } => {
                     steps.push(format!("(an image, {media_type}, seen then)"))
                 }
-                Block::Thinking { .. } | Block::RedactedThinking { .. } => {}
+                Block::Thinking { .. }
+                | Block::RedactedThinking { .. }
+                | Block::Reasoning { .. } => {}
             }
         }
     }

@@ -120,14 +120,14 @@ fn settings() -> crate::config::Settings {
     crate::config::Settings::default()
 }
 
-fn chosen(
+async fn chosen(
     named: Option<&str>,
     set: Option<&str>,
     environment: &[(&str, &str)],
 ) -> Result<String, ModelError> {
     let settings = crate::config::Settings {
         model: set.map(str::to_owned),
-        ..settings()
+        ..without_ollama()
     };
     let lookup = |name: &str| {
         environment
@@ -135,52 +135,134 @@ fn chosen(
             .find(|(n, _)| *n == name)
             .map(|(_, v)| (*v).to_owned())
     };
-    choose_with(&settings, named, &lookup).map(|answerer| answerer.name())
+    let choice = choose_with(&settings, named, &lookup).await;
+    choice.map(|choice| choice.answerer.name())
 }
 
-#[test]
-fn the_first_that_works_answers() {
+/// Settings in which no server of this machine can be found.
+fn without_ollama() -> crate::config::Settings {
+    let mut settings = settings();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
+    let ollama = settings.providers.get_mut("ollama").expect("a provider");
+    ollama.base_url = format!("http://{}/v1", free.expect("a free port"));
+    settings
+}
+
+#[tokio::test]
+async fn the_first_that_works_answers() {
     const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "sk-ant-canary");
-    let is = |choice: Result<String, ModelError>, name: &str| {
-        assert_eq!(choice.ok().as_deref(), Some(name))
-    };
-    is(chosen(None, None, &[]), "offline");
-    is(chosen(None, None, &[("ANTHROPIC_API_KEY", " ")]), "offline");
-    is(
-        chosen(None, None, &[KEY]),
-        &format!("anthropic/{DEFAULT_MODEL}"),
+    const OPENAI: (&str, &str) = ("OPENAI_API_KEY", "sk-canary");
+    let anthropic = format!("anthropic/{DEFAULT_MODEL}");
+    let openai = format!("openai/{DEFAULT_OPENAI}");
+    type Case<'a> = (
+        Option<&'a str>,
+        Option<&'a str>,
+        &'a [(&'a str, &'a str)],
+        &'a str,
     );
-    is(chosen(None, Some("offline"), &[KEY]), "offline");
-    is(
-        chosen(Some("anthropic/claude-x"), Some("offline"), &[KEY]),
-        "anthropic/claude-x",
-    );
-    is(chosen(Some("claude-x"), None, &[KEY]), "anthropic/claude-x");
-    for (choice, word) in [
+    let cases: &[Case] = &[
+        (None, None, &[], "offline"),
+        (None, None, &[("ANTHROPIC_API_KEY", " ")], "offline"),
+        (None, None, &[KEY], &anthropic),
+        (None, None, &[OPENAI], &openai),
+        (None, None, &[OPENAI, KEY], &anthropic),
+        (None, Some("offline"), &[KEY], "offline"),
         (
-            chosen(Some("anthropic/claude-x"), None, &[]),
-            "ANTHROPIC_API_KEY",
+            Some("anthropic/claude-x"),
+            Some("offline"),
+            &[KEY],
+            "anthropic/claude-x",
         ),
-        (chosen(Some("openai/gpt"), None, &[KEY]), "offline"),
-        (chosen(Some("anthropic/"), None, &[KEY]), "offline"),
+        (Some("claude-x"), None, &[KEY], "anthropic/claude-x"),
+        (Some("gpt-x"), None, &[OPENAI], "openai/gpt-x"),
+        (Some("openai"), None, &[OPENAI], &openai),
+        (Some("ollama/qwen3:8b"), None, &[], "ollama/qwen3:8b"),
         (
-            chosen(None, None, &[("ANTHROPIC_API_KEY", "a\nb")]),
-            "characters",
+            Some("openrouter/a/b:free"),
+            None,
+            &[("OPENROUTER_API_KEY", "k")],
+            "openrouter/a/b:free",
         ),
-    ] {
-        let error = choice.expect_err("a refusal").to_string();
+    ];
+    for (named, set, environment, name) in cases {
+        let choice = chosen(*named, *set, environment).await;
+        assert_eq!(choice.ok().as_deref(), Some(*name));
+    }
+    let cases: &[Case] = &[
+        (Some("anthropic/claude-x"), None, &[], "ANTHROPIC_API_KEY"),
+        (Some("openai/gpt"), None, &[KEY], "OPENAI_API_KEY"),
+        (Some("nobody/gpt"), None, &[KEY], "offline"),
+        (
+            Some("openrouter/"),
+            None,
+            &[KEY],
+            "no model of openrouter is named",
+        ),
+        (None, None, &[("ANTHROPIC_API_KEY", "a\nb")], "characters"),
+    ];
+    for (named, set, environment, word) in cases {
+        let error = chosen(*named, *set, environment)
+            .await
+            .expect_err("a refusal")
+            .to_string();
         assert!(error.contains(word) && !error.contains("canary"), "{error}");
     }
 }
 
-#[test]
-fn an_address_that_is_none_is_said_so() {
+#[tokio::test]
+async fn what_is_configured_goes_before_what_is_there() {
+    let user = r#"
+        [providers.mine]
+        baseUrl = "https://models.example/v1"
+        apiKeyEnv = "MINE"
+        [providers.openai]
+        apiKeyCommand = ["/no/such/program"]
+        [models."openai/gpt-6.1-sol"]
+        contextWindow = 50_000
+        images = false
+    "#;
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = |name: &str| home.path().join(name);
+    std::fs::create_dir(folder("config")).expect("a folder");
+    std::fs::write(folder("config/config.toml"), user).expect("a file");
+    let folders = crate::config::Folders {
+        config: folder("config"),
+        data: folder("data"),
+        state: folder("state"),
+        cache: None,
+    };
+    let lookup = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| String::from("sk-ant-canary"));
+    let loaded = crate::config::load_with(&folders, None, None, &lookup);
+    assert_eq!(loaded.problems, []);
+    let choice = choose_with(&loaded.settings, None, &lookup)
+        .await
+        .expect("a choice");
+    assert_eq!(choice.answerer.name(), "openai/gpt-6.1-sol");
+    assert!(
+        choice.why.contains("configured") && choice.key.contains("apiKeyCommand"),
+        "{choice:?}"
+    );
+    let facts = *choice.remote.expect("a model").facts();
+    assert!(
+        facts.window == 50_000 && !facts.images && facts.prices.is_some(),
+        "{facts:?}"
+    );
+    // A provider of one's own is asked for what is named of it.
+    let lookup = |name: &str| (name == "MINE").then(|| String::from("k"));
+    let named = choose_with(&loaded.settings, Some("mine/big"), &lookup).await;
+    assert_eq!(named.expect("a choice").answerer.name(), "mine/big");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_said_so() {
     let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| String::from("sk-ant-canary"));
     for address in ["ftp://x", "not a url", "http://", "https://a/?b=c"] {
         let mut settings = settings();
         let provider = settings.providers.get_mut("anthropic").expect("a provider");
         provider.base_url = address.to_owned();
-        let error = choose_with(&settings, None, &key).expect_err("a refusal");
+        let error = choose_with(&settings, None, &key)
+            .await
+            .expect_err("a refusal");
         let error = error.to_string();
         assert!(
             error.contains("ANTHROPIC_BASE_URL") && !error.contains("canary"),

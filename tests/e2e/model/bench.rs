@@ -8,7 +8,7 @@ use postil::children::{Children, Limits as ChildLimits, Row};
 use postil::comments::{Syntax, detect};
 use postil::files::{Buffers, Tree};
 use postil::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
-use postil::models::anthropic::{Anthropic, Key, Limits};
+use postil::models::{Limits, Remote};
 use postil::store::{Run, RunStatus, Store};
 use postil::threads::{self, Thread};
 use postil::tools::{Context, Gate, Registry};
@@ -178,12 +178,11 @@ impl Bench {
     }
 
     pub async fn run(&self, model: &Model) -> Outcome {
-        let key = Key::new("sk-ant-canary").expect("a key");
         let limits = Limits {
             first_wait: Duration::from_millis(1),
             ..Limits::default()
         };
-        let provider = Anthropic::new(model.url(), key, "ANTHROPIC_API_KEY", "claude-sonnet-4-5");
+        let provider = Remote::new(super::provider::setup(model.url()));
         let provider = provider.expect("a provider").with_limits(limits);
         let job = self.job(Answerer::Model(Arc::new(provider)));
         turn::run(&self.cx, &Registry::built_in(), job).await

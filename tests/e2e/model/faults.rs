@@ -3,12 +3,11 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use postil::models::anthropic::{Anthropic, Key, Limits};
-use postil::models::{Event, Model as _, ModelError};
+use postil::models::{Event, Limits, Model as _, ModelError, Remote};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::provider::{KEY, ask, provider, quick, request, rich, text_of, user};
+use super::provider::{KEY, ask, provider, quick, request, rich, setup, text_of, user};
 use super::{Model, Step, event, events};
 
 #[tokio::test]
@@ -255,12 +254,7 @@ async fn nobody_listening_is_said_so() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|l| l.local_addr())
         .expect("a free port");
-    let gone = Anthropic::new(
-        &format!("http://{free}"),
-        Key::new(KEY).expect("a key"),
-        "K",
-        "claude-sonnet-4-5",
-    );
+    let gone = Remote::new(setup(&format!("http://{free}")));
     drop(provider);
     let (answer, heard) = ask(
         &gone.expect("a provider").with_limits(Limits {

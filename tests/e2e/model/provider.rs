@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use postil::models::anthropic::{Anthropic, Key, Limits};
 use postil::models::{
-    Answer, Block, Event, Model as _, ModelError, Request, Speaker, Stop, ToolSpec, Turn,
+    Answer, Block, Event, Key, KeySource, Limits, Model as _, ModelError, Remote, Request, Setup,
+    Speaker, Stop, ToolSpec, Turn, Wire, prices,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -22,10 +22,26 @@ pub(super) fn quick() -> Limits {
     }
 }
 
-pub(super) fn provider(model: &Model, limits: Limits) -> Anthropic {
-    let key = Key::new(KEY).expect("a key");
-    let made = Anthropic::new(model.url(), key, "ANTHROPIC_API_KEY", "claude-sonnet-4-5");
-    made.expect("a provider").with_limits(limits)
+pub(super) fn provider(model: &Model, limits: Limits) -> Remote {
+    Remote::new(setup(model.url()))
+        .expect("a provider")
+        .with_limits(limits)
+}
+
+/// `anthropic/claude-sonnet-4-5` at this address.
+pub(super) fn setup(base_url: &str) -> Setup {
+    Setup {
+        provider: String::from("anthropic"),
+        model: String::from("claude-sonnet-4-5"),
+        wire: Wire::Messages,
+        base_url: base_url.to_owned(),
+        base_from: String::from("ANTHROPIC_BASE_URL"),
+        key: KeySource::Found {
+            key: Key::new(KEY).expect("a key"),
+            from: String::from("ANTHROPIC_API_KEY"),
+        },
+        facts: prices::facts("anthropic", "claude-sonnet-4-5"),
+    }
 }
 
 pub(super) fn user(text: &str) -> Turn {
@@ -54,7 +70,7 @@ pub(super) fn request(turns: Vec<Turn>) -> Request {
 }
 
 pub(super) async fn ask(
-    provider: &Anthropic,
+    provider: &Remote,
     turns: Vec<Turn>,
 ) -> (Result<Answer, ModelError>, Vec<Event>) {
     let heard = Mutex::new(Vec::new());

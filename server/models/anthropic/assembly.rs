@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::http::{Fault, broken};
-use super::{Answer, Block, Event, Stop, Usage};
+use crate::models::error::WireError;
+use crate::models::remote::{self, Trouble, arguments};
+use crate::models::{Answer, Block, Event, Stop, Usage};
 
 /// A block while it streams.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ enum Part {
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub(in crate::models) struct Assembly {
     parts: BTreeMap<u64, Part>,
     usage: Usage,
     model: String,
@@ -57,7 +58,7 @@ enum Wire {
     },
     MessageStop,
     Error {
-        error: WireError,
+        error: Value,
     },
     #[serde(other)]
     Other,
@@ -83,25 +84,13 @@ struct Counts {
     cache_creation_input_tokens: Option<u64>,
 }
 
-/// `{"type":"overloaded_error","message":"Overloaded"}`
-#[derive(Deserialize)]
-pub(super) struct WireError {
-    #[serde(default, rename = "type")]
-    pub kind: String,
-    #[serde(default)]
-    pub message: String,
+fn broken(why: impl ToString) -> Trouble {
+    Trouble::Broken(why.to_string())
 }
 
-impl Assembly {
-    /// Takes one event; true once the answer is whole. `refusal` turns an error reported in mid-stream
-    /// into a fault.
-    pub fn take(
-        &mut self,
-        data: &str,
-        hear: &(dyn Fn(Event) + Send + Sync),
-        refusal: impl Fn(&WireError) -> Fault,
-    ) -> Result<bool, Fault> {
-        let event: Wire = serde_json::from_str(data).map_err(|error| broken(&error.to_string()))?;
+impl remote::Assembly for Assembly {
+    fn take(&mut self, data: &str, hear: &(dyn Fn(Event) + Send + Sync)) -> Result<bool, Trouble> {
+        let event: Wire = serde_json::from_str(data).map_err(broken)?;
         match event {
             Wire::MessageStart { message } => {
                 // A second start would begin another answer in the middle of this one.
@@ -139,26 +128,13 @@ impl Assembly {
                 self.count(usage);
             }
             Wire::MessageStop => return Ok(true),
-            Wire::Error { error } => return Err(refusal(&error)),
+            Wire::Error { error } => return Err(Trouble::Reported(WireError::of(&error))),
             Wire::Other => {}
         }
         Ok(false)
     }
 
-    fn count(&mut self, counts: Option<Counts>) {
-        let Some(counts) = counts else { return };
-        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
-        set(&mut self.usage.input, counts.input_tokens);
-        set(&mut self.usage.output, counts.output_tokens);
-        set(&mut self.usage.cache_read, counts.cache_read_input_tokens);
-        set(
-            &mut self.usage.cache_write,
-            counts.cache_creation_input_tokens,
-        );
-    }
-
-    /// The whole answer. `asked` is the model that was asked, for a server that does not name itself.
-    pub fn finish(self, asked: &str) -> Answer {
+    fn finish(self: Box<Self>, asked: &str) -> Answer {
         let stop = match self.stop.as_deref() {
             Some("end_turn" | "stop_sequence") => Stop::EndTurn,
             Some("tool_use") => Stop::ToolUse,
@@ -180,6 +156,20 @@ impl Assembly {
             usage: self.usage,
             model,
         }
+    }
+}
+
+impl Assembly {
+    fn count(&mut self, counts: Option<Counts>) {
+        let Some(counts) = counts else { return };
+        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
+        set(&mut self.usage.input, counts.input_tokens);
+        set(&mut self.usage.output, counts.output_tokens);
+        set(&mut self.usage.cache_read, counts.cache_read_input_tokens);
+        set(
+            &mut self.usage.cache_write,
+            counts.cache_creation_input_tokens,
+        );
     }
 }
 
@@ -249,39 +239,13 @@ fn end(part: Part) -> Option<Block> {
             json,
             whole,
         } => {
-            let input = if json.trim().is_empty() {
-                if whole.is_object() {
-                    whole
-                } else {
-                    Value::Object(serde_json::Map::new())
-                }
+            let input = if json.trim().is_empty() && whole.is_object() {
+                whole
             } else {
-                match serde_json::from_str::<Value>(&json) {
-                    Ok(input) if input.is_object() => input,
-                    _ => Value::String(json),
-                }
+                arguments(json)
             };
             Block::ToolUse { id, name, input }
         }
         Part::Other => return None,
     })
-}
-
-/// The error in the body of a response that is no answer, where the body holds one.
-pub(super) fn error_of(body: &str) -> Option<WireError> {
-    #[derive(Deserialize)]
-    struct Envelope {
-        error: WireError,
-    }
-    serde_json::from_str::<Envelope>(body)
-        .ok()
-        .map(|envelope| envelope.error)
-}
-
-/// Whether an error of this kind may pass (the API reports overload inside a 200, too).
-pub(super) fn passes(kind: &str) -> bool {
-    matches!(
-        kind,
-        "overloaded_error" | "api_error" | "rate_limit_error" | "timeout_error"
-    )
 }

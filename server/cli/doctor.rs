@@ -1,0 +1,86 @@
+//! What `postil doctor` says of the model: which one and why, where its key comes from, what it holds and
+//! costs, and whether it answers.
+
+use std::time::Duration;
+
+use crate::children;
+use crate::config::Settings;
+use crate::models::KeySource;
+use crate::turn::{self, Answerer};
+
+/// A model that has to be loaded first takes its time.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// `Some(true)`: well; `Some(false)`: a fault, with its way out; `None`: worth knowing. With `online` the
+/// model is asked one small question.
+pub(super) async fn model(settings: &Settings, online: bool) -> Vec<(Option<bool>, String)> {
+    let choice = match turn::choose(settings, None).await {
+        Ok(choice) => choice,
+        Err(error) => return vec![(Some(false), error.to_string())],
+    };
+    let (Answerer::Model(model), Some(remote)) = (&choice.answerer, &choice.remote) else {
+        return vec![(
+            None,
+            format!(
+                "none, because {}: the built-in offline answers; set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or name a `model` in the settings, for more",
+                choice.why
+            ),
+        )];
+    };
+    let mut findings = vec![(
+        Some(true),
+        format!(
+            "{}, because {}; it is reached at {}",
+            model.name(),
+            choice.why,
+            remote.address()
+        ),
+    )];
+    findings.push(match remote.key() {
+        KeySource::None => (None, String::from("no key is sent")),
+        KeySource::Found { from, .. } => (Some(true), format!("the key comes from {from} (not shown)")),
+        KeySource::Command(command) => match command.first() {
+            Some(program) if children::find_program(program, &[]).is_some() => (
+                Some(true),
+                format!("the key comes from {} when a turn begins", choice.key),
+            ),
+            program => (
+                Some(false),
+                format!(
+                    "the program of apiKeyCommand (`{}`) is not on PATH: install it, or correct the setting in your config.toml",
+                    program.map(String::as_str).unwrap_or_default()
+                ),
+            ),
+        },
+    });
+    let facts = remote.facts();
+    let images = if facts.images {
+        "takes images"
+    } else {
+        "takes no images"
+    };
+    let price = match facts.prices {
+        Some(prices) => format!(
+            "costs ${} a million tokens in, ${} out",
+            prices.input, prices.output
+        ),
+        None => format!(
+            "has no known price, so that turn.maxCost cannot hold it: set inputPrice and outputPrice in [models.\"{}\"]",
+            model.name()
+        ),
+    };
+    findings.push((
+        None,
+        format!("holds {} tokens, {images}, {price}", facts.window),
+    ));
+    if online {
+        findings.push(match remote.check(WAIT).await {
+            Ok(()) => (
+                Some(true),
+                String::from("it was asked a small question and answered"),
+            ),
+            Err(error) => (Some(false), error.to_string()),
+        });
+    }
+    findings
+}

@@ -1,0 +1,168 @@
+//! Models on this machine: whether a server runs there, and which of its models can call tools.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::http;
+
+/// A question to this machine is answered at once, or not.
+const WAIT: Duration = Duration::from_millis(200);
+/// An answer holds for so long.
+const KEEP: Duration = Duration::from_secs(30);
+/// Bytes of a list of models.
+const LIST: usize = 4 << 20;
+/// Models that are asked what they can do.
+const MODELS: usize = 16;
+
+/// Whether `base_url` is on this machine.
+pub fn is_local(base_url: &str) -> bool {
+    http::address(base_url, "").is_some_and(|url| url.host_str().is_some_and(http::is_loopback))
+}
+
+/// A model of the server at `base_url`, which is asked only where it is on this machine: one that can call
+/// tools where the server tells (Ollama), else its first. The answer, `None` too, is kept for a while.
+pub async fn model(base_url: &str) -> Option<String> {
+    type Known = Mutex<BTreeMap<String, (Instant, Option<String>)>>;
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    if !is_local(base_url) {
+        return None;
+    }
+    let known = || {
+        KNOWN
+            .get_or_init(Mutex::default)
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+    };
+    if let Some((at, model)) = known().get(base_url)
+        && at.elapsed() < KEEP
+    {
+        return model.clone();
+    }
+    let found = tokio::time::timeout(WAIT, ask(base_url))
+        .await
+        .ok()
+        .flatten();
+    known().insert(base_url.to_owned(), (Instant::now(), found.clone()));
+    found
+}
+
+async fn ask(base_url: &str) -> Option<String> {
+    // Ollama's own interface stands beside the one that is spoken with it.
+    let bare = base_url
+        .trim()
+        .trim_end_matches('/')
+        .trim_end_matches("/v1");
+    if let Some(tags) = send(bare, "/api/tags", None).await {
+        let newest = newest(&tags);
+        let told = newest.iter().map(async |name| {
+            let told = send(bare, "/api/show", Some(json!({"model": name}))).await;
+            told.and_then(|told| told["capabilities"].as_array().cloned())
+        });
+        let told = futures::future::join_all(told).await;
+        return best(newest.iter().zip(told));
+    }
+    let models = send(base_url, "/models", None).await?;
+    let first = models["data"].as_array()?.first()?;
+    first["id"].as_str().map(str::to_owned)
+}
+
+async fn send(base: &str, path: &str, body: Option<Value>) -> Option<Value> {
+    let url = http::address(base, path)?;
+    let client = http::client(&url).ok()?;
+    let request = match body {
+        Some(body) => client.post(url).json(&body),
+        None => client.get(url),
+    };
+    let response = request.send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let body = http::head_of(response, LIST, WAIT).await;
+    serde_json::from_str(&body).ok()
+}
+
+/// The names of Ollama's list, newest first.
+fn newest(tags: &Value) -> Vec<String> {
+    let mut models: Vec<(&str, &str)> = tags["models"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|model| {
+            let name = model["name"].as_str().filter(|n| !n.is_empty())?;
+            Some((model["modified_at"].as_str().unwrap_or_default(), name))
+        })
+        .collect();
+    models.sort_by(|a, b| b.cmp(a));
+    models
+        .into_iter()
+        .take(MODELS)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}
+
+/// The first that says it can call tools; where none says anything (an Ollama of before 2025), the first
+/// that makes no embeddings.
+fn best<'a>(
+    models: impl Iterator<Item = (&'a String, Option<Vec<Value>>)> + Clone,
+) -> Option<String> {
+    let mut able = models.clone().filter(|(_, told)| {
+        told.as_ref()
+            .is_some_and(|all| all.iter().any(|c| c == "tools"))
+    });
+    let mut silent = models.filter(|(name, told)| {
+        told.is_none()
+            && !["embed", "minilm", "bge-"]
+                .iter()
+                .any(|word| name.contains(word))
+    });
+    able.next()
+        .or_else(|| silent.next())
+        .map(|(name, _)| name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_calls_tools_is_taken() {
+        let model = |name: &str, at: &str| json!({"name": name, "modified_at": at});
+        let tags = json!({"models": [model("qwen3:8b", "2026-09-01"), model("gemma:2b", "2026-09-02"),
+            model("nomic-embed-text", "2026-09-03"), {"name": 7}]});
+        let names = newest(&tags);
+        assert_eq!(names, ["nomic-embed-text", "gemma:2b", "qwen3:8b"]);
+        let told = |all: &[&str]| Some(all.iter().map(|c| json!(c)).collect::<Vec<_>>());
+        let able = [
+            told(&["embedding"]),
+            told(&["completion"]),
+            told(&["completion", "tools"]),
+        ];
+        assert_eq!(best(names.iter().zip(able)).as_deref(), Some("qwen3:8b"));
+        let none = [
+            told(&["embedding"]),
+            told(&["completion"]),
+            told(&["completion"]),
+        ];
+        assert_eq!(best(names.iter().zip(none)), None);
+        let silent = [None, None, None];
+        assert_eq!(best(names.iter().zip(silent)).as_deref(), Some("gemma:2b"));
+        for none in [
+            json!({"models": []}),
+            json!({}),
+            json!([]),
+            json!({"models": 7}),
+        ] {
+            assert!(newest(&none).is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_is_asked_elsewhere() {
+        assert_eq!(model("https://models.example/v1").await, None);
+        assert!(is_local("http://localhost:1234/v1") && is_local("http://[::1]:8/"));
+        assert!(!is_local("http://127.0.0.1.example/") && !is_local("no address"));
+    }
+}

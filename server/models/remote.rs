@@ -1,0 +1,375 @@
+//! A model behind an endpoint, whatever its wire format: asking, trying again, and saying what is wrong.
+//! An answer counts once it is whole; a stream that breaks is asked for again, as nothing was done with
+//! its part.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::error::{Place, WireError, error_of};
+use super::http::{self, Fault, Limits, head_of, root_cause};
+use super::key::{Key, KeySource};
+use super::prices::Facts;
+use super::{Answer, Event, Model, ModelError, Request, Usage, anthropic, chat, responses};
+
+/// The wire formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// Anthropic's Messages API: `<base>/v1/messages`.
+    Messages,
+    /// OpenAI's Responses API: `<base>/responses`.
+    Responses,
+    /// OpenAI's Chat Completions, which most others speak: `<base>/chat/completions`.
+    Chat,
+}
+
+impl Wire {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Messages => "/v1/messages",
+            Self::Responses => "/responses",
+            Self::Chat => "/chat/completions",
+        }
+    }
+}
+
+/// Which model, and how it is reached.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// As the settings name it.
+    pub provider: String,
+    pub model: String,
+    pub wire: Wire,
+    pub base_url: String,
+    /// What to correct where the address is wrong.
+    pub base_from: String,
+    pub key: KeySource,
+    pub facts: Facts,
+}
+
+/// The pieces of one answer, put together. Pure: data in, answer out.
+pub(super) trait Assembly: Send {
+    /// Takes the data of one event; true once the answer is whole.
+    fn take(&mut self, data: &str, hear: &(dyn Fn(Event) + Send + Sync)) -> Result<bool, Trouble>;
+    /// The stream ended without its closing event: whether the answer is whole all the same.
+    fn is_whole(&self) -> bool {
+        false
+    }
+    /// The answer. `asked` is the model that was asked, for a server that does not name itself.
+    fn finish(self: Box<Self>, asked: &str) -> Answer;
+}
+
+/// What can be wrong with an event.
+pub(super) enum Trouble {
+    /// It is not what the wire format allows.
+    Broken(String),
+    /// The server tells of an error in mid-stream.
+    Reported(WireError),
+}
+
+/// One model behind one endpoint.
+#[derive(Debug)]
+pub struct Remote {
+    client: reqwest::Client,
+    url: reqwest::Url,
+    setup: Setup,
+    place: Place,
+    limits: Limits,
+}
+
+impl Remote {
+    /// # Errors
+    /// `Refused` where the address is none.
+    pub fn new(setup: Setup) -> Result<Self, ModelError> {
+        let url = http::address(&setup.base_url, setup.wire.path()).ok_or_else(|| {
+            ModelError::Refused(format!(
+                "the base URL of {} is no http or https address: correct {}",
+                setup.provider, setup.base_from
+            ))
+        })?;
+        let place = Place {
+            address: http::shown(&url)
+                .trim_end_matches(setup.wire.path())
+                .to_owned(),
+            base_from: setup.base_from.clone(),
+            key_from: match &setup.key {
+                KeySource::None => None,
+                source => Some(source.place()),
+            },
+            provider: setup.provider.clone(),
+            model: setup.model.clone(),
+        };
+        Ok(Self {
+            client: http::client(&url)?,
+            url,
+            setup,
+            place,
+            limits: Limits::default(),
+        })
+    }
+
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where requests go: scheme, host, port and path, nothing secret.
+    pub fn address(&self) -> &str {
+        &self.place.address
+    }
+
+    pub fn key(&self) -> &KeySource {
+        &self.setup.key
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.setup.facts
+    }
+
+    fn body(&self, request: &Request) -> Value {
+        match self.setup.wire {
+            Wire::Messages => anthropic::body(&self.setup, request),
+            Wire::Responses => responses::body(&self.setup, request),
+            Wire::Chat => chat::body(&self.setup, request),
+        }
+    }
+
+    fn assembly(&self) -> Box<dyn Assembly> {
+        let by = self.name();
+        match self.setup.wire {
+            Wire::Messages => Box::new(anthropic::Assembly::default()),
+            Wire::Responses => Box::new(responses::Assembly::new(by)),
+            Wire::Chat => Box::new(chat::Assembly::new(by)),
+        }
+    }
+
+    async fn try_all(
+        &self,
+        request: &Request,
+        hear: &(dyn Fn(Event) + Send + Sync),
+    ) -> Result<Answer, ModelError> {
+        let key = self.setup.key.get().await?;
+        let body = self.body(request).to_string();
+        let mut attempt = 0;
+        loop {
+            let mut fault = match self.try_once(body.clone(), key.as_ref(), hear).await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            if let Some(key) = &key {
+                fault.error = fault.error.map(|text| key.hide(&text));
+            }
+            if !fault.again || attempt >= self.limits.retries {
+                if matches!(fault.error, ModelError::NoKey(_)) {
+                    self.setup.key.forget();
+                }
+                return Err(fault.error);
+            }
+            attempt += 1;
+            let wait = http::wait(&self.limits, attempt, fault.after);
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            hear(Event::Retry {
+                attempt,
+                why: fault.error.to_string(),
+                wait_ms,
+            });
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn try_once(
+        &self,
+        body: String,
+        key: Option<&Key>,
+        hear: &(dyn Fn(Event) + Send + Sync),
+    ) -> Result<Answer, Fault> {
+        let address = &self.place.address;
+        // Before anything is cut: a part of a key is a part too many.
+        let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.hide(text));
+        let mut send = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header("accept", "text/event-stream")
+            .body(body);
+        if self.setup.wire == Wire::Messages {
+            send = send.header("anthropic-version", anthropic::VERSION);
+        }
+        send = match key {
+            None => send,
+            Some(key) if self.setup.wire == Wire::Messages => send.header("x-api-key", key.bare()),
+            Some(key) => send.header(AUTHORIZATION, key.bearer()),
+        };
+        let response = match tokio::time::timeout(self.limits.idle, send.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.place.unreachable(&root_cause(&error))),
+            Err(_) => {
+                return Err(Fault::passing(ModelError::Unavailable(format!(
+                    "{address} did not answer within {} s: ask again, or choose another model",
+                    self.limits.idle.as_secs()
+                ))));
+            }
+        };
+        let status = response.status();
+        let after = http::retry_after(response.headers());
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if !status.is_success() {
+            let body = head_of(response, 64 << 10, self.limits.idle).await;
+            return Err(self.place.refused(status, &error_of(&hide(&body)), after));
+        }
+        if !kind.is_empty() && !kind.starts_with("text/event-stream") {
+            let body = head_of(response, 64 << 10, self.limits.idle).await;
+            return Err(match error_of(&hide(&body)) {
+                Some(error) => self.place.reported(&error),
+                None => self.place.no_stream(&kind),
+            });
+        }
+        let events = http::events(response, &self.limits);
+        futures::pin_mut!(events);
+        let mut assembly = self.assembly();
+        let mut heard = Instant::now();
+        loop {
+            let event = match timeout_at(heard + self.limits.quiet, events.next()).await {
+                Ok(Some(event)) => event?,
+                Ok(None) if assembly.is_whole() => return Ok(assembly.finish(&self.setup.model)),
+                Ok(None) => return Err(http::cut("it ended in the middle")),
+                Err(_) => {
+                    return Err(Fault::passing(ModelError::Unavailable(format!(
+                        "{address} sent nothing but keep-alives for {} s: ask again, or choose another model",
+                        self.limits.quiet.as_secs()
+                    ))));
+                }
+            };
+            if event.event != "ping" {
+                heard = Instant::now();
+            }
+            match assembly.take(&event.data, hear) {
+                Ok(true) => return Ok(assembly.finish(&self.setup.model)),
+                Ok(false) => {}
+                Err(Trouble::Broken(why)) => return Err(http::broken(&why)),
+                Err(Trouble::Reported(mut error)) => {
+                    error.message = hide(&error.message);
+                    return Err(self.place.reported(&error));
+                }
+            }
+        }
+    }
+
+    /// One small request, for whoever wants to know whether all is well. No text is kept.
+    ///
+    /// # Errors
+    /// What a turn would end with.
+    pub async fn check(&self, within: Duration) -> Result<(), ModelError> {
+        let request = Request {
+            system: String::new(),
+            turns: vec![super::Turn {
+                speaker: super::Speaker::User,
+                blocks: vec![super::Block::Text {
+                    text: String::from("Say: ok"),
+                }],
+            }],
+            tools: Vec::new(),
+            max_tokens: 16,
+        };
+        let asked = async {
+            let key = self.setup.key.get().await?;
+            self.try_once(self.body(&request).to_string(), key.as_ref(), &|_| {})
+                .await
+                .map_err(|fault| match &key {
+                    Some(key) => fault.error.map(|text| key.hide(&text)),
+                    None => fault.error,
+                })
+        };
+        match tokio::time::timeout(within, asked).await {
+            Ok(answer) => answer.map(|_| ()),
+            Err(_) => Err(ModelError::Unavailable(format!(
+                "{} did not answer within {} s: ask again, or choose another model",
+                self.place.address,
+                within.as_secs()
+            ))),
+        }
+    }
+}
+
+/// A name that every API takes for a tool's: what the model made up must still be one.
+pub(super) fn tool_name(name: &str) -> String {
+    let mut name: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(64)
+        .collect();
+    if name.is_empty() {
+        name.push('_');
+    }
+    name
+}
+
+/// Arguments as they streamed: an object, or the text itself where they are none.
+pub(super) fn arguments(text: String) -> Value {
+    if text.trim().is_empty() {
+        return json!({});
+    }
+    match serde_json::from_str::<Value>(&text) {
+        Ok(input) if input.is_object() => input,
+        _ => Value::String(text),
+    }
+}
+
+/// Most tokens of an answer to this request.
+pub(super) fn max_tokens(setup: &Setup, request: &Request) -> u32 {
+    setup
+        .facts
+        .max_output
+        .map_or(request.max_tokens, |most| request.max_tokens.min(most))
+}
+
+#[async_trait]
+impl Model for Remote {
+    fn name(&self) -> String {
+        format!("{}/{}", self.setup.provider, self.setup.model)
+    }
+
+    fn context_window(&self) -> u64 {
+        self.setup.facts.window
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<f64> {
+        self.setup.facts.prices.map(|prices| prices.cost(usage))
+    }
+
+    async fn stream(
+        &self,
+        request: &Request,
+        events: &(dyn Fn(Event) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Answer, ModelError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ModelError::Cancelled),
+            // Dropped on cancel: the connection closes with it.
+            answer = self.try_all(request, events) => answer,
+        }
+    }
+}
+
+// A status is all that the other parts need of it.
+pub(super) fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST)
+}
