@@ -334,20 +334,40 @@ impl Tree {
             // Opened since it was read: its owner is the editor now.
             return Err(FileError::Changed(shown));
         }
-        if seen.is_none()
-            && let Some(parent) = resolved
-                .parent()
-                .and_then(|p| p.strip_prefix(&self.root).ok())
+        if seen.is_none() {
+            return self.make(&resolved, content, None);
+        }
+        disk::place(&self.root, &resolved, &shown)?.replace(content, seen.map(|s| &s.hash), None)
+    }
+
+    /// Makes a file that must not exist, and the folders above it, with these permission bits (`None`: 0644).
+    pub fn make(&self, path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FileError> {
+        let resolved = self.resolve_path(path)?;
+        let shown = self.shown(&resolved);
+        if let Some(parent) = resolved
+            .parent()
+            .and_then(|p| p.strip_prefix(&self.root).ok())
         {
             confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
         }
-        disk::place(&self.root, &resolved, &shown)?.replace(content, seen.map(|s| &s.hash))
+        disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode)
     }
 
-    /// Removes a file that still is what was `seen` (undo of its making).
+    /// The permission bits of a file, where there is one.
+    pub fn mode(&self, path: &Path) -> Option<u32> {
+        let resolved = self.resolve_path(path).ok()?;
+        let shown = self.shown(&resolved);
+        let stat = disk::place(&self.root, &resolved, &shown).ok()?.stat();
+        stat.ok().flatten().map(|stat| stat.st_mode & 0o777)
+    }
+
+    /// Removes a file that still is what was `seen`. Only for files that are not open in an editor.
     pub fn remove(&self, path: &Path, seen: &Seen) -> Result<(), FileError> {
         let resolved = self.resolve_path(path)?;
         let shown = self.shown(&resolved);
+        if self.buffer(&resolved).is_some() {
+            return Err(FileError::Changed(shown));
+        }
         disk::place(&self.root, &resolved, &shown)?.remove(&seen.hash)
     }
 

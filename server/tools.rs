@@ -12,6 +12,8 @@ mod grep;
 mod input;
 mod list_files;
 mod lsp;
+mod patch;
+mod patch_apply;
 mod permit;
 #[cfg(test)]
 mod tests;
@@ -36,7 +38,7 @@ use crate::trust::{self, Decision, Risk};
 
 use permit::{permit, quoted};
 
-pub use change::{change_file, minimal_edits};
+pub use change::{FileChange, change_file, change_files, minimal_edits};
 pub use input::{parse, schema};
 pub use permit::Gate;
 
@@ -118,6 +120,10 @@ pub trait Tool: Send + Sync {
             _ => path.to_owned(),
         }
     }
+    /// The same where a call is about several: each must be allowed.
+    fn about_all(&self, cx: &Context, input: &Value) -> Vec<String> {
+        vec![self.about(cx, input)]
+    }
     /// Why this call is asked about each time, whatever was granted.
     fn each_time(&self, _cx: &Context, _about: &str) -> Option<String> {
         None
@@ -144,6 +150,7 @@ impl Registry {
                 Arc::new(file_read::FileRead),
                 Arc::new(file_write::FileWrite),
                 Arc::new(file_edit::FileEdit),
+                Arc::new(patch_apply::PatchApply),
                 Arc::new(grep::Grep),
                 Arc::new(glob::Glob),
                 Arc::new(list_files::ListFiles),
@@ -182,19 +189,28 @@ impl Registry {
             input
         };
         tool.check(&input)?;
-        let about = tool.about(cx, &input);
-        let each_time = tool.each_time(cx, &about);
-        match trust::decide(&self.settings, name, risk, &about) {
-            Decision::Deny => {
-                return Err(format!(
-                    "Tool {name} is not allowed for {} by the author's permissions.",
-                    quoted(&about).0
-                ));
-            }
+        let decided: Vec<(String, Decision)> = tool
+            .about_all(cx, &input)
+            .into_iter()
+            .map(|about| {
+                let decision = trust::decide(&self.settings, name, risk, &about);
+                (about, decision)
+            })
+            .collect();
+        // Nobody is asked about one thing where another is denied.
+        if let Some((about, _)) = decided.iter().find(|(_, d)| *d == Decision::Deny) {
+            return Err(format!(
+                "Tool {name} is not allowed for {} by the author's permissions.",
+                quoted(about).0
+            ));
+        }
+        for (about, decision) in decided {
+            let each_time = tool.each_time(cx, &about);
             // A guarded file is asked about where it is written, once and not twice.
-            Decision::Ask if risk == Risk::Write && trust::protected(&about).is_some() => {}
-            Decision::Allow if each_time.is_none() => {}
-            Decision::Allow | Decision::Ask => {
+            let later = decision == Decision::Ask
+                && risk == Risk::Write
+                && trust::protected(&about).is_some();
+            if !later && (decision == Decision::Ask || each_time.is_some()) {
                 let input = input.to_string();
                 permit(cx, name, risk, &about, &input, each_time.as_deref()).await?;
             }

@@ -20,7 +20,7 @@ use crate::config::{Action, Settings};
 
 pub use grants::{Call, Grant, Grants, Wanted};
 use kept::Kept;
-pub use protected::protected;
+pub use protected::{in_repository, protected};
 
 /// What a tool can do at worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

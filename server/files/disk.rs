@@ -116,8 +116,13 @@ impl Place<'_> {
 
     /// Puts `content` in the file's place, if it has (`Some`) the bytes of this hash or (`None`) does not exist.
     ///
-    /// The file gets a new inode: another hard link to it keeps the old text.
-    pub(super) fn replace(&self, content: &[u8], seen: Option<&[u8; 32]>) -> Result<(), FileError> {
+    /// The file gets a new inode: another hard link to it keeps the old text. `mode` is for one that is made.
+    pub(super) fn replace(
+        &self,
+        content: &[u8],
+        seen: Option<&[u8; 32]>,
+        mode: Option<u32>,
+    ) -> Result<(), FileError> {
         // Between the last look at the file and the rename no other postil writes: of two that answer in
         // one file at once the second sees what the first wrote.
         let _turn = Turn::take(&self.folder);
@@ -137,13 +142,13 @@ impl Place<'_> {
             (None, None) => {}
             _ => return Err(self.changed()),
         }
-        match self.put(content, old.as_ref(), seen, false) {
+        match self.put(content, old.as_ref(), seen, mode, false) {
             // No nameless files on this file system, or no /proc to name one by.
             Err(FileError::Io { source, .. }) if nameless_unsupported(&source) => {
-                self.put(content, old.as_ref(), seen, true)
+                self.put(content, old.as_ref(), seen, mode, true)
             }
             Err(FileError::NotFound(_) | FileError::IsFolder(_)) => {
-                self.put(content, old.as_ref(), seen, true)
+                self.put(content, old.as_ref(), seen, mode, true)
             }
             other => other,
         }
@@ -154,6 +159,7 @@ impl Place<'_> {
         content: &[u8],
         old: Option<&Stat>,
         seen: Option<&[u8; 32]>,
+        mode: Option<u32>,
         named: bool,
     ) -> Result<(), FileError> {
         let mut temporary = Temporary::new(&self.folder, named).map_err(|e| self.failed(e))?;
@@ -163,6 +169,9 @@ impl Place<'_> {
             .map_err(|e| self.failed(e))?;
         if let Some(old) = old {
             self.keep(&temporary.file, old)
+                .map_err(|e| self.failed(e))?;
+        } else if let Some(mode) = mode {
+            rustix::fs::fchmod(&temporary.file, Mode::from_raw_mode(mode & 0o777))
                 .map_err(|e| self.failed(e))?;
         }
         temporary.file.sync_all().map_err(|e| self.failed(e))?;
@@ -191,7 +200,7 @@ impl Place<'_> {
         seen: Option<&[u8; 32]>,
         named: bool,
     ) -> Result<(), FileError> {
-        self.put(content, self.stat()?.as_ref(), seen, named)
+        self.put(content, self.stat()?.as_ref(), seen, None, named)
     }
 
     /// Owner, mode and extended attributes of the file that is replaced.

@@ -1,5 +1,6 @@
 //! Undo of a turn: its changes are taken back line by line, and no line that the author has changed since is touched.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{Error, Session, Workspace};
 use crate::host::BufferEdit;
-use crate::store::{Change, Run};
+use crate::store::{Change, Round, Run};
 use crate::text::{Edit, apply_edits};
 
 impl Session {
@@ -28,6 +29,11 @@ impl Session {
                 files.push(&change.file);
             }
         }
+        let modes = if changes.iter().any(|change| change.after.is_none()) {
+            modes(&store.rounds_back(&run.id, None, usize::MAX >> 1)?)
+        } else {
+            HashMap::new()
+        };
         let mut report = Vec::new();
         for file in &files {
             let steps: Vec<&Change> = changes
@@ -35,8 +41,13 @@ impl Session {
                 .filter(|change| change.file == *file)
                 .collect();
             report.push(
-                self.undo_file(&workspace.root().join(file), file, &steps)
-                    .await?,
+                self.undo_file(
+                    &workspace.root().join(file),
+                    file,
+                    &steps,
+                    modes.get(*file).copied(),
+                )
+                .await?,
             );
         }
         store.mark_undone(&run.id)?;
@@ -64,8 +75,14 @@ impl Session {
     }
 
     /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,
-    /// for the author may have typed between them.
-    async fn undo_file(&self, path: &Path, file: &str, steps: &[&Change]) -> Result<String, Error> {
+    /// for the author may have typed between them. `mode` is that of a file which was removed.
+    async fn undo_file(
+        &self,
+        path: &Path,
+        file: &str,
+        steps: &[&Change],
+        mode: Option<u32>,
+    ) -> Result<String, Error> {
         let workspace = self.home_of(path)?;
         let buffer = self.buffers.get(path);
         let on_disk = if buffer.is_none() {
@@ -93,7 +110,7 @@ impl Session {
                 "{file}: kept, you have changed or opened it since the turn made it"
             )),
             (Some(before), None) => {
-                workspace.tree.write(file, before, None)?;
+                workspace.tree.make(path, before, mode)?;
                 workspace.index.refresh(&workspace.tree, path);
                 Ok(format!("{file}: put back"))
             }
@@ -143,6 +160,16 @@ impl Session {
             }
         }
     }
+}
+
+/// The modes of the files that a run removed, as its rounds (newest first) tell.
+fn modes(rounds: &[Round]) -> HashMap<String, u32> {
+    let told = rounds.iter().rev().filter_map(|round| {
+        let text = |key: &str| round.metadata.get(key)?.as_str();
+        let mode = u32::from_str_radix(text("mode")?, 8).ok()?;
+        Some((text("removed")?.to_owned(), mode))
+    });
+    told.collect()
 }
 
 /// The edits, in whole lines, that make `new` of `old`.

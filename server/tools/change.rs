@@ -1,20 +1,32 @@
-//! The one way a turn changes a file.
+//! The one way a turn changes files: all that belong together, or none.
 
-use std::ops::Range;
+mod diff;
+mod guarded;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use similar::{DiffOp, TextDiff};
 
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
-use crate::comments::{Syntax, detect};
-use crate::edits::{Source, touches_threads};
-use crate::files::{FileError, Seen, Text, hash, head};
+use crate::files::{FileError, Seen, Text, hash};
 use crate::host::{BufferEdit, NotApplied};
 use crate::store::Change;
 use crate::text::Edit;
-use crate::{threads, trust};
+use crate::trust;
+
+pub(super) use diff::kept_lines;
+pub use diff::minimal_edits;
+
+/// What is to become of one file.
+#[derive(Clone, Debug)]
+pub struct FileChange {
+    pub path: PathBuf,
+    /// As it was read; `None`: it does not exist.
+    pub seen: Option<Seen>,
+    /// `None`: it is removed.
+    pub text: Option<String>,
+    /// A file that takes the place of another (a rename) has its mode.
+    pub like: Option<PathBuf>,
+}
 
 /// The one way a turn changes a file: through the editor where it is open (`Host::apply` with the
 /// version that was read), else atomically on disk; refused where it would change a thread's lines or
@@ -34,7 +46,26 @@ pub async fn change_file(
     Ok(change_locked(cx, path, seen, new_text).await?)
 }
 
-/// Why [`change_locked`] changed nothing.
+/// [`change_file`] for several files: all of them or none.
+///
+/// # Errors
+/// Text for the model. Nothing was changed then, or it says what was.
+pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), String> {
+    let mut paths = std::collections::BTreeSet::new();
+    for wanted in &wanted {
+        let resolved = cx.tree.resolve_path(&wanted.path);
+        paths.insert(resolved.map_err(|e| e.to_string())?);
+    }
+    // In one order for everybody, so that no two wait for each other.
+    let mut locks = Vec::new();
+    for path in &paths {
+        locks.push(cx.lock(path).await);
+    }
+    Ok(change_all_locked(cx, wanted).await?)
+}
+
+/// Why nothing was changed.
+#[derive(Debug)]
 pub(super) enum Unchanged {
     /// The text is not what was seen. Carries the name that is shown for the file.
     Meanwhile(String),
@@ -65,79 +96,152 @@ pub(super) async fn change_locked(
     seen: Option<&Seen>,
     new_text: &str,
 ) -> Result<(), Unchanged> {
+    let wanted = FileChange {
+        path: path.to_owned(),
+        seen: seen.cloned(),
+        text: Some(new_text.to_owned()),
+        like: None,
+    };
+    change_all_locked(cx, vec![wanted]).await
+}
+
+/// One file, looked at and not yet changed.
+struct Step {
+    path: PathBuf,
+    shown: String,
+    before: Option<Text>,
+    /// `None`: it is removed.
+    after: Option<String>,
+    /// For an open buffer; empty where nothing is to change in it.
+    edits: Vec<Edit>,
+    /// Of the file that is made, or of that which is removed.
+    mode: Option<u32>,
+}
+
+/// Changes all of these files or none, by the rules of [`change_file`]: files on disk first, put back where
+/// a later one fails; then the open ones, by one edit. Whoever calls holds the locks of all files.
+///
+/// # Errors
+/// Nothing was changed then; or the text says what could not be put back.
+pub(super) async fn change_all_locked(
+    cx: &Context,
+    wanted: Vec<FileChange>,
+) -> Result<(), Unchanged> {
     may_change(cx, "that changes files")?;
-    let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
-    let shown = cx.shown(&resolved);
-    if let Some(why) = trust::protected(&shown) {
-        each_time(
-            cx,
-            format!("The agent wants to change {}; {why}.", quoted(&shown).0),
-        )
-        .await?;
+    let mut paths = Vec::new();
+    for wanted in &wanted {
+        let resolved = cx.tree.resolve_path(&wanted.path);
+        let resolved = resolved.map_err(|e| e.to_string())?;
+        let shown = cx.shown(&resolved);
+        if let Some(why) = trust::protected(&shown) {
+            let question = format!("The agent wants to change {}; {why}.", quoted(&shown).0);
+            each_time(cx, question).await?;
+        }
+        paths.push((resolved, shown));
     }
     if cx.cancel.is_cancelled() {
         return Err(String::from("The turn was cancelled; nothing was written.").into());
     }
-    let current = match cx.tree.read_path(&resolved) {
-        Ok(text) => Some(text),
-        Err(FileError::NotFound(_)) => None,
-        Err(e) => return Err(e.to_string().into()),
-    };
-    let Some(current) = agreed(&shown, current, seen)? else {
-        return Ok(create(cx, &resolved, &shown, new_text).await?);
-    };
-    let edits = minimal_edits(&current.text, new_text);
-    if edits.is_empty() {
-        return Ok(());
+    let mut steps = Vec::new();
+    for (wanted, (path, shown)) in wanted.into_iter().zip(paths) {
+        steps.extend(look(cx, wanted, path, shown)?);
     }
-    keeps_threads(&shown, &current, &edits, new_text)?;
-    record(cx, &shown, Some(current.text.as_bytes()), new_text)?;
-    match &current.buffer {
-        Some(buffer) => {
-            // The name that the editor has for it.
-            let path = cx
-                .tree
-                .open_as(&resolved)
-                .unwrap_or_else(|| resolved.clone());
-            let edit = BufferEdit {
-                path,
-                version: buffer.document.version(),
-                edits,
-            };
-            let applied = cx
-                .host
-                .apply(&format!("postil: change {shown}"), vec![edit])
-                .await;
-            applied.map_err(|e| match e {
-                NotApplied::Changed => Unchanged::Meanwhile(shown.clone()),
-                NotApplied::Refused(why) => Unchanged::Refused(format!(
-                    "The editor refused the change of {shown} ({why}); nothing was written."
-                )),
-                NotApplied::NoEditor => Unchanged::Refused(format!(
-                    "{shown} is open in an editor that is gone; nothing was written. Read it again."
-                )),
-            })?;
-        }
-        None => {
-            write(cx, &resolved, new_text, Some(&current.seen)).map_err(|e| match e {
-                FileError::Changed(_) => Unchanged::Meanwhile(shown.clone()),
-                e => Unchanged::Refused(format!("{e}; nothing was written.")),
-            })?;
-        }
+    for step in &steps {
+        record(cx, step)?;
     }
-    // What stands there now is known to the run: its next change builds on this one.
-    let version = cx.tree.buffer(&resolved).map(|b| b.document.version());
-    remember(cx, resolved, version, new_text);
+    let (open, on_disk): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.is_open());
+    let mut done = Vec::new();
+    for step in on_disk {
+        if let Err(why) = put(cx, step) {
+            return Err(put_back(cx, &done, step.failed(why)));
+        }
+        done.push(step);
+    }
+    if !open.is_empty()
+        && let Err(why) = edit(cx, &open).await
+    {
+        return Err(put_back(cx, &done, why));
+    }
+    tell(cx, &done);
+    for step in &steps {
+        remember(cx, step);
+        keep_mode(cx, step);
+    }
     Ok(())
 }
 
-fn remember(cx: &Context, path: PathBuf, version: Option<i32>, text: &str) {
-    let seen = Seen {
-        version,
-        hash: hash(text.as_bytes()),
+/// That a removed file could be run is a step of the run's history: undo reads it there.
+fn keep_mode(cx: &Context, step: &Step) {
+    let (Some(store), None, Some(mode)) = (&cx.store, &step.after, step.mode) else {
+        return;
     };
-    let text = text.into();
-    cx.seen.insert(path, Known { seen, text });
+    if mode & 0o111 == 0 {
+        return;
+    }
+    let mut metadata = serde_json::Map::new();
+    metadata.insert(String::from("removed"), step.shown.as_str().into());
+    metadata.insert(String::from("mode"), format!("{mode:o}").into());
+    let text = format!("{} was removed; it could be run.", step.shown);
+    if let Err(error) = store.append(&cx.run, "system", metadata, &text) {
+        tracing::warn!(%error, "undo will not know that a file could be run");
+    }
+}
+
+/// What there is to do for one file; `None`: it is as wanted already.
+fn look(
+    cx: &Context,
+    wanted: FileChange,
+    path: PathBuf,
+    shown: String,
+) -> Result<Option<Step>, Unchanged> {
+    let current = match cx.tree.read_path(&path) {
+        Ok(text) => Some(text),
+        Err(FileError::NotFound(_)) => None,
+        Err(e) => return Err(format!("{e}; nothing was written.").into()),
+    };
+    let before = agreed(&shown, current, wanted.seen.as_ref())?;
+    let mut edits = Vec::new();
+    let mut mode = None;
+    match (&before, &wanted.text) {
+        (None, None) => return Ok(None),
+        (None, Some(text)) => {
+            if guarded::has_threads(&shown, text) {
+                return Err(guarded::refusal(&shown).into());
+            }
+            mode = wanted.like.and_then(|like| cx.tree.mode(&like));
+        }
+        (Some(before), Some(text)) => {
+            edits = minimal_edits(&before.text, text);
+            if edits.is_empty() {
+                return Ok(None);
+            }
+            guarded::keeps_threads(&shown, before, &edits, text)?;
+        }
+        (Some(before), None) => {
+            if before.buffer.is_some() {
+                return Err(format!(
+                    "{shown} is open in the editor, and what the author has open is neither removed nor renamed; nothing was written. Ask the author to close it."
+                )
+                .into());
+            }
+            if guarded::has_threads(&shown, &before.text) {
+                return Err(guarded::refusal(&shown).into());
+            }
+            mode = cx.tree.mode(&path);
+            // The system asks for the folder's permission only.
+            if mode.is_some_and(|mode| mode & 0o222 == 0) {
+                return Err(format!("{shown} is read-only; nothing was written.").into());
+            }
+        }
+    }
+    Ok(Some(Step {
+        path,
+        shown,
+        before,
+        after: wanted.text,
+        edits,
+        mode,
+    }))
 }
 
 /// The file as it is, if it is as it was seen; `None` where it is to be made.
@@ -161,210 +265,141 @@ fn agreed(
     }
 }
 
-async fn create(cx: &Context, path: &Path, shown: &str, text: &str) -> Result<(), String> {
-    if has_threads(shown, text) {
-        return Err(thread_refusal(shown));
+impl Step {
+    fn is_open(&self) -> bool {
+        self.before
+            .as_ref()
+            .is_some_and(|text| text.buffer.is_some())
     }
-    record(cx, shown, None, text)?;
-    write(cx, path, text, None).map_err(|e| match e {
-        FileError::Changed(_) => format!(
-            "{shown} was made by somebody else meanwhile, so nothing was written. Read it first."
-        ),
-        e => format!("{e}; nothing was written."),
-    })?;
-    remember(cx, path.to_owned(), None, text);
-    Ok(())
+
+    /// As the file is once this step is done.
+    fn seen_after(&self) -> Seen {
+        Seen {
+            version: None,
+            hash: hash(self.after.as_deref().unwrap_or_default().as_bytes()),
+        }
+    }
+
+    fn failed(&self, error: FileError) -> Unchanged {
+        let shown = &self.shown;
+        match (error, &self.before) {
+            (FileError::Changed(_), Some(_)) => Unchanged::Meanwhile(shown.clone()),
+            (FileError::Changed(_), None) => Unchanged::Refused(format!(
+                "{shown} was made by somebody else meanwhile, so nothing was written. Read it first."
+            )),
+            (e, _) => Unchanged::Refused(format!("{e}; nothing was written.")),
+        }
+    }
 }
 
-fn write(cx: &Context, path: &Path, text: &str, seen: Option<&Seen>) -> Result<(), FileError> {
-    cx.tree.write_path(path, text.as_bytes(), seen)?;
-    let paths = [path.to_owned()];
-    cx.host.changed(&paths);
-    cx.children.disk_changed(&paths);
-    Ok(())
-}
-
-fn record(cx: &Context, shown: &str, before: Option<&[u8]>, after: &str) -> Result<(), String> {
+fn record(cx: &Context, step: &Step) -> Result<(), String> {
     let Some(store) = &cx.store else {
         return Ok(());
     };
+    let shown = &step.shown;
     let change = Change {
-        file: shown.to_owned(),
-        before: before.map(<[u8]>::to_vec),
-        after: Some(after.as_bytes().to_vec()),
+        file: shown.clone(),
+        before: step
+            .before
+            .as_ref()
+            .map(|text| text.text.as_bytes().to_vec()),
+        after: step.after.as_ref().map(|text| text.as_bytes().to_vec()),
     };
     store.record_change(&cx.run, &change).map_err(|e| {
         format!("The change of {shown} cannot be recorded for undo ({e}), so nothing was written.")
     })
 }
 
-fn thread_refusal(shown: &str) -> String {
-    format!(
-        "This would change AUTHOR: or AGENT: comments in {shown}, so nothing was written. Leave these lines as they are: postil writes them, and your final answer becomes the AGENT message."
-    )
-}
-
-/// Marker lines are the author's and the server's: a tool neither changes, removes, moves nor makes one.
-fn keeps_threads(
-    shown: &str,
-    current: &Text,
-    edits: &[Edit],
-    new_text: &str,
-) -> Result<(), String> {
-    let old_text: &str = &current.text;
-    if !threads::may_hold(old_text.as_bytes()) && !threads::may_hold(new_text.as_bytes()) {
-        return Ok(());
-    }
-    let parsed;
-    let syntax = match &current.buffer {
-        Some(buffer) => &*buffer.syntax,
-        None => {
-            parsed = Syntax::parse(old_text, detect(shown, None, head(old_text)));
-            &parsed
+/// On disk.
+fn put(cx: &Context, step: &Step) -> Result<(), FileError> {
+    match (&step.before, &step.after) {
+        (Some(before), Some(after)) => {
+            let seen = Some(&before.seen);
+            cx.tree.write_path(&step.path, after.as_bytes(), seen)
         }
-    };
-    if touches_threads(
-        Source {
-            path: shown,
-            text: old_text,
-            syntax,
-        },
-        edits,
-    ) {
-        return Err(thread_refusal(shown));
-    }
-    let old = said(shown, old_text, syntax);
-    let new = said(shown, new_text, &Syntax::parse(new_text, syntax.language()));
-    if old == new {
-        Ok(())
-    } else {
-        Err(thread_refusal(shown))
+        (None, Some(after)) => cx.tree.make(&step.path, after.as_bytes(), step.mode),
+        (Some(before), None) => cx.tree.remove(&step.path, &before.seen),
+        (None, None) => Ok(()),
     }
 }
 
-type Said = Vec<Vec<(threads::Role, Option<String>, String)>>;
-
-fn said(path: &str, text: &str, syntax: &Syntax) -> Said {
-    let found = threads::find(path, text, syntax).into_iter();
-    found
-        .map(|t| {
-            t.messages
-                .into_iter()
-                .map(|m| (m.role, m.name, m.text))
-                .collect()
-        })
-        .collect()
-}
-
-fn has_threads(path: &str, text: &str) -> bool {
-    threads::may_hold(text.as_bytes())
-        && !threads::find(
-            path,
-            text,
-            &Syntax::parse(text, detect(path, None, head(text))),
-        )
-        .is_empty()
-}
-
-/// The edits that turn `old` into `new`: by line, and in the lines that are replaced without the
-/// beginning and the end that stay. No edit begins or ends inside a character or a CR LF.
-pub fn minimal_edits(old: &str, new: &str) -> Vec<Edit> {
-    if old == new {
-        return Vec::new();
-    }
-    let diff = by_line(old, new);
-    let old_at = offsets((0..diff.old_len()).map(|i| diff.old_slice(i).map_or(0, str::len)));
-    let new_at = offsets((0..diff.new_len()).map(|i| diff.new_slice(i).map_or(0, str::len)));
-    let at = |offsets: &[usize], line: usize| offsets.get(line).copied().unwrap_or_default();
-    let mut edits = Vec::new();
-    let mut replace = |old_lines: Range<usize>, new_lines: Range<usize>| {
-        let range = at(&old_at, old_lines.start)..at(&old_at, old_lines.end);
-        let text = new
-            .get(at(&new_at, new_lines.start)..at(&new_at, new_lines.end))
-            .unwrap_or_default();
-        edits.extend(trimmed(old, range, text));
-    };
-    for op in diff.ops() {
-        match *op {
-            DiffOp::Equal { .. } => {}
-            // As many lines as before: each is likely to be the changed form of its own.
-            DiffOp::Replace {
-                old_index,
-                old_len,
-                new_index,
-                new_len,
-            } if old_len == new_len => {
-                for line in 0..old_len {
-                    replace(
-                        old_index + line..old_index + line + 1,
-                        new_index + line..new_index + line + 1,
-                    );
-                }
+/// Takes back what was put on disk because of `why`. A file that somebody else has changed since stays as
+/// it is, and is named.
+fn put_back(cx: &Context, done: &[&Step], why: Unchanged) -> Unchanged {
+    let mut left = Vec::new();
+    for step in done.iter().rev() {
+        let back = match (&step.before, &step.after) {
+            (Some(before), Some(_)) => {
+                let seen = step.seen_after();
+                cx.tree
+                    .write_path(&step.path, before.text.as_bytes(), Some(&seen))
             }
-            _ => replace(op.old_range(), op.new_range()),
+            (Some(before), None) => cx.tree.make(&step.path, before.text.as_bytes(), step.mode),
+            (None, _) => cx.tree.remove(&step.path, &step.seen_after()),
+        };
+        if let Err(e) = back {
+            left.push(format!("{} ({e})", step.shown));
         }
     }
-    edits
+    tell(cx, done);
+    if left.is_empty() {
+        return why;
+    }
+    let why: String = why.into();
+    Unchanged::Refused(format!(
+        "{why} What had been written before that could not be put back in {}: look at it before you go on.",
+        left.join(", ")
+    ))
 }
 
-/// The bytes of `new` that are whole lines of `old` as well, in order.
-pub(super) fn kept_lines(old: &str, new: &str) -> Vec<Range<usize>> {
-    let diff = by_line(old, new);
-    let at = offsets((0..diff.new_len()).map(|i| diff.new_slice(i).map_or(0, str::len)));
-    let at = |line: usize| at.get(line).copied().unwrap_or_default();
-    let kept = diff.ops().iter().filter_map(|op| match op {
-        DiffOp::Equal { .. } => Some(at(op.new_range().start)..at(op.new_range().end)),
-        _ => None,
+/// One edit for all open buffers.
+async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged> {
+    let names: Vec<&str> = steps.iter().map(|step| step.shown.as_str()).collect();
+    let names = names.join(", ");
+    let edits = steps.iter().filter_map(|step| {
+        let buffer = step.before.as_ref()?.buffer.as_ref()?;
+        // The name that the editor has for it.
+        let path = cx.tree.open_as(&step.path);
+        Some(BufferEdit {
+            path: path.unwrap_or_else(|| step.path.clone()),
+            version: buffer.document.version(),
+            edits: step.edits.clone(),
+        })
     });
-    kept.collect()
-}
-
-fn by_line<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
-    // A bound on time, not on correctness: what is not looked at counts as changed.
-    TextDiff::configure()
-        .timeout(Duration::from_millis(500))
-        .diff_lines(old, new)
-}
-
-fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut sum = 0;
-    let ends = lengths.map(|length| {
-        sum += length;
-        sum
-    });
-    std::iter::once(0).chain(ends).collect()
-}
-
-/// `None`: nothing is to change.
-fn trimmed(whole: &str, range: Range<usize>, new: &str) -> Option<Edit> {
-    let old = whole.get(range.clone())?;
-    if old == new {
-        return None;
-    }
-    let same = |(a, b): &(char, char)| a == b;
-    let mut start: usize = old
-        .chars()
-        .zip(new.chars())
-        .take_while(same)
-        .map(|(c, _)| c.len_utf8())
-        .sum();
-    let splits = |text: &str, at: usize| {
-        text.get(..at).is_some_and(|t| t.ends_with('\r'))
-            && text.get(at..).is_some_and(|t| t.starts_with('\n'))
-    };
-    if splits(old, start) || splits(new, start) {
-        start -= 1;
-    }
-    let (old_rest, new_rest) = (old.get(start..)?, new.get(start..)?);
-    let ends = old_rest.chars().rev().zip(new_rest.chars().rev());
-    let mut end: usize = ends.take_while(same).map(|(c, _)| c.len_utf8()).sum();
-    if splits(old, old.len() - end) || splits(new, new.len() - end) {
-        end -= 1;
-    }
-    // The line end that follows the block belongs to it too.
-    let text = new_rest.get(..new_rest.len() - end)?.to_owned();
-    Some(Edit {
-        range: range.start + start..range.end - end,
-        text,
+    let applied = cx
+        .host
+        .apply(&format!("postil: change {names}"), edits.collect())
+        .await;
+    applied.map_err(|e| match e {
+        NotApplied::Changed => Unchanged::Meanwhile(names.clone()),
+        NotApplied::Refused(why) => Unchanged::Refused(format!(
+            "The editor refused the change of {names} ({why}); nothing was written."
+        )),
+        NotApplied::NoEditor => Unchanged::Refused(format!(
+            "{names} is open in an editor that is gone; nothing was written. Read it again."
+        )),
     })
+}
+
+fn tell(cx: &Context, done: &[&Step]) {
+    if done.is_empty() {
+        return;
+    }
+    let paths: Vec<PathBuf> = done.iter().map(|step| step.path.clone()).collect();
+    cx.host.changed(&paths);
+    cx.children.disk_changed(&paths);
+}
+
+/// What stands there now is known to the run: its next change builds on this one.
+fn remember(cx: &Context, step: &Step) {
+    let Some(text) = &step.after else {
+        cx.seen.remove(&step.path);
+        return;
+    };
+    let seen = Seen {
+        version: cx.tree.buffer(&step.path).map(|b| b.document.version()),
+        ..step.seen_after()
+    };
+    let text = text.as_str().into();
+    cx.seen.insert(step.path.clone(), Known { seen, text });
 }

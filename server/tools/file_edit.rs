@@ -235,7 +235,7 @@ fn with_line_ends_of<'a>(text: &str, new: &'a str) -> Cow<'a, str> {
 }
 
 /// The lines that are most like the first line of what was not found, for the model to look at.
-fn nearest(text: &str, wanted: &str) -> String {
+pub(super) fn nearest(text: &str, wanted: &str) -> String {
     let Some(first) = wanted.lines().map(str::trim).find(|l| !l.is_empty()) else {
         return String::from("It has only blanks: give a line with text.");
     };

@@ -14,6 +14,7 @@ use crate::text::{Change, Encoding, apply_edits};
 mod asking;
 mod changes;
 mod language;
+mod patching;
 mod reading;
 
 /// An editor with open documents, and an author who answers each question alike.

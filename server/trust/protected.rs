@@ -152,6 +152,14 @@ pub fn protected(relative: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether `relative` (with `/`) is git's own folder or something in it.
+pub fn in_repository(relative: &str) -> bool {
+    relative.split(['/', '\\']).map(careless).any(|part| {
+        let short = part.strip_prefix("git~");
+        part == ".git" || short.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit()))
+    })
+}
+
 /// A name as a file system sees it that ignores case, invisible characters, trailing dots and blanks,
 /// and what follows a colon.
 fn careless(name: &str) -> String {

@@ -1,0 +1,230 @@
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use super::{Bench, CODE, FILE, THREAD};
+use crate::harness::OnApply;
+use crate::model::{Step, call};
+
+/// Changes the open file, one on disk, makes one, removes one and renames one.
+const PATCH: &str = "\
+diff --git a/src/net.rs b/src/net.rs
+--- a/src/net.rs
++++ b/src/net.rs
+@@ -1,3 +1,3 @@
+-pub fn load() -> u32 {
++pub fn load_data() -> u32 {
+     7
+ }
+diff --git a/src/main.rs b/src/main.rs
+--- a/src/main.rs
++++ b/src/main.rs
+@@ -1 +1 @@
+-fn main() { load(); }
++fn main() { load_data(); }
+--- /dev/null
++++ b/docs/load_data.md
+@@ -0,0 +1 @@
++Loads.
+--- a/docs/load.md
++++ /dev/null
+@@ -1 +0,0 @@
+-Loads.
+diff --git a/load.sh b/load_data.sh
+rename from load.sh
+rename to load_data.sh
+--- a/load.sh
++++ b/load_data.sh
+@@ -2 +2 @@
+-echo load
++echo load_data
+";
+
+fn files(bench: &Bench) {
+    bench
+        .workspace
+        .write("src/main.rs", "fn main() { load(); }\n");
+    bench.workspace.write("docs/load.md", "Loads.\n");
+    let script = bench.workspace.write("load.sh", "#!/bin/sh\necho load\n");
+    std::fs::set_permissions(script, PermissionsExt::from_mode(0o755)).expect("a mode");
+}
+
+fn patch(text: &str) -> Step {
+    Step::calls(vec![call("toolu_1", "patch_apply", json!({"patch": text}))])
+}
+
+fn as_before(bench: &Bench) {
+    let w = &bench.workspace;
+    assert_eq!(w.read("src/main.rs"), "fn main() { load(); }\n");
+    assert_eq!(w.read("docs/load.md"), "Loads.\n");
+    assert_eq!(w.read("load.sh"), "#!/bin/sh\necho load\n");
+    let mode = w
+        .path("load.sh")
+        .metadata()
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o755);
+    assert!(!w.path("docs/load_data.md").exists() && !w.path("load_data.sh").exists());
+}
+
+#[test]
+fn a_patch_goes_through_the_editor_and_to_disk_and_undo_puts_everything_back() {
+    // The thread shifts the hunk in the open file by a line; it is found all the same.
+    let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let results = bench.model.wait_for_requests(2)[1].results();
+    assert!(!results[0].2, "{results:?}");
+    assert!(
+        results[0].1.contains("Hunk 1 stood at line 2."),
+        "{results:?}"
+    );
+    let w = &bench.workspace;
+    assert!(editor.text(FILE).contains("pub fn load_data()"));
+    assert_eq!(w.read(FILE), CODE, "what is open is the editor's to save");
+    assert_eq!(w.read("src/main.rs"), "fn main() { load_data(); }\n");
+    assert_eq!(w.read("docs/load_data.md"), "Loads.\n");
+    assert_eq!(w.read("load_data.sh"), "#!/bin/sh\necho load_data\n");
+    let mode = w
+        .path("load_data.sh")
+        .metadata()
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o755, "a renamed script can still be run");
+    assert!(!w.path("docs/load.md").exists() && !w.path("load.sh").exists());
+
+    editor
+        .command("postil.undoTurn", json!({"run_id": bench.run_id()}))
+        .expect("undone");
+    as_before(&bench);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+}
+
+#[test]
+fn fault_18_an_editor_that_refuses_the_edit_gets_nothing_forced_to_disk() {
+    let bench = Bench::new(vec![patch(PATCH), Step::text("It was refused.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    editor.state().on_apply = OnApply::Refuse;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let results = bench.model.wait_for_requests(2)[1].results();
+    assert!(
+        results[0].2 && results[0].1.contains("refused the change"),
+        "{results:?}"
+    );
+    // What was on disk before the editor was asked is put back.
+    as_before(&bench);
+    assert_eq!(bench.workspace.read(FILE), CODE);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+}
+
+#[test]
+fn fault_18_unsaved_text_goes_before_the_disk() {
+    let unsaved = "--- a/src/net.rs\n+++ b/src/net.rs\n@@ -3 +3 @@\n-    8\n+    9\n";
+    let on_disk = "--- a/src/net.rs\n+++ b/src/net.rs\n@@ -3 +3 @@\n-    7\n+    9\n";
+    let bench = Bench::new(vec![patch(on_disk), patch(unsaved), Step::text("Done.")]);
+    let mut editor = bench.editor();
+    editor.replace(FILE, "    7", "    8");
+    bench.turn(&mut editor);
+    let asked = bench.model.wait_for_requests(3);
+    let results = asked[1].results();
+    assert!(
+        results[0].2 && results[0].1.contains("line 3 is `    8`"),
+        "{results:?}"
+    );
+    assert!(editor.text(FILE).contains("    9"));
+    assert_eq!(bench.workspace.read(FILE), CODE);
+}
+
+#[test]
+fn fault_19_a_line_that_the_author_changes_during_the_turn_stays_the_authors() {
+    let text = "--- a/src/net.rs\n+++ b/src/net.rs\n@@ -3 +3 @@\n-    7\n+    9\n";
+    let read = Step::calls(vec![call("toolu_0", "file_read", json!({"path": FILE}))]);
+    let held = patch(text).held();
+    let bench = Bench::new(vec![read, held, Step::text("The author was faster.")]);
+    let mut editor = bench.editor();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(2);
+    editor.replace(FILE, "    7", "    7 + mine");
+    editor.replace(FILE, "pub fn load", "pub fn loads");
+    bench.model.release();
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let results = bench.model.wait_for_requests(3)[2].results();
+    assert!(
+        results[0].2 && results[0].1.contains("nothing was written"),
+        "{results:?}"
+    );
+    let now = editor.text(FILE);
+    assert!(
+        now.contains("    7 + mine") && now.contains("pub fn loads"),
+        "{now}"
+    );
+}
+
+#[test]
+fn fault_20_what_cannot_be_written_is_told_and_not_tried_again() {
+    let folder = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-a\n+b\n";
+    let locked = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+x\n";
+    let bench = Bench::new(vec![patch(folder), patch(locked), Step::text("I cannot.")]);
+    files(&bench);
+    let w = &bench.workspace;
+    std::fs::remove_file(w.path("src/main.rs")).expect("removed");
+    std::fs::create_dir(w.path("src/main.rs")).expect("a folder in its place");
+    std::fs::set_permissions(w.path("docs/load.md"), PermissionsExt::from_mode(0o444))
+        .expect("a mode");
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let asked = bench.model.wait_for_requests(3);
+    assert!(
+        asked[1].results()[0].1.contains("is a folder"),
+        "{:?}",
+        asked[1].results()
+    );
+    let (_, text, is_error) = asked[2].results()[0].clone();
+    assert!(
+        is_error && text.contains("docs/load.md") && text.contains("nothing was written"),
+        "{text}"
+    );
+    assert_eq!(w.read("docs/load.md"), "Loads.\n");
+}
+
+#[test]
+fn attack_17_no_patch_of_a_model_leads_out_of_the_workspace() {
+    let make = |name: &str| format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+evil\n");
+    let innocent = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+evil\n";
+    let evil = [
+        make("../evil"),
+        make("/tmp/postil-attack-17"),
+        make(".git/hooks/post-commit"),
+        "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at end of file\n".to_owned(),
+        "diff --git a/docs/load.md b/docs/load.md\nold mode 100644\nnew mode 100755\n".to_owned(),
+        "diff --git a/load.sh b/x\nsimilarity index 100%\nrename from load.sh\nrename to ../load.sh\n".to_owned(),
+    ];
+    let mut script: Vec<Step> = evil
+        .iter()
+        .map(|evil| patch(&format!("{innocent}{evil}")))
+        .collect();
+    script.push(Step::text("All were refused."));
+    let bench = Bench::new(script);
+    files(&bench);
+    bench.workspace.git(&["init", "-q"]);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let asked = bench.model.wait_for_requests(evil.len() + 1);
+    for request in &asked[1..] {
+        let (_, text, is_error) = request.results()[0].clone();
+        assert!(is_error && text.contains("nothing was written"), "{text}");
+    }
+    as_before(&bench);
+    assert!(!bench.workspace.path("../evil").exists());
+    assert!(!std::path::Path::new("/tmp/postil-attack-17").exists());
+    assert!(!bench.workspace.path(".git/hooks/post-commit").exists());
+    assert!(!bench.workspace.path("l").exists());
+}
