@@ -127,12 +127,6 @@ pub(crate) const GRAPHQL: Symbols = &[
     ("field_definition", "field"),
 ];
 pub(crate) const CMAKE: Symbols = &[("function_def", "function"), ("macro_def", "macro")];
-pub(crate) const PERL: Symbols = &[
-    ("subroutine_declaration_statement", "function"),
-    ("method_declaration_statement", "method"),
-    ("package_statement", "package"),
-    ("class_statement", "class"),
-];
 pub(crate) const ERLANG: Symbols = &[
     ("fun_decl", "function"),
     ("record_decl", "record"),

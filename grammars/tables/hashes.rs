@@ -32,9 +32,6 @@ pub(crate) const ROWS: &[Language] = &[
             Rule::Heredoc,
             Rule::Regex,
         ],
-        grammar: all!(ts_parser_perl::LANGUAGE),
-        comments: COMMENT,
-        symbols: symbols::PERL,
         ..HASH_LIKE
     },
     Language {

@@ -80,7 +80,8 @@ pub fn new_thread(
     }
 }
 
-/// The line asked for, those above it, nearest first, then those below; none that continues the one above it.
+/// The line asked for, those above it, nearest first, then those below; none that continues the one above it. Last,
+/// where the text ends without a line end, that end.
 fn places(source: Source, asked: usize) -> impl Iterator<Item = usize> {
     let text = source.text;
     let up = move |at: &usize| previous_end(text, *at).map(|end| line_start(text, end));
@@ -94,6 +95,12 @@ fn places(source: Source, asked: usize) -> impl Iterator<Item = usize> {
                 .filter(apart)
                 .take(CLIMB),
         )
+        .chain(ends_in_a_line(text).then_some(text.len()))
+}
+
+/// The last line has something in it, and no line end.
+fn ends_in_a_line(text: &str) -> bool {
+    line_start(text, text.len()) < text.len()
 }
 
 /// One way to write it.
@@ -228,15 +235,15 @@ fn plan(
         // A blank to type behind.
         only.insert(only.len() - form.after.len(), ' ');
     }
-    let mut inserted = if way.above {
-        line_end.to_owned()
-    } else {
-        String::new()
-    };
+    // Behind a last line that has no end, the new one has none either.
+    let behind = at == text.len() && ends_in_a_line(text);
+    let mut inserted = String::new();
+    for _ in 0..usize::from(behind) + usize::from(way.above) {
+        inserted.push_str(line_end);
+    }
     inserted.push_str(&lines.join(line_end));
     let cursor = at + inserted.len() - form.after.len();
-    inserted.push_str(line_end);
-    if way.below {
+    for _ in 0..usize::from(!behind) + usize::from(!behind && way.below) {
         inserted.push_str(line_end);
     }
     Some((

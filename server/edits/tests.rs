@@ -448,6 +448,20 @@ fn opened(path: &str, text: &str, line: usize, said: &str) -> String {
     after
 }
 
+/// Above stands a header, below a line that continues a thread, and behind the last line is no line end.
+#[test]
+fn a_new_thread_goes_behind_a_last_line_that_has_no_end() {
+    let text = "% AUTHOR: yes\na(b). % AUTHOR: yes\n/* AUTHOR: yes */";
+    let (written, _) = write("a.mercury", text, |source| {
+        new_thread(source, 0, "0", Style::default())
+    })
+    .unwrap();
+    assert_eq!(
+        apply_edits(text, &written.edits),
+        format!("{text}\n\n% AUTHOR: 0")
+    );
+}
+
 #[test]
 fn new_threads() {
     assert_eq!(

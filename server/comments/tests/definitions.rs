@@ -98,11 +98,6 @@ fn symbols_of_the_other_grammars() {
             "macro A, struct B, function d",
         ),
         (
-            "perl",
-            "package A::B;\nsub c { my $d = sub { 1 }; }\npackage E { sub f {} }\n",
-            "package A::B, function c, package E, function f",
-        ),
-        (
             "ada",
             "package body A is\n   type B is range 1 .. 2;\n   procedure C is begin null; end C;\n   function D return Integer is begin return 1; end D;\nend A;\n",
             "package A, type B, function C, function D",
