@@ -3,12 +3,14 @@
 //! `tests/peers install` and `tests/peers install linux rust cpython vscode` get what is compared with; what is
 //! missing is named and left out.
 
+mod agents;
 mod client;
 mod headers;
 mod page;
 mod place;
 mod report;
 mod scan;
+mod scripted;
 mod server;
 mod stats;
 
@@ -34,6 +36,8 @@ const MEASUREMENTS: &[Measurement] = &[
     ("proxy", server::proxy),
     ("page", page::page),
     ("memory", server::memory),
+    ("agents", agents::agents),
+    ("busy", agents::busy),
     ("headers", headers::headers),
 ];
 
@@ -44,6 +48,10 @@ fn main() {
         return;
     }
     arguments.retain(|a| !a.starts_with('-'));
+    if arguments.iter().any(|a| a == agents::INSIDE) {
+        say(&agents::inside());
+        return;
+    }
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     let mut rows = Vec::new();
     let mut left_out = Vec::new();

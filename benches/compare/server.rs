@@ -14,7 +14,7 @@ use super::stats::Series;
 
 /// A Python file with a thread of three lines every `every` lines, and where a thread in the middle
 /// has its first line.
-fn source(lines: usize, every: usize) -> (String, usize) {
+pub fn source(lines: usize, every: usize) -> (String, usize) {
     let mut text = String::from("import os\n");
     let mut thread = 0;
     for line in 1..lines {
@@ -67,7 +67,7 @@ pub fn initialize() -> Measured {
 }
 
 /// A letter typed into a thread and taken back, `count` times.
-fn typing(client: &mut Client, path: &Path, line: usize, count: usize, times: &mut Series) {
+pub fn typing(client: &mut Client, path: &Path, line: usize, count: usize, times: &mut Series) {
     for n in 0..count {
         // After `    # AUTHOR: wh`.
         times.add(client.change(path, line, 16, n % 2 == 1));
