@@ -57,6 +57,27 @@ pub fn end_group(pid: u32, at_once: bool) {
     let _ = (pid, at_once);
 }
 
+/// A step of a turn that leaves something behind. Where a test asks for it (`POSTIL_TEST_KILL=N` beside
+/// `POSTIL_TEST`) the process is killed at its Nth, as a power cut would do it.
+pub fn test_step() {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static LAST: OnceLock<Option<u64>> = OnceLock::new();
+    static STEPS: AtomicU64 = AtomicU64::new(0);
+    let last = LAST.get_or_init(|| {
+        std::env::var_os("POSTIL_TEST")?;
+        std::env::var("POSTIL_TEST_KILL").ok()?.parse().ok()
+    });
+    if let Some(last) = last
+        && STEPS.fetch_add(1, Ordering::SeqCst) + 1 == *last
+    {
+        #[cfg(unix)]
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        std::process::abort();
+    }
+}
+
 /// Bytes resident of the processes in the group that `pid` leads; `None` where the system does not tell.
 pub fn group_memory(pid: u32) -> Option<u64> {
     let mut sum = None;

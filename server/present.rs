@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+mod choices;
 mod clean;
 mod tokens;
 
+pub use choices::choices;
 pub use clean::{short, visible};
 pub use tokens::{Part, Token, tokens};
 

@@ -199,6 +199,8 @@ pub struct TurnOptions {
     /// Edits allowed on a thread that arrived (`--yes`, or the author said so).
     pub allow_arrived: bool,
     pub budget: Option<f64>,
+    /// A turn that stopped half-way goes on, without new words of the author.
+    pub resume: bool,
 }
 
 /// A turn that runs, or the last one of a thread.
@@ -219,7 +221,7 @@ pub struct TurnEnd {
     pub run_id: String,
     pub thread_id: String,
     pub file: String,
-    /// `completed`, `failed`, `cancelled`, `paused`
+    /// `completed`, `failed`, `cancelled`, `paused`, `awaiting_user` (it asked)
     pub status: String,
     pub answer: Option<String>,
     pub error: Option<String>,

@@ -15,6 +15,7 @@ mod page;
 mod provenance;
 mod reads;
 mod schema;
+mod talk;
 mod undo;
 mod writes;
 
@@ -24,6 +25,8 @@ mod tests;
 pub use page::{Format, Hint, Page};
 pub use reads::{Closed, Hit};
 pub use schema::location;
+pub use talk::{NewRound, Step};
+pub use writes::{GoOn, Taken};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

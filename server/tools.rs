@@ -3,6 +3,7 @@
 //! Whatever a model sends, the answer is text: a wrong name, a wrong parameter, a refusal and a defect
 //! of a tool alike. No tool changes a file but through [`change_file`].
 
+mod ask_user;
 mod change;
 mod file_edit;
 mod file_read;
@@ -21,7 +22,7 @@ mod think;
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dashmap::DashMap;
@@ -38,6 +39,7 @@ use crate::trust::{self, Decision, Risk};
 
 use permit::{permit, quoted};
 
+pub use ask_user::Asked;
 pub use change::{FileChange, change_file, change_files, minimal_edits};
 pub use input::{parse, schema};
 pub use permit::Gate;
@@ -59,6 +61,8 @@ pub struct Context {
     pub seen: DashMap<PathBuf, Known>,
     /// One write at a time for a file.
     pub writing: DashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>,
+    /// Where `ask_user` leaves its question for the turn; `None`: nobody can be asked.
+    pub question: Option<Mutex<Option<Asked>>>,
 }
 
 /// A text as the run knows it: what it read last, or wrote itself.
@@ -82,6 +86,21 @@ impl Context {
     async fn lock(&self, path: &Path) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = Arc::clone(&self.writing.entry(path.to_owned()).or_default());
         lock.lock_owned().await
+    }
+
+    /// The question that `ask_user` left.
+    pub fn take_question(&self) -> Option<Asked> {
+        let place = self.question.as_ref()?;
+        place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn is_asked(&self) -> bool {
+        self.question.as_ref().is_some_and(|place| {
+            place
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_some()
+        })
     }
 
     /// For messages.
@@ -156,6 +175,7 @@ impl Registry {
                 Arc::new(list_files::ListFiles),
                 Arc::new(lsp::Lsp),
                 Arc::new(think::Think),
+                Arc::new(ask_user::AskUser),
             ],
             settings: Settings::default(),
         }
@@ -239,7 +259,15 @@ impl Registry {
         };
         let calls = calls
             .into_iter()
-            .map(|(name, input)| async move { self.call(cx, &name, input).await });
+            .map(|(name, input)| async move {
+                // In order, so that nothing is done behind a question that is open.
+                if at_once == 1 && cx.is_asked() {
+                    return Err(format!(
+                        "Not carried out: the author is asked first. Call {name} again when you have the answer, if it is still right."
+                    ));
+                }
+                self.call(cx, &name, input).await
+            });
         futures::stream::iter(calls)
             .buffered(at_once)
             .collect()

@@ -7,6 +7,7 @@
 mod answer_loop;
 mod choose;
 mod context;
+mod journal;
 mod memory;
 mod offline;
 mod source;
@@ -19,11 +20,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
+pub use journal::{is_plan, is_question};
 
 use crate::host::Progress;
 use crate::models::Model;
 use crate::present::visible;
-use crate::store::{Run, Store};
+use crate::store::{NewRound, Run, Step, Store};
 use crate::threads::Thread;
 use crate::tools::{Context, Registry};
 
@@ -61,6 +63,8 @@ pub struct Job {
     pub answerer: Answerer,
     pub max_rounds: u32,
     pub max_cost: f64,
+    /// The conversation of a turn that stopped and goes on now; empty: it begins.
+    pub talk: Vec<String>,
 }
 
 /// How a turn ended. The caller writes the answer into the thread.
@@ -70,6 +74,8 @@ pub enum Outcome {
     Answer(String),
     /// A cap: the sentence that stands in the thread.
     Paused(String),
+    /// A question to the author, as it stands in the thread.
+    Asked(String),
     Cancelled,
     /// In words for a person, with the way out.
     Failed(String),
@@ -126,9 +132,8 @@ impl Recorder {
             .await
     }
 
-    async fn usage(&self, tokens: u64, cost: f64) -> Result<(), Outcome> {
-        self.write(move |store, run| store.add_usage(run, tokens, cost))
-            .await
+    async fn step(&self, step: Step) -> Result<(), Outcome> {
+        self.write(move |store, run| store.step(run, &step)).await
     }
 
     async fn write<F>(&self, write: F) -> Result<(), Outcome>
@@ -149,6 +154,14 @@ impl Recorder {
             "the history could not be written ({}), so the turn was stopped: free space or rights there, then ask again",
             one_line(&why)
         )))
+    }
+}
+
+fn new_round(role: &str, metadata: Map<String, Value>, content: String) -> NewRound {
+    NewRound {
+        role: role.to_owned(),
+        metadata,
+        content,
     }
 }
 

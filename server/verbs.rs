@@ -481,6 +481,7 @@ impl Scope {
             gate: self.session.gate.clone(),
             seen: DashMap::new(),
             writing: DashMap::new(),
+            question: None,
         };
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {

@@ -125,6 +125,16 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "models",
         "the settings say what a model holds and costs",
     ),
+    (
+        "files",
+        "os",
+        "a test has the process killed at each step of a write",
+    ),
+    (
+        "store",
+        "os",
+        "a test has the process killed at each step of a turn",
+    ),
     ("files", "vcs", "what is tracked is read, ignored or not"),
     ("trust", "config", "a permission is a setting"),
     ("index", "files", "the index is kept from the tree"),

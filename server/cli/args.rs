@@ -169,6 +169,9 @@ pub(super) enum Command {
         sarif: bool,
     },
     /// Have threads answered, without an editor
+    ///
+    /// Exit status: 0 where every turn was answered; 1 where one failed, was cancelled, paused at a cap or asks
+    /// you something (answer it with `postil say`, then reply again); 2 for wrong usage.
     #[command(after_help = "Example: postil reply --all src --budget 1.50 --yes")]
     Reply(ReplyArgs),
     /// Put back what a run's last turn changed
@@ -239,11 +242,14 @@ pub(super) enum Command {
 #[derive(clap::Args)]
 pub(super) struct ReplyArgs {
     /// The thread's id, or four digits of it or more; with --all a file or folder
-    #[arg(value_name = "ID|PATH", required_unless_present = "all")]
+    #[arg(value_name = "ID|PATH", required_unless_present_any = ["all", "resume"])]
     pub target: Option<String>,
     /// Every pending thread
     #[arg(long)]
     pub all: bool,
+    /// Go on with a run that stopped half-way: at a cap, by a failure, with its process
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["all", "target"])]
+    pub resume: Option<String>,
     /// provider/model, or `offline`
     #[arg(long)]
     pub model: Option<String>,

@@ -248,6 +248,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 gate: session.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
+                question: None,
             };
             let answer = registry.call(&context, &name, input).await;
             if let Some((store, id)) = run {

@@ -26,10 +26,12 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         plan: args.plan,
         allow_arrived: args.yes,
         budget: args.budget,
+        resume: args.resume.is_some(),
     };
-    let (ids, one) = match args.target {
-        Some(id) if !args.all => (vec![id], true),
-        path => (
+    let (ids, one) = match (args.resume, args.target) {
+        (Some(run), _) => (vec![run], true),
+        (None, Some(id)) if !args.all => (vec![id], true),
+        (None, path) => (
             pending(cx, &session, path.as_deref().map(Path::new))?,
             false,
         ),
@@ -48,7 +50,8 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     for end in ends {
         match end {
             Ok(end) => {
-                well &= matches!(end.status.as_str(), "completed" | "paused");
+                // What asks or waits is not done: a script must not go on as if it were.
+                well &= end.status == "completed";
                 if !cx.out.json {
                     say(cx, &end);
                 }
@@ -85,7 +88,11 @@ pub(super) async fn answer(
     jobs: usize,
 ) -> Vec<Result<TurnEnd, Error>> {
     let turns = futures::stream::iter(ids.into_iter().map(|id| async move {
-        let run = session.start_turn(&id, None, options.clone()).await?;
+        let run = if options.resume {
+            session.resume_turn(&id, options.clone()).await?
+        } else {
+            session.start_turn(&id, None, options.clone()).await?
+        };
         Ok(session.wait_turn(&run.id).await)
     }))
     .buffered(jobs.max(1))
@@ -115,6 +122,7 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
     let status = match end.status.as_str() {
         "completed" => format!("{GREEN}answered{GREEN:#}"),
         "paused" => format!("{YELLOW}paused{YELLOW:#}"),
+        "awaiting_user" => format!("{YELLOW}asks you{YELLOW:#}"),
         other => format!("{RED}{other}{RED:#}"),
     };
     cx.out.note(format!(

@@ -167,6 +167,7 @@ impl Place<'_> {
             .file
             .write_all(content)
             .map_err(|e| self.failed(e))?;
+        crate::os::test_step();
         if let Some(old) = old {
             self.keep(&temporary.file, old)
                 .map_err(|e| self.failed(e))?;
@@ -184,10 +185,12 @@ impl Place<'_> {
                 })?,
             Some(hash) => {
                 temporary.give_name().map_err(|e| self.failed(e))?;
+                crate::os::test_step();
                 self.unchanged(hash, u64::MAX)?;
                 temporary.rename(self.name).map_err(|e| self.failed(e))?;
             }
         }
+        crate::os::test_step();
         // The content is safe; a file system that cannot flush a folder has nothing to flush.
         let _ = rustix::fs::fsync(&self.folder);
         Ok(())

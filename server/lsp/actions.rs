@@ -114,6 +114,10 @@ impl Offer<'_> {
         if running {
             add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
         } else {
+            let goes_on = session.can_go_on(thread, path);
+            if goes_on && thread.status == Status::AwaitingUser {
+                add("Continue", CodeActionKind::QUICKFIX, "continue");
+            }
             if thread.status == Status::Pending {
                 add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent");
                 add("Plan only (read-only)", CodeActionKind::QUICKFIX, "plan");
@@ -125,6 +129,21 @@ impl Offer<'_> {
                 "dismissThread",
             );
         }
+        let choices = if running {
+            Vec::new()
+        } else {
+            present::choices(thread)
+        };
+        for choice in choices {
+            let mut argument = argument.clone();
+            argument["text"] = json!(choice);
+            let title = name(&present::visible(&choice));
+            let kind = CodeActionKind::QUICKFIX;
+            self.add(&title, kind, "choose", argument, Some(&thread.id));
+        }
+        let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
+            self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
+        };
         if run.is_some() {
             add(
                 "Open conversation",

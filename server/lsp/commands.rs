@@ -10,7 +10,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use super::{Params, Server, conversation, from_proto, invalid, to_proto};
 use crate::host::Level;
 use crate::session::{Done, Session, TurnOptions};
-use crate::store::{Format, RunStatus, StoreError};
+use crate::store::{Format, Run, RunStatus, StoreError};
 use crate::text::Position;
 use crate::threads::{Role, Status};
 use crate::verbs::facts;
@@ -21,13 +21,21 @@ const LONGEST: usize = 1 << 20;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 16] = [
+const ALL: [(&str, &[&str]); 18] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
     ),
     ("plan", &["uri", "path", "thread_id", "model", "budget"]),
     ("replyAll", &["uri", "path", "model", "budget"]),
+    (
+        "continue",
+        &["uri", "path", "thread_id", "run_id", "model", "budget"],
+    ),
+    (
+        "choose",
+        &["uri", "path", "thread_id", "text", "model", "budget"],
+    ),
     ("reply", &["uri", "path", "thread_id", "text"]),
     ("newThread", &["uri", "path", "position", "text"]),
     ("dismissThread", &["uri", "path", "thread_id"]),
@@ -97,6 +105,8 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
     match *verb {
         "replyAsAgent" => call.start_turn(false).await,
         "plan" => call.start_turn(true).await,
+        "continue" => call.go_on().await,
+        "choose" => call.choose().await,
         "replyAll" => call.reply_all().await,
         "reply" => call.reply().await,
         "newThread" => call.new_thread().await,
@@ -230,8 +240,26 @@ impl Call {
                 self.options(plan)?,
             )
             .await;
-        let run = run.map_err(|error| to_proto::error(&error))?;
-        Ok(json!({"success": true, "run_id": run.id, "thread_id": run.thread_id, "file": run.file}))
+        started(run)
+    }
+
+    /// The turn that stopped half-way goes on.
+    async fn go_on(&self) -> Result<Value> {
+        let options = self.options(false)?;
+        let run = self
+            .session
+            .resume_turn(self.run_or_thread()?, options)
+            .await;
+        started(run)
+    }
+
+    /// The author's answer to a question, and at once what follows from it.
+    async fn choose(&self) -> Result<Value> {
+        let (id, path) = (self.thread_id()?, self.path()?);
+        let text = self.need("text", self.text("text")?)?;
+        let said = self.session.say(id, path.as_deref(), text).await;
+        said.map_err(|error| to_proto::error(&error))?;
+        self.start_turn(false).await
     }
 
     /// Every pending thread of the file, or of all folders.
@@ -462,6 +490,11 @@ impl Call {
             .map_err(|error| to_proto::error(&error))?;
         Ok(json!({"success": true, "folder": workspace.root().to_string_lossy()}))
     }
+}
+
+fn started(run: std::result::Result<Run, crate::session::Error>) -> Result<Value> {
+    let run = run.map_err(|error| to_proto::error(&error))?;
+    Ok(json!({"success": true, "run_id": run.id, "thread_id": run.thread_id, "file": run.file}))
 }
 
 /// What to tell the author of a commit.

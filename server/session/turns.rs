@@ -12,11 +12,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::live::Live;
+use super::verbs::Made;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::edits;
 use crate::host::{Level, Progress, Question};
 use crate::present;
-use crate::store::{Change, Run, RunStatus, Store, StoreError};
+use crate::store::{Change, GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{Action, Role, Status, Thread};
 use crate::tools::{Context, Registry};
 use crate::turn::{self, Answerer, Job, Outcome};
@@ -72,6 +73,8 @@ struct Task {
     run: Run,
     answerer: Answerer,
     options: TurnOptions,
+    /// The conversation that goes on; empty: the turn begins.
+    talk: Vec<String>,
     cancel: CancellationToken,
 }
 
@@ -98,7 +101,7 @@ impl Session {
         self: &Arc<Self>,
         id: &str,
         path: Option<&Path>,
-        options: TurnOptions,
+        mut options: TurnOptions,
     ) -> Result<Run, Error> {
         let (view, thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
@@ -107,23 +110,47 @@ impl Session {
             return Ok(store.run(&run)?);
         }
         if thread.status != Status::Pending {
-            return Err(Error::Other(format!(
-                "thread {} waits for you: write your message after `AUTHOR:` first",
-                thread.id
-            )));
+            if !options.resume {
+                return Err(Error::Other(format!(
+                    "thread {} waits for you: write your message after `AUTHOR:` first",
+                    thread.id
+                )));
+            }
+            self.may_go_on(&store, &thread)?;
         }
         let loaded = workspace.loaded();
-        let answerer = turn::choose(&loaded.settings, options.model.as_deref())
-            .await
-            .map_err(|error| Error::Other(error.to_string()))?
-            .answerer;
+        let stopped = store
+            .runs(Some(&thread.id), None, 1)?
+            .pop()
+            .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
+        // Who began it goes on with it, as far as they still can.
+        let before = match stopped.filter(|_| options.model.is_none()) {
+            Some(run) => turn::choose(&loaded.settings, Some(&run.model)).await.ok(),
+            None => None,
+        };
+        let answerer = match before {
+            Some(choice) => choice.answerer,
+            None => {
+                turn::choose(&loaded.settings, options.model.as_deref())
+                    .await
+                    .map_err(|error| Error::Other(error.to_string()))?
+                    .answerer
+            }
+        };
         // Another may have begun while a local server was looked for.
         if let Some(run) = self.turns.running(&thread.id) {
             return Ok(store.run(&run)?);
         }
         self.keep_provenance(Some(&view.path));
         let file = self.relative(&view.path);
-        let run = store.begin(&thread.id, &file, &answerer.name())?;
+        let go_on = match (options.resume, thread.action()) {
+            (true, _) => GoOn::Asked,
+            (false, Some(_)) => GoOn::Never,
+            (false, None) => GoOn::Unasked,
+        };
+        let taken = store.take(&thread.id, &file, &answerer.name(), go_on)?;
+        let run = taken.run;
+        options.plan |= turn::is_plan(&taken.talk);
 
         let cancel = CancellationToken::new();
         let state = TurnState {
@@ -155,12 +182,56 @@ impl Session {
             run: run.clone(),
             answerer,
             options,
+            talk: taken.talk,
             cancel,
         };
         let session = self.clone();
         tokio::spawn(async move { session.run_task(task).await });
         self.host.changed(&[view.path]);
         Ok(run)
+    }
+
+    /// The turn of a run that stopped half-way (at a cap, by a failure, with its process) goes on with its whole
+    /// context. `id` is of the run or the thread.
+    pub async fn resume_turn(
+        self: &Arc<Self>,
+        id: &str,
+        options: TurnOptions,
+    ) -> Result<Run, Error> {
+        let (workspace, run) = self.run_of(id)?;
+        let path = workspace.root().join(&run.file);
+        let options = TurnOptions {
+            resume: true,
+            ..options
+        };
+        self.start_turn(&run.thread_id, Some(&path), options).await
+    }
+
+    /// Whether a thread's turn stopped half-way and can go on as it is, without a word of the author.
+    pub fn can_go_on(&self, thread: &Thread, path: &Path) -> bool {
+        let store = self.workspace_of(path).and_then(|w| w.store().ok());
+        store.is_some_and(|store| self.may_go_on(&store, thread).is_ok())
+    }
+
+    fn may_go_on(&self, store: &Store, thread: &Thread) -> Result<(), Error> {
+        let nothing = || {
+            Error::Other(format!(
+                "nothing of thread {} stopped half-way: write your message after `AUTHOR:` and ask again",
+                thread.id
+            ))
+        };
+        let run = store
+            .runs(Some(&thread.id), None, 1)?
+            .pop()
+            .ok_or_else(nothing)?;
+        let last = store.last_talk(&run.id)?.ok_or_else(nothing)?;
+        if thread.status != Status::Pending && turn::is_question(&last) {
+            return Err(Error::Other(format!(
+                "thread {} asks you something: write your answer after `AUTHOR:` first",
+                thread.id
+            )));
+        }
+        Ok(())
     }
 
     /// Waits for the turn's end.
@@ -297,6 +368,7 @@ impl Session {
                 gate: self.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
+                question: Some(std::sync::Mutex::default()),
             };
             let job = Job {
                 thread: task.thread.clone(),
@@ -310,6 +382,7 @@ impl Session {
                     .map_or(loaded.settings.max_cost, |budget| {
                         budget.min(loaded.settings.max_cost)
                     }),
+                talk: task.talk.clone(),
             };
             let registry = Registry::built_in().with_settings(&loaded.settings);
             turn::run(&cx, &registry, job).await
@@ -427,6 +500,12 @@ impl Session {
             }
             Outcome::Paused(text) => {
                 end.answer = Some(text.clone());
+                end.status = String::from("paused");
+                self.answer(task, &text).await;
+                (RunStatus::AwaitingUser, None)
+            }
+            Outcome::Asked(text) => {
+                end.answer = Some(text.clone());
                 self.answer(task, &text).await;
                 (RunStatus::AwaitingUser, None)
             }
@@ -439,13 +518,9 @@ impl Session {
                 (RunStatus::Failed, Some(why))
             }
         };
-        end.status = match status {
-            RunStatus::Completed => "completed",
-            RunStatus::AwaitingUser => "paused",
-            RunStatus::Cancelled => "cancelled",
-            _ => "failed",
+        if end.status.is_empty() {
+            end.status = status.name().to_owned();
         }
-        .to_owned();
         if status != RunStatus::AwaitingUser {
             self.gate.forget(&task.run.id);
         }
@@ -463,21 +538,25 @@ impl Session {
     }
 
     async fn answer(&self, task: &Task, text: &str) {
+        // Kept before it is written: what is taken back later may not depend on how this ends.
+        let note = |made: &Made| {
+            let change = Change {
+                file: task.file.clone(),
+                before: Some(made.before.as_bytes().to_vec()),
+                after: Some(made.after.as_bytes().to_vec()),
+            };
+            if let Err(error) = task.store.record_change(&task.run.id, &change) {
+                tracing::warn!(%error, "the answer cannot be undone");
+            }
+        };
+        let respond = |source: edits::Source, style| {
+            edits::respond(source, &task.thread.id, Role::Agent, None, text, style)
+        };
         let written = self
-            .write(&task.path, "Answer a thread", |source, style| {
-                edits::respond(source, &task.thread.id, Role::Agent, None, text, style)
-            })
+            .write_noted(&task.path, "Answer a thread", respond, note)
             .await;
         match written {
-            Ok(made) => {
-                let change = Change {
-                    file: task.file.clone(),
-                    before: Some(made.before.into_bytes()),
-                    after: Some(made.after.into_bytes()),
-                };
-                if let Err(error) = task.store.record_change(&task.run.id, &change) {
-                    tracing::warn!(%error, "the answer cannot be undone");
-                }
+            Ok(_) => {
                 self.note_round(task, "reply", json!({"file": task.file}), text);
             }
             Err(error) => {

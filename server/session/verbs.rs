@@ -139,6 +139,17 @@ impl Session {
         label: &str,
         make: impl Fn(Source, Style) -> Result<Written, Refused>,
     ) -> Result<Made, Error> {
+        self.write_noted(path, label, make, |_| ()).await
+    }
+
+    /// [`Self::write`]; `note` hears of each try before it is made.
+    pub(super) async fn write_noted(
+        &self,
+        path: &Path,
+        label: &str,
+        make: impl Fn(Source, Style) -> Result<Written, Refused>,
+        note: impl Fn(&Made),
+    ) -> Result<Made, Error> {
         let workspace = self.home_of(path)?;
         let style = Style {
             keep_indentation: workspace.loaded().settings.keep_indentation,
@@ -169,6 +180,7 @@ impl Session {
             if made.written.edits.is_empty() {
                 return Ok(made);
             }
+            note(&made);
             match &view.buffer {
                 Some(buffer) => {
                     let edit = BufferEdit {

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreError;
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 2] = [
+pub(super) const MIGRATIONS: [&str; 3] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -90,6 +90,13 @@ pub(super) const MIGRATIONS: [&str; 2] = [
         INSERT INTO words (words, rowid, content) VALUES ('delete', old.num, old.content);
      END;
      INSERT INTO words (words) VALUES ('rebuild');",
+    // 3: what the model was told and said, as long as its turn may go on.
+    "CREATE TABLE talk (
+        num INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER NOT NULL REFERENCES runs (num) ON DELETE CASCADE,
+        entry TEXT NOT NULL
+     ) STRICT;
+     CREATE INDEX talk_of_run ON talk (run, num);",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -7,6 +7,7 @@ use super::{Change, Store, StoreError};
 impl Store {
     /// Remembers one write of the present turn. Durable when it returns.
     pub fn record_change(&self, run: &str, change: &Change) -> Result<(), StoreError> {
+        crate::os::test_step();
         let recorded = self
             .durable()
             .prepare_cached(
@@ -17,6 +18,7 @@ impl Store {
                 statement.execute(params![run, change.file, change.before, change.after])
             })
             .map_err(|e| self.fault(e))?;
+        crate::os::test_step();
         if recorded == 0 {
             return Err(StoreError::UnknownRun(run.to_owned()));
         }

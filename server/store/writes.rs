@@ -1,13 +1,34 @@
 //! Writing a run: take the thread, append rounds, end the turn, close the thread; cancel from anywhere.
 
 use rusqlite::{
-    Connection, OptionalExtension as _, Row, TransactionBehavior, named_params, params,
+    Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, named_params, params,
 };
 use serde_json::{Map, Value};
 
 use super::lease::{self, Owner};
 use super::reads::run_from;
-use super::{Run, RunStatus, Store, StoreError};
+use super::{Run, RunStatus, Store, StoreError, talk};
+
+/// Whether a turn that stopped half-way goes on with the conversation that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoOn {
+    /// It begins anew.
+    Never,
+    /// It goes on, unless it was cancelled.
+    Unasked,
+    /// Somebody asked for it by name: a cancelled one goes on too.
+    Asked,
+}
+
+/// A run that this process holds now.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    pub run: Run,
+    /// What it was before; a run whose process died is `interrupted`.
+    pub before: RunStatus,
+    /// The conversation to go on with; empty: the turn begins.
+    pub talk: Vec<String>,
+}
 
 /// The lease columns of a run.
 struct Lease {
@@ -37,21 +58,37 @@ impl Lease {
 }
 
 impl Store {
-    /// Takes the thread: the open run of `thread_id` goes on, else a new one begins; refused while a
-    /// live process holds it. Without a thread (an empty id) each call begins a run.
+    /// [`Self::take`] for a turn that begins.
     pub fn begin(&self, thread_id: &str, file: &str, model: &str) -> Result<Run, StoreError> {
-        let mut connection = self.durable();
-        self.begin_in(&mut connection, thread_id, file, model)
-            .map_err(|e| self.fault(e))?
+        Ok(self.take(thread_id, file, model, GoOn::Never)?.run)
     }
 
-    fn begin_in(
+    /// Takes the thread: the open run of `thread_id` goes on, else a new one begins; refused while a
+    /// live process holds it. Without a thread (an empty id) each call begins a run.
+    pub fn take(
+        &self,
+        thread_id: &str,
+        file: &str,
+        model: &str,
+        go_on: GoOn,
+    ) -> Result<Taken, StoreError> {
+        crate::os::test_step();
+        let mut connection = self.durable();
+        let taken = self
+            .take_in(&mut connection, thread_id, file, model, go_on)
+            .map_err(|e| self.fault(e))?;
+        crate::os::test_step();
+        taken
+    }
+
+    fn take_in(
         &self,
         connection: &mut Connection,
         thread_id: &str,
         file: &str,
         model: &str,
-    ) -> rusqlite::Result<Result<Run, StoreError>> {
+        go_on: GoOn,
+    ) -> rusqlite::Result<Result<Taken, StoreError>> {
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let open = tx
             .prepare_cached(
@@ -60,17 +97,23 @@ impl Store {
             .query_row([thread_id], |row| {
                 Ok((
                     row.get::<_, i64>("num")?,
-                    row.get::<_, String>("id")?,
+                    run_from(row)?,
                     Lease::from_row(row)?,
                 ))
             })
             .optional()?;
         let now = now();
-        let num = match open {
-            Some((_, id, Some(lease))) if lease.is_alive() => {
-                return Ok(Err(StoreError::Taken(id)));
+        let (num, before) = match open {
+            Some((_, run, Some(lease))) if lease.is_alive() => {
+                return Ok(Err(StoreError::Taken(run.id)));
             }
-            Some((num, ..)) => num,
+            Some((num, run, _)) => (
+                num,
+                match run.status {
+                    RunStatus::Running | RunStatus::Queued => RunStatus::Interrupted,
+                    status => status,
+                },
+            ),
             None => {
                 let id = uuid::Uuid::new_v4().simple().to_string();
                 tx.prepare_cached(
@@ -78,25 +121,40 @@ impl Store {
                      VALUES (?1, ?2, ?3, 'queued', ?4, ?4, ?5)",
                 )?
                 .execute(params![id, thread_id, file, now, model])?;
-                tx.last_insert_rowid()
+                (tx.last_insert_rowid(), RunStatus::Queued)
             }
         };
+        let goes_on = match go_on {
+            GoOn::Never => false,
+            GoOn::Unasked => before != RunStatus::Cancelled,
+            GoOn::Asked => true,
+        };
+        if !goes_on {
+            talk::forget(&tx, num)?;
+        }
+        let talk: Vec<String> = tx
+            .prepare_cached("SELECT entry FROM talk WHERE run = ?1 ORDER BY num")?
+            .query_map([num], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        // What stopped half-way without a word in the thread is one turn with what follows: one undo.
+        let same_turn =
+            !talk.is_empty() && matches!(before, RunStatus::Interrupted | RunStatus::Failed);
         tx.prepare_cached(
             "UPDATE runs SET status = 'running', file = :file, model = :model, error = NULL, cancel = 0,
-                turn = turn + 1, touched = :now, owner_pid = :pid, owner_start = :start,
+                turn = turn + :turns, touched = :now, owner_pid = :pid, owner_start = :start,
                 owner_boot = :boot, owner_space = :space, heartbeat = :heartbeat
              WHERE num = :num",
         )?
         .execute(named_params! {
             ":file": file, ":model": model, ":now": now, ":pid": self.owner.pid,
             ":start": self.owner.start, ":boot": self.owner.boot, ":space": self.owner.space,
-            ":heartbeat": lease::uptime(), ":num": num,
+            ":heartbeat": lease::uptime(), ":num": num, ":turns": i64::from(!same_turn),
         })?;
         let run = tx
             .prepare_cached("SELECT * FROM runs WHERE num = ?1")?
             .query_row([num], run_from)?;
         tx.commit()?;
-        Ok(Ok(run))
+        Ok(Ok(Taken { run, before, talk }))
     }
 
     /// Durable when it returns; the round's number.
@@ -107,11 +165,19 @@ impl Store {
         metadata: Map<String, Value>,
         content: &str,
     ) -> Result<u64, StoreError> {
+        crate::os::test_step();
         let metadata = Value::Object(metadata).to_string();
         let mut connection = self.durable();
-        append_in(&mut connection, run, role, &metadata, content)
-            .map_err(|e| self.fault(e))?
-            .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
+        let mut append = || -> rusqlite::Result<Option<u64>> {
+            // Immediate: the number is given and used under one write lock, whatever other processes do.
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let seq = append_in(&tx, run, role, &metadata, content)?;
+            tx.commit()?;
+            Ok(seq)
+        };
+        let appended = append().map_err(|e| self.fault(e))?;
+        crate::os::test_step();
+        appended.ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
     }
 
     pub fn add_usage(&self, run: &str, tokens: u64, cost: f64) -> Result<(), StoreError> {
@@ -124,19 +190,37 @@ impl Store {
         )
     }
 
-    /// Ends the turn: lets go of the lease.
+    /// Ends the turn: lets go of the lease. What is completed needs its conversation no more.
     pub fn finish(
         &self,
         run: &str,
         status: RunStatus,
         error: Option<&str>,
     ) -> Result<(), StoreError> {
-        self.update(
-            run,
-            "UPDATE runs SET status = ?2, error = ?3, touched = ?4, cancel = 0, owner_pid = NULL
-             WHERE id = ?1",
-            params![run, status.name(), error, now()],
-        )
+        crate::os::test_step();
+        let mut connection = self.durable();
+        let mut finish = || -> rusqlite::Result<bool> {
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let num: Option<i64> = tx
+                .prepare_cached(
+                    "UPDATE runs SET status = ?2, error = ?3, touched = ?4, cancel = 0, owner_pid = NULL
+                     WHERE id = ?1 RETURNING num",
+                )?
+                .query_row(params![run, status.name(), error, now()], |row| row.get(0))
+                .optional()?;
+            if let Some(num) = num.filter(|_| status == RunStatus::Completed) {
+                talk::forget(&tx, num)?;
+            }
+            tx.commit()?;
+            Ok(num.is_some())
+        };
+        let known = finish().map_err(|e| self.fault(e))?;
+        crate::os::test_step();
+        if known {
+            Ok(())
+        } else {
+            Err(StoreError::UnknownRun(run.to_owned()))
+        }
     }
 
     /// The thread was removed: its run is closed, its conversation kept with the commit that closed it.
@@ -247,16 +331,15 @@ impl Store {
     }
 }
 
-fn append_in(
-    connection: &mut Connection,
+/// Inside a transaction that holds the write lock; `None`: no such run.
+pub(super) fn append_in(
+    tx: &Transaction,
     run: &str,
     role: &str,
     metadata: &str,
     content: &str,
 ) -> rusqlite::Result<Option<u64>> {
     let now = now();
-    // Immediate: the number is given and used under one write lock, whatever other processes do.
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let given = tx
         .prepare_cached(
             "UPDATE runs SET last_seq = last_seq + 1, touched = ?2, heartbeat = ?3 WHERE id = ?1
@@ -278,7 +361,6 @@ fn append_in(
         "INSERT INTO rounds (run, seq, turn, role, time, metadata, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
     .execute(params![num, seq, turn, role, now, metadata, content])?;
-    tx.commit()?;
     Ok(u64::try_from(seq).ok())
 }
 

@@ -119,6 +119,7 @@ impl Bench {
             gate: Gate::new(&folder.path().join("data")),
             seen: DashMap::new(),
             writing: DashMap::new(),
+            question: None,
         };
         Self {
             _folder: folder,

@@ -1,5 +1,7 @@
 //! Model, tools, model …: until the model answers, a cap is met, or somebody stops it.
 
+mod calls;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,23 +12,17 @@ use crate::models::{
     Answer, Block, Event, Model, ModelError, Request, Speaker, Stop, ToolSpec, Turn, Usage,
 };
 use crate::present::visible;
-use crate::tools::{Context, Output, Registry, Tool};
+use crate::threads::Status;
+use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
 
-use super::{Job, Outcome, Recorder, context, cut, memory, metadata, one_line, report};
+use super::journal::{self, Entry, Stopped};
+use super::{
+    Job, Outcome, Recorder, Step, context, cut, memory, metadata, new_round, one_line, report,
+};
 
-/// Tool calls of one answer that are carried out.
-const MAX_CALLS: usize = 32;
-/// The same call so many times in a row is not carried out.
-const DOOM: u32 = 3;
-/// After so many of those the turn ends.
-const STUBBORN: u32 = 3;
-/// Characters of a tool's result that reach the model, whatever the tool's own limit.
-const MAX_RESULT: usize = 120_000;
 /// Characters of an answer in the thread.
 const MAX_ANSWER: usize = 8_000;
-/// Tools that were begun get so long after a cancel to say what they did.
-const TOOL_GRACE: Duration = Duration::from_millis(400);
 
 /// What a turn has used up.
 struct Spent {
@@ -55,15 +51,8 @@ struct Loop<'a> {
     nudged: bool,
     shortened: bool,
     folded_for: u32,
-}
-
-/// A call that is to be answered, and what is to be done about it.
-struct Call {
-    id: String,
-    name: String,
-    input: Value,
-    /// Why it is not carried out.
-    refusal: Option<String>,
+    /// The model could not be reached.
+    lost: bool,
 }
 
 pub(super) async fn run(
@@ -73,11 +62,26 @@ pub(super) async fn run(
     model: &dyn Model,
     recorder: &Recorder,
 ) -> Outcome {
-    report(cx, format!("{}: reading the code", short(&model.name())));
-    let first = tokio::select! {
-        biased;
-        () = cx.cancel.cancelled() => return Outcome::Cancelled,
-        first = context::first(cx, job) => first,
+    // An answer that was written into the thread before the end came is no answer to what was asked since.
+    let stopped = journal::read(&job.talk)
+        .filter(|stopped| stopped.answer.is_none() || !asks_anew(job, stopped));
+    if let Some(text) = stopped.as_ref().and_then(|stopped| stopped.answer.clone()) {
+        return Outcome::Answer(text);
+    }
+    let turns = match &stopped {
+        Some(stopped) => stopped.turns.clone(),
+        None => {
+            report(cx, format!("{}: reading the code", short(&model.name())));
+            let first = tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => return Outcome::Cancelled,
+                first = context::first(cx, job) => first,
+            };
+            vec![Turn {
+                speaker: Speaker::User,
+                blocks: vec![Block::Text { text: first }],
+            }]
+        }
     };
     // What would be refused is not offered.
     let may_write = cx.trusted && !cx.plan;
@@ -96,10 +100,7 @@ pub(super) async fn run(
         .clamp(1024, 32_000);
     let request = Request {
         system: context::system(cx),
-        turns: vec![Turn {
-            speaker: Speaker::User,
-            blocks: vec![Block::Text { text: first }],
-        }],
+        turns,
         tools: tools.collect(),
         max_tokens,
     };
@@ -123,25 +124,94 @@ pub(super) async fn run(
         nudged: false,
         shortened: false,
         folded_for: 0,
+        lost: false,
     };
-    match turn.begin().await {
+    match turn.begin(stopped).await {
         Ok(outcome) | Err(outcome) => outcome,
     }
 }
 
 impl Loop<'_> {
-    async fn begin(&mut self) -> Result<Outcome, Outcome> {
+    async fn begin(&mut self, stopped: Option<Stopped>) -> Result<Outcome, Outcome> {
         let fields = metadata([
             ("file", json!(self.job.file)),
             ("line", json!(self.job.thread.first_line() + 1)),
         ]);
-        self.recorder
-            .round("user", fields, context::asked(&self.job.thread))
-            .await?;
+        let asked = context::asked(&self.job.thread);
+        let mut step = Step::default();
+        let resumed = stopped.is_some();
+        match stopped {
+            None => {
+                step.rounds.push(new_round("user", fields, asked.clone()));
+                step.anew = true;
+                step.talk.push(self.start(asked).text());
+            }
+            Some(stopped) => {
+                let pending = self.job.thread.status == Status::Pending;
+                let said = Some(asked).filter(|asked| pending && *asked != stopped.asked);
+                match &said {
+                    Some(said) => step.rounds.push(new_round("user", fields, said.clone())),
+                    None => {
+                        let content = String::from("the turn goes on where it stopped");
+                        step.rounds.push(new_round("system", fields, content));
+                    }
+                }
+                let blocks = stopped.news(said.as_deref());
+                journal::tell(&mut self.request.turns, blocks.clone());
+                self.ids = call_ids(&self.request.turns);
+                // Another model's thinking is refused: the conversation is told again.
+                if stopped.model == self.model.name() {
+                    step.talk.push(
+                        Entry::Told {
+                            blocks,
+                            asked: said,
+                        }
+                        .text(),
+                    );
+                } else {
+                    self.shorten();
+                    step.anew = true;
+                    let asked = said.unwrap_or(stopped.asked);
+                    step.talk.push(self.start(asked).text());
+                }
+            }
+        }
+        self.recorder.step(step).await?;
+        let outcome = self.go().await;
+        // A conversation that nothing can be got from is not taken up a second time.
+        if resumed
+            && self.spent.rounds == 0
+            && matches!(outcome, Err(Outcome::Failed(_)))
+            && !self.lost
+        {
+            self.forget().await?;
+        }
+        outcome
+    }
+
+    /// The conversation as it is now, to begin with.
+    fn start(&self, asked: String) -> Entry {
+        Entry::Start {
+            model: self.model.name(),
+            plan: self.cx.plan,
+            asked,
+            turns: self.request.turns.clone(),
+        }
+    }
+
+    async fn forget(&self) -> Result<(), Outcome> {
+        let anew = Step {
+            anew: true,
+            ..Step::default()
+        };
+        self.recorder.step(anew).await
+    }
+
+    async fn go(&mut self) -> Result<Outcome, Outcome> {
         loop {
             self.may_go_on()?;
             if self.is_nearly_full() {
-                self.fold();
+                self.fold().await?;
             }
             self.report("thinking");
             let begun = Instant::now();
@@ -153,10 +223,14 @@ impl Loop<'_> {
                     if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
                 {
                     self.folded_for = self.spent.rounds;
-                    self.fold();
+                    self.fold().await?;
                     continue;
                 }
-                Err(error) => return Err(Outcome::Failed(one_line(&error.to_string()))),
+                Err(error) => {
+                    // It is not the conversation that is at fault.
+                    self.lost = matches!(error, ModelError::Unavailable(_) | ModelError::NoKey(_));
+                    return Err(Outcome::Failed(one_line(&error.to_string())));
+                }
             };
             if let Some(outcome) = self.take(answer, begun.elapsed()).await? {
                 return Ok(outcome);
@@ -278,30 +352,33 @@ impl Loop<'_> {
                 },
             ),
         ]);
-        self.recorder.usage(self.full, cost.unwrap_or(0.0)).await?;
-        self.recorder.round("assistant", fields, content).await?;
-
+        let mut step = Step {
+            rounds: vec![new_round("assistant", fields, content)],
+            tokens: self.full,
+            cost: cost.unwrap_or(0.0),
+            ..Step::default()
+        };
         if answer.stop == Stop::Refusal {
+            step.anew = true;
+            self.recorder.step(step).await?;
             return Err(Outcome::Failed(format!(
                 "{} declined to answer this (content filter): put the question in other words, or choose another model",
                 answer.model
             )));
         }
         if !calls.is_empty() {
-            let said_blocks = std::mem::take(&mut answer.blocks);
-            self.request.turns.push(Turn {
-                speaker: Speaker::Assistant,
-                blocks: said_blocks,
-            });
-            self.carry_out(calls).await?;
-            return Ok(None);
+            // Kept before a tool is begun: what may have been done is known, whatever happens now.
+            self.said(&mut step, &mut answer);
+            self.recorder.step(step).await?;
+            return self.carry_out(calls).await;
         }
-        let end = match answer.stop {
+        let more = match answer.stop {
             Stop::ContextFull
                 if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
             {
                 self.folded_for = self.spent.rounds;
-                self.fold();
+                self.recorder.step(step).await?;
+                self.fold().await?;
                 return Ok(None);
             }
             Stop::MaxTokens if !self.shortened => {
@@ -318,181 +395,49 @@ impl Loop<'_> {
             }
             _ => None,
         };
-        if let Some(more) = end {
-            let blocks = std::mem::take(&mut answer.blocks);
-            self.request.turns.push(Turn {
-                speaker: Speaker::Assistant,
-                blocks,
-            });
-            self.request.turns.push(Turn {
-                speaker: Speaker::User,
-                blocks: vec![Block::Text {
-                    text: more.to_owned(),
-                }],
-            });
+        if let Some(more) = more {
+            self.said(&mut step, &mut answer);
+            let blocks = vec![Block::Text {
+                text: more.to_owned(),
+            }];
+            step.talk.push(
+                Entry::Told {
+                    blocks: blocks.clone(),
+                    asked: None,
+                }
+                .text(),
+            );
+            journal::tell(&mut self.request.turns, blocks);
+            self.recorder.step(step).await?;
             return Ok(None);
         }
         let text = answer_text(said, &self.cx.run);
         if text.is_empty() {
+            step.anew = true;
+            self.recorder.step(step).await?;
             return Err(Outcome::Failed(format!(
                 "{} gave an empty answer: ask again, or choose another model",
                 answer.model
             )));
         }
+        step.talk.push(Entry::Answer { text: text.clone() }.text());
+        self.recorder.step(step).await?;
         Ok(Some(Outcome::Answer(text)))
     }
 
-    /// The calls of an answer, each with the reason where it is not to be carried out. Ids that were used
-    /// before are made new, in the answer too: a call and its result must find each other.
-    fn calls(&mut self, answer: &mut Answer) -> Vec<Call> {
-        let cut_off = answer.stop == Stop::MaxTokens;
-        let count = answer
-            .blocks
-            .iter()
-            .filter(|b| matches!(b, Block::ToolUse { .. }))
-            .count();
-        let mut calls: Vec<Call> = Vec::new();
-        for block in &mut answer.blocks {
-            let Block::ToolUse { id, name, input } = block else {
-                continue;
-            };
-            let usable = !id.is_empty()
-                && id.len() <= 64
-                && id
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-            if !usable || !self.ids.insert(id.clone()) {
-                *id = format!("call_{}_{}", self.spent.rounds, calls.len() + 1);
-                self.ids.insert(id.clone());
+    /// The model's answer becomes part of the conversation.
+    fn said(&mut self, step: &mut Step, answer: &mut Answer) {
+        let blocks = std::mem::take(&mut answer.blocks);
+        step.talk.push(
+            Entry::Said {
+                blocks: blocks.clone(),
             }
-            let key = format!("{name} {input}");
-            self.same = if self.same.0 == key {
-                (key, self.same.1 + 1)
-            } else {
-                (key, 1)
-            };
-            if self.same.1 < DOOM {
-                self.refused = 0;
-            }
-            let refusal = if cut_off && calls.len() + 1 == count {
-                Some(String::from(
-                    "Not carried out: your answer was cut off at the length limit in this call. Send less at once.",
-                ))
-            } else if !input.is_object() {
-                Some(String::from(
-                    "Not carried out: the arguments are no JSON object. Send them again.",
-                ))
-            } else if calls.len() >= MAX_CALLS {
-                Some(format!(
-                    "Not carried out: {count} calls in one answer; the first {MAX_CALLS} were."
-                ))
-            } else if self.same.1 >= DOOM {
-                self.refused += 1;
-                Some(format!(
-                    "Not carried out: this is the same call with the same arguments for the {} time in a row. Its result stands above; \
-do something else, or answer.",
-                    ordinal(self.same.1)
-                ))
-            } else {
-                None
-            };
-            calls.push(Call {
-                id: id.clone(),
-                name: name.clone(),
-                input: input.clone(),
-                refusal,
-            });
-        }
-        calls
-    }
-
-    /// Carries the calls out, records each result, and puts the results into the conversation.
-    async fn carry_out(&mut self, calls: Vec<Call>) -> Result<(), Outcome> {
-        if self.cx.cancel.is_cancelled() {
-            return Err(Outcome::Cancelled);
-        }
-        let to_do: Vec<(String, Value)> = calls
-            .iter()
-            .filter(|c| c.refusal.is_none())
-            .map(|c| (c.name.clone(), c.input.clone()))
-            .collect();
-        let many = if to_do.len() > 1 {
-            format!(" (and {} more)", to_do.len() - 1)
-        } else {
-            String::new()
-        };
-        if let Some((name, input)) = to_do.first() {
-            self.report(&format!("{}{many}", describe(name, input)));
-        }
-        let begun = Instant::now();
-        let stopped = async {
-            self.cx.cancel.cancelled().await;
-            tokio::time::sleep(TOOL_GRACE).await;
-        };
-        let mut outputs: std::collections::VecDeque<Output> = if to_do.is_empty() {
-            Default::default()
-        } else {
-            tokio::select! {
-                biased;
-                outputs = self.registry.call_all(self.cx, to_do) => outputs.into(),
-                () = stopped => Default::default(),
-            }
-        };
-        let took = json!(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let mut results = Vec::new();
-        let mut beyond = 0;
-        for (at, call) in calls.into_iter().enumerate() {
-            let done = call.refusal.is_none();
-            let output = match call.refusal {
-                Some(why) => Err(why),
-                None => outputs
-                    .pop_front()
-                    .unwrap_or_else(|| Err(String::from("Stopped: it did not end in time."))),
-            };
-            let is_error = output.is_err();
-            let content = cut(&output.unwrap_or_else(|text| text), MAX_RESULT);
-            self.added += content.len();
-            if at < MAX_CALLS {
-                let fields = metadata([
-                    ("tool", json!(call.name)),
-                    ("call_id", json!(call.id)),
-                    ("is_error", json!(is_error)),
-                    ("duration_ms", if done { took.clone() } else { Value::Null }),
-                ]);
-                self.recorder.round("tool", fields, content.clone()).await?;
-            } else {
-                beyond += 1;
-            }
-            results.push(Block::ToolResult {
-                id: call.id,
-                content,
-                is_error,
-            });
-        }
-        if beyond > 0 {
-            let fields = metadata([("is_error", json!(true))]);
-            self.recorder
-                .round(
-                    "tool",
-                    fields,
-                    format!("{beyond} further calls of this answer were not carried out."),
-                )
-                .await?;
-        }
+            .text(),
+        );
         self.request.turns.push(Turn {
-            speaker: Speaker::User,
-            blocks: results,
+            speaker: Speaker::Assistant,
+            blocks,
         });
-        if self.cx.cancel.is_cancelled() {
-            return Err(Outcome::Cancelled);
-        }
-        if self.refused >= STUBBORN {
-            return Err(Outcome::Failed(format!(
-                "{} repeated the same tool call and got nowhere: say more exactly what is wanted, or choose another model",
-                self.model.name()
-            )));
-        }
-        Ok(())
     }
 
     fn is_nearly_full(&self) -> bool {
@@ -502,7 +447,18 @@ do something else, or answer.",
         self.request.turns.len() > 1 && self.full.saturating_add(added) > limit
     }
 
-    fn fold(&mut self) {
+    async fn fold(&mut self) -> Result<(), Outcome> {
+        self.shorten();
+        let asked = context::asked(&self.job.thread);
+        let step = Step {
+            anew: true,
+            talk: vec![self.start(asked).text()],
+            ..Step::default()
+        };
+        self.recorder.step(step).await
+    }
+
+    fn shorten(&mut self) {
         // A quarter of the window, at about three characters a token.
         let budget = usize::try_from(self.model.context_window() / 4 * 3).unwrap_or(usize::MAX);
         memory::fold(&mut self.request.turns, &self.cx.run, budget);
@@ -520,6 +476,21 @@ do something else, or answer.",
         }
         report(self.cx, message);
     }
+}
+
+fn asks_anew(job: &Job, stopped: &Stopped) -> bool {
+    job.thread.status == Status::Pending && context::asked(&job.thread) != stopped.asked
+}
+
+/// Ids of calls that are taken.
+fn call_ids(turns: &[Turn]) -> HashSet<String> {
+    let blocks = turns.iter().flat_map(|turn| &turn.blocks);
+    blocks
+        .filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn total(usage: &Usage) -> u64 {
@@ -547,26 +518,6 @@ fn thousands(count: u64) -> String {
         count.to_string()
     } else {
         format!("{:.1}k", count as f64 / 1000.0)
-    }
-}
-
-fn ordinal(n: u32) -> String {
-    match n {
-        3 => String::from("third"),
-        n => format!("{n}th"),
-    }
-}
-
-/// A tool with its main argument, for a progress line.
-pub(super) fn describe(name: &str, input: &Value) -> String {
-    let main = [
-        "path", "file", "pattern", "command", "query", "action", "url",
-    ]
-    .iter()
-    .find_map(|key| input.get(key).and_then(Value::as_str));
-    match main {
-        Some(main) => format!("{} {}", cut(&one_line(name), 40), cut(&one_line(main), 60)),
-        None => cut(&one_line(name), 40),
     }
 }
 

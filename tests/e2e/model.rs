@@ -96,6 +96,15 @@ impl Step {
         Self::new(Reply::Made(Box::new(make)))
     }
 
+    /// The model thinks first, and gets its thinking back with this signature.
+    pub fn thinking(mut self, signature: &str) -> Self {
+        if let Reply::Blocks(blocks, ..) = &mut self.reply {
+            let thought = json!({"type": "thinking", "thinking": "", "signature": signature});
+            blocks.insert(0, thought);
+        }
+        self
+    }
+
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{Model, Step, call};
 
+mod stops; // turns that stop half-way and go on
+
 const KEY: &str = "sk-canary-0123456789";
 const FILE: &str = "src/net.rs";
 const CODE: &str = "pub fn load() -> u32 {\n    7\n}\n";

@@ -90,6 +90,7 @@ impl Bench {
             gate: Gate::new(&workspace.data()),
             seen: Default::default(),
             writing: Default::default(),
+            question: Some(Default::default()),
         };
         Self {
             workspace,
@@ -169,6 +170,7 @@ impl Bench {
             answerer,
             max_rounds: self.max_rounds,
             max_cost: self.max_cost,
+            talk: Vec::new(),
         }
     }
 

@@ -1,0 +1,227 @@
+//! The tool calls of one answer: which are carried out, and what the model hears of each.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::models::{Answer, Block, Stop};
+use crate::tools::Output;
+
+use super::super::journal::{self, Entry};
+use super::super::{Outcome, Step, cut, metadata, new_round, one_line};
+use super::Loop;
+
+/// Tool calls of one answer that are carried out.
+const MAX_CALLS: usize = 32;
+/// The same call so many times in a row is not carried out.
+const DOOM: u32 = 3;
+/// After so many of those the turn ends.
+const STUBBORN: u32 = 3;
+/// Characters of a tool's result that reach the model, whatever the tool's own limit.
+const MAX_RESULT: usize = 120_000;
+/// Tools that were begun get so long after a cancel to say what they did.
+const TOOL_GRACE: Duration = Duration::from_millis(400);
+
+/// A call that is to be answered, and what is to be done about it.
+pub(super) struct Call {
+    id: String,
+    pub(super) name: String,
+    pub(super) input: Value,
+    /// Why it is not carried out.
+    refusal: Option<String>,
+}
+
+impl Loop<'_> {
+    /// The calls of an answer, each with the reason where it is not to be carried out. Ids that were used
+    /// before are made new, in the answer too: a call and its result must find each other.
+    pub(super) fn calls(&mut self, answer: &mut Answer) -> Vec<Call> {
+        let cut_off = answer.stop == Stop::MaxTokens;
+        let count = answer
+            .blocks
+            .iter()
+            .filter(|b| matches!(b, Block::ToolUse { .. }))
+            .count();
+        let mut calls: Vec<Call> = Vec::new();
+        for block in &mut answer.blocks {
+            let Block::ToolUse { id, name, input } = block else {
+                continue;
+            };
+            let usable = !id.is_empty()
+                && id.len() <= 64
+                && id
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            if !usable || !self.ids.insert(id.clone()) {
+                *id = format!("call_{}_{}", self.spent.rounds, calls.len() + 1);
+                self.ids.insert(id.clone());
+            }
+            let key = format!("{name} {input}");
+            self.same = if self.same.0 == key {
+                (key, self.same.1 + 1)
+            } else {
+                (key, 1)
+            };
+            if self.same.1 < DOOM {
+                self.refused = 0;
+            }
+            let refusal = if cut_off && calls.len() + 1 == count {
+                Some(String::from(
+                    "Not carried out: your answer was cut off at the length limit in this call. Send less at once.",
+                ))
+            } else if !input.is_object() {
+                Some(String::from(
+                    "Not carried out: the arguments are no JSON object. Send them again.",
+                ))
+            } else if calls.len() >= MAX_CALLS {
+                Some(format!(
+                    "Not carried out: {count} calls in one answer; the first {MAX_CALLS} were."
+                ))
+            } else if self.same.1 >= DOOM {
+                self.refused += 1;
+                Some(format!(
+                    "Not carried out: this is the same call with the same arguments for the {} time in a row. Its result stands above; \
+do something else, or answer.",
+                    ordinal(self.same.1)
+                ))
+            } else {
+                None
+            };
+            calls.push(Call {
+                id: id.clone(),
+                name: name.clone(),
+                input: input.clone(),
+                refusal,
+            });
+        }
+        calls
+    }
+
+    /// Carries the calls out, records each result, and puts the results into the conversation.
+    pub(super) async fn carry_out(&mut self, calls: Vec<Call>) -> Result<Option<Outcome>, Outcome> {
+        if self.cx.cancel.is_cancelled() {
+            return Err(Outcome::Cancelled);
+        }
+        let to_do: Vec<(String, Value)> = calls
+            .iter()
+            .filter(|c| c.refusal.is_none())
+            .map(|c| (c.name.clone(), c.input.clone()))
+            .collect();
+        let many = if to_do.len() > 1 {
+            format!(" (and {} more)", to_do.len() - 1)
+        } else {
+            String::new()
+        };
+        if let Some((name, input)) = to_do.first() {
+            self.report(&format!("{}{many}", describe(name, input)));
+        }
+        let begun = Instant::now();
+        let stopped = async {
+            self.cx.cancel.cancelled().await;
+            tokio::time::sleep(TOOL_GRACE).await;
+        };
+        let mut outputs: std::collections::VecDeque<Output> = if to_do.is_empty() {
+            Default::default()
+        } else {
+            tokio::select! {
+                biased;
+                outputs = self.registry.call_all(self.cx, to_do) => outputs.into(),
+                () = stopped => Default::default(),
+            }
+        };
+        let took = json!(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let mut step = Step::default();
+        let mut asked = self.cx.take_question();
+        let mut question = None;
+        let mut results = Vec::new();
+        let mut beyond = 0;
+        for (at, call) in calls.into_iter().enumerate() {
+            let done = call.refusal.is_none();
+            let output = match call.refusal {
+                Some(why) => Err(why),
+                None => outputs
+                    .pop_front()
+                    .unwrap_or_else(|| Err(String::from("Stopped: it did not end in time."))),
+            };
+            let is_error = output.is_err();
+            if call.name == "ask_user"
+                && !is_error
+                && let Some(asked) = asked.take()
+            {
+                // Its result is the author's answer.
+                question = Some((call.id, asked));
+                continue;
+            }
+            let content = cut(&output.unwrap_or_else(|text| text), MAX_RESULT);
+            self.added += content.len();
+            if at < MAX_CALLS {
+                let fields = metadata([
+                    ("tool", json!(call.name)),
+                    ("call_id", json!(call.id)),
+                    ("is_error", json!(is_error)),
+                    ("duration_ms", if done { took.clone() } else { Value::Null }),
+                ]);
+                step.rounds.push(new_round("tool", fields, content.clone()));
+            } else {
+                beyond += 1;
+            }
+            results.push(Block::ToolResult {
+                id: call.id,
+                content,
+                is_error,
+            });
+        }
+        if beyond > 0 {
+            let fields = metadata([("is_error", json!(true))]);
+            let content = format!("{beyond} further calls of this answer were not carried out.");
+            step.rounds.push(new_round("tool", fields, content));
+        }
+        if let Some((call, asked)) = question {
+            let text = asked.text();
+            let fields = metadata([("tool", json!("ask_user")), ("call_id", json!(call))]);
+            step.rounds
+                .push(new_round("question", fields, text.clone()));
+            step.talk.push(Entry::Question { call, results }.text());
+            self.recorder.step(step).await?;
+            return Ok(Some(Outcome::Asked(text)));
+        }
+        step.talk.push(
+            Entry::Told {
+                blocks: results.clone(),
+                asked: None,
+            }
+            .text(),
+        );
+        journal::tell(&mut self.request.turns, results);
+        self.recorder.step(step).await?;
+        if self.cx.cancel.is_cancelled() {
+            return Err(Outcome::Cancelled);
+        }
+        if self.refused >= STUBBORN {
+            return Err(Outcome::Failed(format!(
+                "{} repeated the same tool call and got nowhere: say more exactly what is wanted, or choose another model",
+                self.model.name()
+            )));
+        }
+        Ok(None)
+    }
+}
+
+fn ordinal(n: u32) -> String {
+    match n {
+        3 => String::from("third"),
+        n => format!("{n}th"),
+    }
+}
+
+/// A tool with its main argument, for a progress line.
+fn describe(name: &str, input: &Value) -> String {
+    let main = [
+        "path", "file", "pattern", "command", "query", "action", "url",
+    ]
+    .iter()
+    .find_map(|key| input.get(key).and_then(Value::as_str));
+    match main {
+        Some(main) => format!("{} {}", cut(&one_line(name), 40), cut(&one_line(main), 60)),
+        None => cut(&one_line(name), 40),
+    }
+}

@@ -1,0 +1,261 @@
+//! Turns that stop half-way and go on: questions, caps, failures, the end of the process.
+
+use serde_json::{Value, json};
+
+use super::{Bench, CODE, FILE, THREAD, read, rename, type_at};
+use crate::harness::{Editor, Options};
+use crate::model::{Step, call};
+
+fn ask(choices: Value) -> Step {
+    let input = json!({"question": "Only this one, or every caller?", "choices": choices});
+    Step::calls(vec![call("toolu_ask", "ask_user", input)])
+}
+
+fn thinking(step: Step) -> Step {
+    step.thinking("sig-kept")
+}
+
+impl Bench {
+    /// As another start of the editor: the file is as it was left.
+    fn again(&self, text: &str) -> Editor {
+        let editor = Editor::start_with(
+            &self.workspace,
+            Options {
+                env: self.env(),
+                initialization_options: json!({"trusted": true}),
+                ..Options::default()
+            },
+        );
+        self.workspace.write(FILE, text);
+        editor.open(FILE);
+        editor
+    }
+}
+
+#[test]
+fn a_question_suspends_the_run_until_a_choice_is_taken_even_in_another_process() {
+    let bench = Bench::new(vec![
+        thinking(read()),
+        ask(json!(["only this one", "every caller"])),
+        read_again(),
+        rename(),
+        Step::text("Renamed it alone."),
+    ]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let asked = "// AGENT: Only this one, or every caller? (a) only this one (b) every caller\n";
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT:"));
+    assert_eq!(text, format!("{THREAD}{asked}// AUTHOR:\n{CODE}"));
+    let run = bench.wait_status("awaiting_user");
+    drop(editor);
+
+    let mut editor = bench.again(&text);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let titles: Vec<Value> = editor
+        .code_actions(FILE, 1)
+        .iter()
+        .map(|action| action["title"].clone())
+        .collect();
+    assert!(
+        titles.contains(&json!("(a) only this one")) && titles.contains(&json!("(b) every caller")),
+        "{titles:?}"
+    );
+    assert!(!titles.contains(&json!("Continue")), "{titles:?}");
+    editor
+        .take_action(FILE, 1, "(a) only this one")
+        .expect("the answer is taken");
+    let text = editor.wait_text(FILE, |text| text.contains("Renamed it alone."));
+    assert!(
+        text.starts_with(&format!(
+            "{THREAD}{asked}// AUTHOR: (a) only this one\n// AGENT: Renamed it alone.\n// AUTHOR:\n"
+        )) && text.contains("fn load_data()"),
+        "{text}"
+    );
+    assert_eq!(bench.wait_status("completed")["id"], run["id"]);
+
+    // The whole context went along, thinking and all, and the answer is the result of the call.
+    let asked = &bench.model.requests()[2];
+    assert_eq!(
+        asked.body["messages"][1]["content"][0]["signature"],
+        "sig-kept"
+    );
+    let results = asked.results();
+    assert_eq!(results[0].0, "toolu_ask");
+    assert_eq!(results[0].1, "The author answered: (a) only this one");
+    assert_eq!(bench.runs().len(), 1);
+}
+
+fn read_again() -> Step {
+    Step::calls(vec![call(
+        "toolu_again",
+        "file_read",
+        json!({"path": FILE}),
+    )])
+}
+
+#[test]
+fn a_question_without_choices_is_answered_in_the_author_line() {
+    let input = json!({"question": "Which name?"});
+    let bench = Bench::new(vec![
+        // What stands beside the question in order is done; what stands behind it is not.
+        Step::calls(vec![
+            call("toolu_1", "file_read", json!({"path": FILE})),
+            call("toolu_2", "ask_user", input),
+            call(
+                "toolu_3",
+                "file_write",
+                json!({"path": "behind.txt", "content": "x"}),
+            ),
+        ]),
+        Step::text("Thanks."),
+    ]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| {
+        text.contains("// AGENT: Which name?\n// AUTHOR:\n")
+    });
+    bench.wait_status("awaiting_user");
+    let at = editor.text(FILE).find("// AUTHOR:\n").unwrap() + "// AUTHOR:".len();
+    type_at(&editor, at, " fetch");
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the run goes on");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Thanks."));
+    let results = bench.model.requests()[1].results();
+    assert!(
+        results[0].1.contains("pub fn load()") && !results[0].2,
+        "{results:?}"
+    );
+    assert_eq!(results[1].1, "The author answered: fetch");
+    assert!(
+        results[2].2 && results[2].1.contains("asked first"),
+        "{results:?}"
+    );
+    assert!(!bench.workspace.path("behind.txt").exists());
+}
+
+#[test]
+fn a_question_without_an_editor_is_printed_and_answered_from_the_command_line() {
+    let bench = Bench::new(vec![ask(json!(null)), Step::text("Every caller, then.")]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "a question is no answer: {out}{err}");
+    assert!(
+        format!("{out}{err}").contains("Only this one, or every caller?"),
+        "{out}{err}"
+    );
+    let run = bench.wait_status("awaiting_user");
+    let thread = run["thread_id"].as_str().unwrap();
+    // Nothing to go on with before there is an answer.
+    let (code, _, err) = bench.cli(&["reply", "--resume", run["id"].as_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("write your answer"), "{err}");
+    assert_eq!(bench.cli(&["say", thread, "every caller"]).0, Some(0));
+    let (code, out, err) = bench.cli(&["reply", thread, "--yes"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        bench
+            .workspace
+            .read(FILE)
+            .contains("// AGENT: Every caller, then.")
+    );
+    assert_eq!(
+        bench.model.requests()[1].results()[0].1,
+        "The author answered: every caller"
+    );
+}
+
+#[test]
+fn a_turn_that_paused_at_a_cap_goes_on_with_its_whole_context() {
+    for by_words in [false, true] {
+        let bench = Bench::new(vec![thinking(read()), Step::text("All done.")]);
+        bench.workspace.configure("[turn]\nmaxRounds = 1\n");
+        let mut editor = bench.typed();
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        let text = editor.wait_text(FILE, |text| text.contains("Paused after 1 model rounds"));
+        bench.wait_status("awaiting_user");
+        if by_words {
+            let at = text.find("// AUTHOR:\n").unwrap() + "// AUTHOR:".len();
+            type_at(&editor, at, " Continue.");
+            editor.wait_codes(FILE, &["pending"]);
+            editor
+                .take_action(FILE, 0, "Reply as agent")
+                .expect("it goes on");
+        } else {
+            editor.wait_codes(FILE, &["awaiting_user"]);
+            editor.take_action(FILE, 0, "Continue").expect("it goes on");
+        }
+        editor.wait_text(FILE, |text| text.contains("// AGENT: All done."));
+        bench.wait_status("completed");
+        let asked = &bench.model.requests()[1];
+        assert_eq!(
+            asked.body["messages"][1]["content"][0]["signature"],
+            "sig-kept"
+        );
+        assert_eq!(asked.results()[0].0, "toolu_1");
+        assert!(
+            !asked.prompt().contains("The author wrote"),
+            "{}",
+            asked.prompt()
+        );
+        assert!(
+            !editor
+                .code_actions(FILE, 0)
+                .iter()
+                .any(|a| a["title"] == "Continue"),
+            "there is nothing to go on with any more"
+        );
+    }
+}
+
+#[test]
+fn a_failed_turn_goes_on_where_it_failed() {
+    let bench = Bench::new(vec![
+        read(),
+        Step::error(401, "authentication_error", "invalid x-api-key"),
+        Step::text("Now."),
+    ]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (code, ..) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1));
+    let run = bench.wait_status("failed");
+    let (code, out, err) = bench.cli(&["reply", "--resume", &run["id"].as_str().unwrap()[..8]]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let asked = &bench.model.requests()[2];
+    assert_eq!(
+        asked.results()[0].0,
+        "toolu_1",
+        "what was read is still known"
+    );
+    // One turn, one undo.
+    assert!(bench.workspace.read(FILE).contains("// AGENT: Now."));
+    assert_eq!(bench.cli(&["undo", run["id"].as_str().unwrap()]).0, Some(0));
+    assert_eq!(bench.workspace.read(FILE), format!("{THREAD}{CODE}"));
+}
+
+#[test]
+fn a_read_only_turn_that_goes_on_stays_read_only() {
+    let bench = Bench::new(vec![
+        read(),
+        read_again(),
+        rename(),
+        Step::text("I would rename it."),
+    ]);
+    bench.workspace.configure("[turn]\nmaxRounds = 2\n");
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    assert_eq!(bench.cli(&["reply", "--all", "--yes", "--plan"]).0, Some(1));
+    let run = bench.wait_status("awaiting_user");
+    let (code, out, err) = bench.cli(&["reply", "--resume", run["id"].as_str().unwrap(), "--yes"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(bench.workspace.read(FILE).contains("pub fn load() -> u32"));
+}
