@@ -5,6 +5,8 @@ mod colours;
 mod completion;
 mod driver;
 mod msgpack;
+mod plugin;
+mod unfit;
 
 use std::process::Command;
 

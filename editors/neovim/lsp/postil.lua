@@ -63,7 +63,7 @@ local function apply_edit(_, params, ctx)
   return { applied = applied, failureReason = not applied and tostring(problem) or nil }
 end
 
-return {
+local config = {
   name = "postil",
   cmd = { "postil" },
   root_markers = { "postil.toml", ".git", ".jj", ".hg" },
@@ -76,3 +76,34 @@ return {
   },
   handlers = { ["workspace/applyEdit"] = apply_edit },
 }
+
+-- Neovim takes edits with versions, and does not say so. Without them an edit could meet a text that went on.
+config.capabilities = { workspace = { workspaceEdit = { documentChanges = true } } }
+
+-- The rest of the plugin is there too: a conversation is then a document of the server, and goes on while it is read.
+local whole = #vim.api.nvim_get_runtime_file("lua/postil/conversation.lua", false) > 0
+if whole then
+  config.capabilities.workspace.textDocumentContent = vim.empty_dict()
+  config.handlers["window/showDocument"] = function(...)
+    return require("postil.conversation").show(...)
+  end
+  config.handlers["workspace/textDocumentContent/refresh"] = function(...)
+    return require("postil.conversation").refresh(...)
+  end
+end
+
+if not vim.lsp.config then
+  -- Before 0.11 these are taken as they are, not put over Neovim's own. And diagnostics are to be sent: that Neovim
+  -- asks for them only while the cursor is in their file, and shows old ones when an answer comes meanwhile.
+  config.capabilities = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), config.capabilities)
+  config.capabilities.textDocument.diagnostic = nil
+elseif whole then
+  config.root_dir = function(buffer, on_dir)
+    local postil = require("postil")
+    if not postil.unfit(buffer) and not postil.missing(vim.lsp.config.postil) then
+      on_dir(postil.root(buffer, vim.lsp.config.postil))
+    end
+  end
+end
+
+return config

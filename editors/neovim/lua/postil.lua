@@ -1,37 +1,172 @@
--- require("postil").setup { … }: starts postil for every file that is opened, on Neovim 0.10 as on newer
--- ones. What is given goes over lsp/postil.lua, for instance
+-- require("postil").setup { … } is optional: without it, or with `vim.g.postil`, the server is started for each file
+-- that is opened. What is given goes over lsp/postil.lua, for instance
 --     { cmd = { "/opt/postil" }, settings = { postil = { model = "offline" } } }
+-- and `ui` is for the plugin itself: see `:help postil-options`.
 
 local M = {}
 
--- A buffer with a file, or one to be written.
-local function wanted(buffer)
-  return vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
+---@class postil.Ui
+---@field signs table|false signs of threads by status; false: as all diagnostics have them
+---@field turns "eol"|"below"|false where a running turn shows what it does
+---@field slow integer milliseconds after which it is said that the server has not answered
+local ui = { signs = { pending = "?", awaiting_user = "»" }, turns = "eol", slow = 10000 }
+
+local given
+
+function M.say(text, level)
+  vim.notify("postil: " .. text, level or vim.log.levels.INFO)
 end
 
-function M.setup(options)
+local said = {}
+-- The same sentence once only.
+function M.say_once(text, level)
+  if not said[text] then
+    said[text] = true
+    M.say(text, level)
+  end
+end
+
+local function options()
+  given = given or (type(vim.g.postil) == "table" and vim.g.postil) or {}
+  return given
+end
+
+---@return postil.Ui
+function M.ui()
+  return vim.tbl_extend("force", ui, options().ui or {})
+end
+
+-- Whether `vim.lsp.enable("postil")` looks after starting it.
+local function enabled()
+  if vim.lsp.is_enabled then
+    return vim.lsp.is_enabled("postil")
+  end
+  return vim.lsp._enabled_configs ~= nil and vim.lsp._enabled_configs.postil ~= nil
+end
+
+-- The configuration of the client.
+function M.config()
+  if enabled() then
+    return vim.lsp.config.postil
+  end
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
-  local config = vim.tbl_deep_extend("force", dofile(here), options or {})
-  local function start(buffer)
-    if wanted(buffer) then
-      local name = vim.api.nvim_buf_get_name(buffer)
-      local root = vim.fs.root(buffer, config.root_markers) or vim.fs.dirname(name)
-      vim.lsp.start(vim.tbl_extend("keep", { root_dir = config.root_dir or root }, config), { bufnr = buffer })
-    end
+  local own = vim.tbl_extend("force", {}, options())
+  own.ui = nil
+  return vim.tbl_deep_extend("force", dofile(here), own)
+end
+
+-- Why there can be no threads in this buffer: a sentence; nil: there can be.
+function M.unfit(buffer)
+  local name = vim.api.nvim_buf_get_name(buffer)
+  if name:match("^%a[%w+.-]+://") then
+    return "it reads files of this machine, and " .. name .. " is none; open the file itself, or run nvim where it lies"
+  elseif vim.bo[buffer].buftype ~= "" then
+    return "this window shows no file"
+  elseif name == "" then
+    return "this buffer has no file name yet; save it first (:write NAME)"
+  elseif vim.fn.isdirectory(name) == 1 then
+    return "this is a folder"
   end
-  vim.api.nvim_create_autocmd("FileType", {
-    group = vim.api.nvim_create_augroup("postil", { clear = true }),
-    callback = function(event)
-      start(event.buf)
-    end,
-  })
-  -- Files that were open before.
+end
+
+-- A name for `cmd[1]` that cannot be run; nil: it can, or only it itself knows.
+function M.missing(config)
+  local program = type(config.cmd) == "table" and config.cmd[1]
+  if program and vim.fn.executable(program) == 0 then
+    return ("`%s` cannot be run: install postil so that it is on the PATH, or set `cmd`; :checkhealth postil"):format(
+      program
+    )
+  end
+end
+
+-- The folder that the server of a buffer works in.
+function M.root(buffer, config)
+  return vim.fs.root(buffer, config.root_markers or {}) or vim.fs.dirname(vim.api.nvim_buf_get_name(buffer))
+end
+
+-- Starts the server for a buffer, or gives the reason why not.
+function M.start(buffer)
+  local why = M.unfit(buffer)
+  if why then
+    return why
+  end
+  local config = M.config()
+  why = M.missing(config)
+  if why then
+    return why
+  end
+  if type(config.root_dir) ~= "string" then
+    config = vim.tbl_extend("force", config, { root_dir = M.root(buffer, config) })
+  end
+  if not vim.lsp.start(config, { bufnr = buffer }) then
+    return "the server does not start; :checkhealth postil"
+  end
+end
+
+-- A buffer was opened, or got a name or a type.
+function M.begin(buffer)
+  if not vim.api.nvim_buf_is_valid(buffer) or not vim.api.nvim_buf_is_loaded(buffer) or M.unfit(buffer) then
+    return
+  end
+  if #vim.lsp.get_clients({ bufnr = buffer, name = "postil" }) > 0 then
+    return
+  end
+  local why
+  if enabled() then
+    -- Neovim starts it, and is silent about a program that is not there.
+    why = M.missing(M.config())
+  else
+    why = M.start(buffer)
+  end
+  if why then
+    M.say_once(why, vim.log.levels.WARN)
+  end
+end
+
+function M.begin_all()
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buffer) then
-      start(buffer)
+    M.begin(buffer)
+  end
+end
+
+function M.setup(config)
+  given = config or {}
+  -- Where `vim.g.postil = false` or a package manager has left it out.
+  if vim.v.vim_did_enter == 1 then
+    vim.g.postil = nil
+    vim.cmd.runtime("plugin/postil.lua")
+    vim.schedule(M.begin_all)
+  end
+end
+
+-- The cursor to the `count`-th next thread, round the end; negative: back.
+function M.go(count)
+  local lines = {}
+  for _, diagnostic in ipairs(vim.diagnostic.get(0)) do
+    if diagnostic.source == "postil" then
+      lines[diagnostic.lnum + 1] = diagnostic.col
     end
   end
+  local sorted = vim.tbl_keys(lines)
+  table.sort(sorted)
+  if #sorted == 0 then
+    return M.say("there is no thread in this file")
+  end
+  local here = vim.api.nvim_win_get_cursor(0)[1]
+  local before = #vim.tbl_filter(function(line)
+    return line < here
+  end, sorted)
+  -- 0-based; on a thread, its own place counts.
+  local at = before + (count > 0 and (lines[here] and 0 or -1) or 0) + count
+  local line = sorted[at % #sorted + 1]
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { line, lines[line] })
+end
+
+-- For 'statusline': `1? 2» ⟳ reading src/net.rs`, empty where there is nothing to say.
+function M.statusline()
+  return package.loaded["postil.show"] and require("postil.show").statusline() or ""
 end
 
 return M

@@ -50,12 +50,22 @@ pub struct Nvim {
 impl Nvim {
     /// `env` is for Neovim, and so for the server that it starts; `client` goes over lsp/postil.lua.
     pub fn start(workspace: &Workspace, env: &[(&str, &str)], client: Value) -> Self {
+        Self::start_as("nvim", workspace, env, client)
+    }
+
+    /// `program`: which of the peers.
+    pub fn start_as(
+        program: &str,
+        workspace: &Workspace,
+        env: &[(&str, &str)],
+        client: Value,
+    ) -> Self {
         let repo = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut config = json!({"cmd": [env!("CARGO_BIN_EXE_postil")]});
         if let (Value::Object(config), Value::Object(client)) = (&mut config, client) {
             config.extend(client);
         }
-        let mut command = workspace.command(peers::find("nvim").expect("nvim"));
+        let mut command = workspace.command(peers::find(program).expect(program));
         command
             .args(["--embed", "--headless", "-n", "-i", "NONE", "-u"])
             .arg(repo.join("tests/e2e/neovim/init.lua"))
@@ -177,6 +187,20 @@ impl Nvim {
         }
     }
 
+    /// Waits for a `vim.notify` that holds `part`; what was said before counts too.
+    pub fn wait_note(&mut self, part: &str) -> String {
+        let note = self.wait(
+            &format!("the message `{part}`"),
+            &format!("said({})", json!(part)),
+        );
+        note.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A command line.
+    pub fn ex(&mut self, command: &str) {
+        self.lua(&format!("vim.cmd({})", json!(command)));
+    }
+
     pub fn wait_codes(&mut self, codes: &str) {
         self.wait(
             &format!("the diagnostics `{codes}`"),
@@ -204,7 +228,7 @@ impl Nvim {
     /// What there is to see, for a test that fails.
     fn account(&mut self) -> String {
         let code = "local f = io.open(vim.lsp.get_log_path()); local log = f and f:read('a') or ''; \
-            return vim.inspect({ name = vim.api.nvim_buf_get_name(0), text = text(), codes = codes(), messages = messages, offered = offered, \
+            return vim.inspect({ name = vim.api.nvim_buf_get_name(0), text = text(), codes = codes(), messages = messages, notes = notes, offered = offered, \
             mode = vim.api.nvim_get_mode(), clients = #vim.lsp.get_clients(), log = log:sub(-3000) })";
         let seen = self.lua(code);
         format!(

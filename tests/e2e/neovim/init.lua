@@ -5,7 +5,7 @@ vim.opt.swapfile = false
 vim.opt.more = false
 vim.opt.updatetime = 100
 
-_G.messages, _G.offered, _G.pick = {}, {}, nil
+_G.messages, _G.offered, _G.pick, _G.notes, _G.typed = {}, {}, nil, {}, nil
 
 -- The test wakes at each of these and looks again.
 local function news()
@@ -43,6 +43,23 @@ vim.ui.select = function(items, options, choose)
   choose(nil, nil)
 end
 
+-- What is said to the author.
+vim.notify = function(text)
+  table.insert(_G.notes, text)
+  news()
+end
+function _G.said(part)
+  return vim.iter(vim.list_extend(vim.list_slice(_G.notes), _G.messages)):find(function(note)
+    return note:find(part, 1, true) ~= nil
+  end)
+end
+
+-- Whoever is asked for a line types what the test told.
+vim.ui.input = function(options, done)
+  _G.prompt = options.prompt
+  done(_G.typed)
+end
+
 -- The code action whose title holds `title`, at the cursor, as `gra` would.
 function _G.act(title)
   _G.pick, _G.offered = title, {}
@@ -66,4 +83,18 @@ function _G.codes()
   end, found), " ")
 end
 
-require("postil").setup(vim.json.decode(vim.env.POSTIL_CLIENT))
+-- The ways to have the server started.
+local client = vim.json.decode(vim.env.POSTIL_CLIENT)
+local way = vim.env.POSTIL_WAY or "setup"
+if way == "setup" then
+  require("postil").setup(client)
+elseif way == "nothing" then
+  vim.g.postil = client
+elseif way == "enable" then
+  vim.lsp.config("postil", client)
+  vim.lsp.enable("postil")
+elseif way == "lspconfig" then
+  vim.g.postil = false
+  vim.opt.runtimepath:prepend(vim.env.POSTIL_LSPCONFIG)
+  require("lspconfig").postil.setup(client)
+end

@@ -1,0 +1,167 @@
+-- Asking the server, and saying so when it does not answer.
+
+local postil = require("postil")
+
+local M = {}
+
+local newer = vim.fn.has("nvim-0.11") == 1
+
+-- A method of a client; Neovim 0.11 made them methods.
+local function call(client, name, ...)
+  if newer then
+    return client[name](client, ...)
+  end
+  return client[name](...)
+end
+
+local function problem(error)
+  return error.message or vim.inspect(error)
+end
+
+-- The client of a buffer; nil and a sentence: there is none.
+function M.of(buffer)
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = "postil" })[1]
+  if client then
+    return client
+  end
+  -- The server's own documents, as a conversation, belong to whom they came from.
+  local from = vim.b[buffer].postil_client
+  client = from and vim.lsp.get_client_by_id(from)
+  if client then
+    return client
+  end
+  local why = postil.unfit(buffer)
+  if why then
+    return nil, why
+  end
+  return nil, "no server runs for this file; `:Postil restart` starts one, :checkhealth postil tells more"
+end
+
+-- Every server of ours: one for each root.
+function M.all()
+  return vim.lsp.get_clients({ name = "postil" })
+end
+
+function M.prefix(client)
+  return vim.tbl_get(client.config, "init_options", "commandPrefix") or "postil."
+end
+
+-- The verbs that the server offers.
+function M.verbs(client)
+  local commands = vim.tbl_get(client.server_capabilities or {}, "executeCommandProvider", "commands") or {}
+  local prefix, verbs = M.prefix(client), {}
+  for _, command in ipairs(commands) do
+    if vim.startswith(command, prefix) then
+      table.insert(verbs, command:sub(#prefix + 1))
+    end
+  end
+  return verbs
+end
+
+function M.offers(client, verb)
+  return vim.list_contains(M.verbs(client), verb)
+end
+
+local function too_old(client, verb)
+  return ("the server that runs has no `%s`: update postil%s"):format(
+    verb,
+    vim.tbl_get(client, "server_info", "version") and (" (it is " .. client.server_info.version .. ")") or ""
+  )
+end
+
+-- Asks; `done` gets the answer. A failure is told to the author, and given to `failed` where there is one.
+function M.ask(client, method, params, done, failed)
+  local answered = false
+  local function finish(error, result)
+    answered = true
+    if error then
+      postil.say(problem(error), vim.log.levels.ERROR)
+      if failed then
+        failed(error)
+      end
+    elseif done then
+      done(result)
+    end
+  end
+  if client.is_stopped and call(client, "is_stopped") then
+    return finish({ message = "the server has ended; `:Postil restart` starts it again" })
+  end
+  local sent = call(client, "request", method, params, finish)
+  if not sent then
+    return finish({ message = "the server has ended; `:Postil restart` starts it again" })
+  end
+  local slow = postil.ui().slow
+  vim.defer_fn(function()
+    if not answered then
+      postil.say(
+        ("the server has not answered for %g s; its answer is still taken when it comes"):format(slow / 1000),
+        vim.log.levels.WARN
+      )
+    end
+  end, slow)
+end
+
+-- Runs a verb; `argument` is its one object.
+function M.verb(client, verb, argument, done, failed)
+  if not M.offers(client, verb) then
+    local error = { message = too_old(client, verb) }
+    postil.say(error.message, vim.log.levels.ERROR)
+    return failed and failed(error)
+  end
+  local arguments = { next(argument) and argument or vim.empty_dict() }
+  local params = { command = M.prefix(client) .. verb, arguments = arguments }
+  M.ask(client, "workspace/executeCommand", params, done, failed)
+end
+
+-- The same, waited for: where an editor's own command must not go on without it. The answer, or nil and a sentence.
+function M.verb_now(client, verb, argument, patience)
+  if not M.offers(client, verb) then
+    return nil, too_old(client, verb)
+  end
+  local arguments = { next(argument) and argument or vim.empty_dict() }
+  local params = { command = M.prefix(client) .. verb, arguments = arguments }
+  local answer, why = call(client, "request_sync", "workspace/executeCommand", params, patience or 5000, 0)
+  if not answer then
+    return nil, "the server does not answer (" .. (why or "no reason given") .. ")"
+  elseif answer.err then
+    return nil, problem(answer.err)
+  end
+  return answer.result
+end
+
+function M.uri(buffer)
+  return vim.uri_from_bufnr(buffer)
+end
+
+-- The threads of a buffer that touch the lines from `first` to `last`, both 1-based. Of a single line on which none
+-- stands it is the one above it: a thread is about the line that follows.
+function M.threads_at(client, buffer, first, last, done)
+  M.verb(client, "listThreads", { uri = M.uri(buffer) }, function(list)
+    local here, above = {}, {}
+    for _, thread in ipairs(list.threads) do
+      if thread.start_line then
+        local said = thread.thread[#thread.thread]
+        local _, more = said.text:gsub("\n", "")
+        local ends = said.line + more
+        if thread.start_line <= last and first <= ends then
+          table.insert(here, thread)
+        elseif first == last and ends + 1 == first then
+          table.insert(above, thread)
+        end
+      end
+    end
+    done(#here > 0 and here or above)
+  end)
+end
+
+-- One line of a thread, for lists.
+function M.title(thread)
+  local text = ""
+  for _, message in ipairs(thread.thread) do
+    text = message.text ~= "" and message.text or text
+  end
+  local waits = thread.status == "pending" and "awaiting agent" or "awaiting you"
+  return ("[%s] %s"):format(waits, (text:gsub("%s+", " ")))
+end
+
+return M

@@ -1,0 +1,109 @@
+-- The conversation of a run, as a document of the server (LSP 3.18 §workspace/textDocumentContent): read when it is
+-- opened, and again whenever the server says that it went on.
+
+local postil = require("postil")
+local asks = require("postil.client")
+
+local M = {}
+
+-- How the next one is opened: the modifiers of the command that asked for it.
+local modifiers
+
+-- `q` closes a window of ours; the last window of all is left empty.
+function M.closed_by_q(buffer)
+  vim.keymap.set("n", "q", function()
+    if #vim.api.nvim_list_wins() > 1 then
+      vim.cmd.close({ mods = { emsg_silent = true } })
+    else
+      vim.cmd.enew()
+    end
+  end, { buffer = buffer, nowait = true, desc = "Close" })
+end
+
+-- Puts the text in, and keeps those at its end there who were.
+local function fill(buffer, text)
+  local lines = vim.split(text, "\n")
+  if lines[#lines] == "" then
+    lines[#lines] = nil
+  end
+  local at_end = {}
+  local last = vim.api.nvim_buf_line_count(buffer)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    if vim.api.nvim_win_get_cursor(window)[1] == last then
+      at_end[#at_end + 1] = window
+    end
+  end
+  vim.bo[buffer].modifiable = true
+  -- Only what differs is replaced, so that the cursor, folds and marks above it stay.
+  local now, same = vim.api.nvim_buf_get_lines(buffer, 0, -1, false), 0
+  while same < #now and same < #lines and now[same + 1] == lines[same + 1] do
+    same = same + 1
+  end
+  vim.api.nvim_buf_set_lines(buffer, same, -1, false, vim.list_slice(lines, same + 1))
+  vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
+  for _, window in ipairs(at_end) do
+    vim.api.nvim_win_set_cursor(window, { #lines, 0 })
+  end
+end
+
+-- Reads, or reads again.
+local function load(client, buffer)
+  asks.ask(client, "workspace/textDocumentContent", { uri = vim.api.nvim_buf_get_name(buffer) }, function(result)
+    if vim.api.nvim_buf_is_valid(buffer) then
+      fill(buffer, result.text)
+    end
+  end)
+end
+
+-- BufReadCmd of postil://…
+function M.read(buffer)
+  local bo = vim.bo[buffer]
+  bo.buftype, bo.bufhidden, bo.swapfile, bo.undolevels, bo.filetype = "nofile", "hide", false, -1, "markdown"
+  bo.modifiable = false
+  M.closed_by_q(buffer)
+  local client = asks.of(buffer) or asks.all()[1]
+  if not client then
+    return postil.say("no server runs that could show this", vim.log.levels.ERROR)
+  end
+  vim.b[buffer].postil_client = client.id
+  load(client, buffer)
+end
+
+-- The handler of window/showDocument: our documents come in a split, files as always.
+function M.show(error, params, ctx, config)
+  if not vim.startswith(params.uri, "postil://") then
+    local show = vim.lsp.handlers["window/showDocument"]
+    return show(error, params, ctx, config)
+  end
+  local buffer = vim.fn.bufadd(params.uri)
+  vim.b[buffer].postil_client = ctx.client_id
+  local window = vim.fn.win_findbuf(buffer)[1]
+  if window then
+    vim.api.nvim_set_current_win(window)
+  else
+    vim.cmd.sbuffer({ buffer, mods = modifiers })
+    vim.wo.wrap, vim.wo.linebreak = true, true
+  end
+  modifiers = nil
+  return { success = true }
+end
+
+-- The handler of workspace/textDocumentContent/refresh.
+function M.refresh(_, params, ctx)
+  local buffer = vim.fn.bufnr("^" .. vim.fn.escape(params.uri, "*?[]{},\\") .. "$")
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if client and buffer ~= -1 and vim.api.nvim_buf_is_loaded(buffer) then
+    load(client, buffer)
+  end
+  return vim.NIL
+end
+
+-- Opens the conversation of a run or of a thread.
+function M.open(client, id, smods)
+  modifiers = smods
+  asks.verb(client, "openConversation", id, nil, function()
+    modifiers = nil
+  end)
+end
+
+return M

@@ -1,0 +1,73 @@
+-- :checkhealth postil
+
+local M = {}
+
+local health = vim.health
+
+local function output(command)
+  local ok, run = pcall(vim.system, command, { text = true, timeout = 10000 })
+  if not ok then
+    return nil, run
+  end
+  local done = run:wait()
+  return done.code == 0 and vim.trim(done.stdout) or nil, vim.trim(done.stderr or "")
+end
+
+local function servers()
+  local clients = vim.lsp.get_clients({ name = "postil" })
+  if #clients == 0 then
+    health.info("no server runs: it is started with the first file that is opened")
+  end
+  for _, client in ipairs(clients) do
+    local version = vim.tbl_get(client, "server_info", "version") or "of unknown version"
+    local buffers = #vim.lsp.get_buffers_by_client_id(client.id)
+    local root = client.root_dir or client.config.root_dir or "no folder"
+    health.ok(("server %s for %s (%d buffers)"):format(version, root, buffers))
+    if not require("postil.client").offers(client, "turnChanges") then
+      health.error("that server is older than this plugin", "update postil, then `:Postil restart`")
+    end
+  end
+end
+
+function M.check()
+  health.start("postil: the server")
+  if vim.fn.has("nvim-0.10") == 0 then
+    health.error("this Neovim is older than 0.10", "update Neovim")
+    return
+  end
+  local command = require("postil").config().cmd
+  local program = type(command) == "table" and command[1]
+  if not program then
+    health.info("`cmd` is a function: nothing is known of the program")
+  elseif vim.fn.executable(program) == 0 then
+    health.error(
+      ("`%s` cannot be run"):format(program),
+      { "install postil so that it is on the PATH", 'or set it: vim.g.postil = { cmd = { "/path/to/postil" } }' }
+    )
+  else
+    local version, why = output({ program, "--version" })
+    if version then
+      health.ok(("%s (%s)"):format(version, vim.fn.exepath(program)))
+    else
+      health.error(("`%s --version` fails: %s"):format(program, why), "install it again")
+    end
+    health.start("postil: what `postil doctor` finds")
+    local found, problem = output({ program, "doctor" })
+    if found then
+      health.info(found)
+    else
+      health.warn("it fails: " .. problem)
+    end
+  end
+  health.start("postil: in this Neovim")
+  servers()
+  if pcall(vim.treesitter.language.add, "postil") and vim.treesitter.language.add("postil") ~= nil then
+    health.ok("the tree-sitter grammar `postil` is installed")
+  elseif #vim.api.nvim_get_runtime_file("parser/postil.*", false) > 0 then
+    health.ok("the tree-sitter grammar `postil` is installed")
+  else
+    health.info("no tree-sitter grammar `postil`: threads are coloured by the server alone; :help postil-highlight")
+  end
+end
+
+return M

@@ -1,0 +1,437 @@
+//! Every sub-command of `:Postil` as it is typed, in the stable and in the newest Neovim.
+
+use serde_json::{Value, json};
+
+use super::driver::Nvim;
+use super::{NOTES, python_project, with_model};
+use crate::harness::Workspace;
+use crate::model::{Model, Step, call};
+use crate::peers;
+
+/// A test each for the Neovim that must be there and for the newest, where that is installed.
+macro_rules! in_both {
+    ($($name:ident),* $(,)?) => {
+        mod stable {
+            $(#[test] fn $name() { if crate::peers::have(&["nvim"]) { super::$name("nvim"); } })*
+        }
+        mod newest {
+            $(#[test] fn $name() { if crate::peers::have_extra(&["nvim-new"]) { super::$name("nvim-new"); } })*
+        }
+    };
+}
+pub(super) use in_both;
+
+in_both!(
+    a_thread_is_begun_answered_and_resolved,
+    what_is_said_comes_by_argument_input_or_window,
+    threads_are_listed_chosen_and_gone_to,
+    a_running_turn_is_shown_read_and_cancelled,
+    a_turn_is_reviewed_as_a_diff_and_undone,
+    a_plan_edits_nothing,
+    words_are_completed,
+    a_folder_is_trusted_and_a_file_cleared,
+    why_leads_to_what_agents_did,
+);
+
+const NONE: &[(&str, &str)] = &[("POSTIL_MODEL", "offline")];
+
+/// A plain file in a committed and trusted project, opened.
+fn open(program: &str, workspace: &Workspace, env: &[(&str, &str)], file: &str) -> Nvim {
+    let mut nvim = Nvim::start_as(program, workspace, env, json!({}));
+    nvim.edit(&workspace.path(file));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.lua("vim.bo.formatoptions = ''");
+    nvim
+}
+
+fn edit_then_answer() -> Model {
+    Model::start(vec![
+        Step::calls(vec![call("r", "file_read", json!({"path": "notes.py"}))]),
+        Step::calls(vec![call(
+            "e",
+            "file_edit",
+            json!({"path": "notes.py", "old_string": "read_text()", "new_string": "read_text(\"utf-8\")"}),
+        )]),
+        Step::text("It reads UTF-8 now.").held(),
+    ])
+}
+
+fn a_thread_is_begun_answered_and_resolved(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+
+    // With a text at once; a line before the sub-command is the line that it goes above.
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    assert!(
+        nvim.text()
+            .contains("# AUTHOR: where is `load` used?\ndef load"),
+        "{}",
+        nvim.text()
+    );
+    // By one `u` it is gone, and by one redo back.
+    nvim.keys("u");
+    nvim.wait_codes("");
+    nvim.keys("<C-r>");
+    nvim.wait_codes("pending");
+
+    // The cursor on the thread acts on it.
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    let text = nvim.text();
+    assert!(
+        text.contains("# AGENT: ") && text.contains("# AUTHOR:\n"),
+        "{text}"
+    );
+
+    // Without a text the cursor waits behind the marker, in insert mode.
+    nvim.keys("G:Postil new<CR>");
+    nvim.wait("insert mode", "vim.api.nvim_get_mode().mode == 'i'");
+    nvim.keys("why not bytes?<Esc>");
+    nvim.wait_text("# AUTHOR: why not bytes?\n    return Path");
+    nvim.wait_codes("awaiting_user pending");
+
+    // Two at once are asked about, and with a bang not.
+    nvim.lua("vim.fn.confirm = function(question) asked = question; return 2 end");
+    nvim.keys(":%Postil resolve<CR>");
+    nvim.wait("the question", "asked");
+    nvim.wait_codes("awaiting_user pending");
+    nvim.keys(":%Postil! resolve<CR>");
+    nvim.wait_codes("");
+    assert_eq!(nvim.text(), NOTES.trim_end());
+
+    // The line that a thread is about will do.
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":5<CR>:Postil resolve<CR>");
+    nvim.wait_codes("");
+
+    // Nothing below the cursor: said, and nothing done.
+    nvim.keys(":1<CR>:Postil reply<CR>");
+    nvim.wait_note("no thread on line 1");
+}
+
+fn what_is_said_comes_by_argument_input_or_window(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil say two, | and three<CR>");
+    nvim.wait_text("# AUTHOR: two, | and three\n");
+
+    nvim.lua("typed = 'four'");
+    nvim.keys(":Postil say<CR>");
+    nvim.wait_text("# AUTHOR: four\n");
+    assert_eq!(nvim.lua("return prompt"), "Say in this thread: ");
+
+    // A long text, in a window.
+    nvim.keys(":Postil! say<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys("<Esc>:write<CR>");
+    nvim.wait_note("there is nothing to say yet");
+    nvim.keys("ifive,<CR>and six<Esc>:wq<CR>");
+    nvim.wait_text("# AUTHOR: five,\n#   and six\n");
+    assert_eq!(nvim.lua("return #vim.api.nvim_list_wins()"), 1);
+
+    // A text that is refused is kept: the thread went while it was written.
+    nvim.keys(":4<CR>:Postil! say<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys("too late<Esc>:wincmd p<CR>:4,$g/AUTHOR\\|and six/d<CR>");
+    nvim.wait_codes("");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
+    nvim.wait_note("the text is kept here");
+    assert_eq!(nvim.text(), "too late");
+    nvim.keys(":q!<CR>");
+    nvim.wait("the file", "vim.bo.buftype == ''");
+}
+
+fn threads_are_listed_chosen_and_gone_to(program: &str) {
+    let workspace = python_project();
+    workspace.write("sub/a b.py", "# AUTHOR: closed?\nx = 1\n");
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":6Postil new two<CR>");
+    nvim.wait_codes("pending pending");
+
+    nvim.keys(":Postil threads<CR>");
+    let list = "vim.iter(vim.fn.getqflist()):map(function(i) return vim.fn.bufname(i.bufnr) .. ':' .. i.lnum .. ' ' .. i.text end):join('\\n')";
+    nvim.wait("the list", "vim.bo.buftype == 'quickfix'");
+    let seen = nvim
+        .lua(&format!("return {list}"))
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    for line in [
+        "notes.py:4 [awaiting agent] one",
+        "notes.py:6 [awaiting agent] two",
+        "sub/a b.py:1 [awaiting agent] closed?",
+    ] {
+        assert!(seen.contains(line), "{line} in {seen}");
+    }
+    nvim.keys(":cclose<CR>:Postil! threads %<CR>");
+    nvim.wait(
+        "a shorter list",
+        "#vim.fn.getqflist() == 2 and vim.bo.buftype == ''",
+    );
+
+    nvim.lua("pick = 'a b.py:1'");
+    nvim.keys(":Postil pick<CR>");
+    nvim.wait("the file", "vim.fn.expand('%:t') == 'a b.py'");
+    nvim.keys(":buffer notes.py<CR>:1<CR>");
+    nvim.lua("for key, name in pairs({ n = 'next', p = 'prev' }) do vim.keymap.set('n', '<F2>' .. key, '<Plug>(postil-' .. name .. ')') end");
+    for (keys, line) in [
+        ("<F2>n", 4),
+        ("<F2>n", 6),
+        ("<F2>n", 4),
+        ("<F2>p", 6),
+        ("2<F2>p", 6),
+    ] {
+        nvim.keys(keys);
+        assert_eq!(nvim.lua("return vim.fn.line('.')"), line, "{keys}");
+    }
+}
+
+fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
+    let workspace = python_project();
+    let model = edit_then_answer();
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    assert_eq!(nvim.lua("return require('postil').statusline()"), "1?");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(3);
+
+    // Behind the thread, and in the status line.
+    let marks = "vim.iter(vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['postil.turns'], 0, -1, { details = true })):map(function(m) return m[2] .. (m[4].virt_text or m[4].virt_lines[1])[1][1] end):join(' ')";
+    let mark = nvim.wait("the mark", &format!("{marks} ~= '' and {marks}"));
+    assert!(
+        mark.as_str().is_some_and(|m| m.starts_with("3⟳ ")),
+        "{mark}"
+    );
+    nvim.wait(
+        "the status line",
+        "require('postil').statusline():find('⟳', 1, true)",
+    );
+    // Whoever has inlay hints on sees it as one of these, and not twice.
+    nvim.lua("vim.lsp.inlay_hint.enable(true, { bufnr = 0 }); pcall(vim.api.nvim_exec_autocmds, 'User', {})");
+
+    // The conversation as far as it is, in a split.
+    nvim.keys(":vertical Postil open<CR>");
+    nvim.wait(
+        "the conversation",
+        "vim.startswith(vim.api.nvim_buf_get_name(0), 'postil://run/')",
+    );
+    nvim.wait_text("file_edit");
+    assert_eq!(nvim.lua("return vim.fn.winnr('$') .. vim.bo.filetype .. tostring(vim.bo.modifiable) .. vim.fn.winlayout()[1]"), "2markdownfalserow");
+    assert!(!nvim.text().contains("It reads UTF-8 now."));
+    nvim.keys("G");
+    model.release();
+    nvim.wait_text("It reads UTF-8 now.");
+    // Who reads at its end stays there.
+    nvim.wait("the end", "vim.fn.line('.') == vim.fn.line('$')");
+    nvim.keys("q");
+    nvim.wait(
+        "the file alone",
+        "#vim.api.nvim_list_wins() == 1 and vim.bo.buftype == ''",
+    );
+    nvim.wait_codes("awaiting_user");
+    nvim.wait("no mark", &format!("{marks} == ''"));
+    nvim.wait(
+        "a quiet status line",
+        "require('postil').statusline() == '1»'",
+    );
+    nvim.keys(":Postil cancel<CR>");
+    nvim.wait_note("no turn runs");
+
+    // Another one is cancelled.
+    drop(nvim);
+    let model = edit_then_answer();
+    let mut nvim = open(program, &workspace, &with_model(&model), "count.py");
+    nvim.keys(":4Postil new and here?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(3);
+    nvim.wait(
+        "the status line",
+        "require('postil').statusline():find('⟳', 1, true)",
+    );
+    nvim.keys(":Postil cancel<CR>");
+    nvim.wait(
+        "the end",
+        "not require('postil').statusline():find('⟳', 1, true)",
+    );
+    assert!(!nvim.text().contains("AGENT: It reads"));
+    nvim.lua("pick = 'cancelled'");
+    nvim.keys(":tab Postil runs<CR>");
+    nvim.wait(
+        "the conversation in a tab",
+        "vim.fn.tabpagenr('$') == 2 and text():find('cancelled', 1, true)",
+    );
+    model.release();
+}
+
+fn a_turn_is_reviewed_as_a_diff_and_undone(program: &str) {
+    let workspace = python_project();
+    let model = edit_then_answer();
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    let asked = nvim.text();
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(3);
+    model.release();
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait(
+        "two windows",
+        "#vim.api.nvim_tabpage_list_wins(0) == 2 and vim.wo.diff and vim.fn.tabpagenr('$') == 2",
+    );
+    assert_eq!(nvim.lua("return vim.fn.expand('%:t')"), "notes.py");
+    let before = nvim.lua("return text(vim.api.nvim_win_get_buf(vim.fn.win_getid(1)))");
+    assert_eq!(before, asked);
+    // As in any diff, a change is taken back by `do`.
+    nvim.keys("/utf-8<CR>");
+    nvim.keys("do");
+    nvim.wait("the change taken back", "not text():find('utf-8', 1, true)");
+    assert!(nvim.text().contains("AGENT: It reads UTF-8 now."));
+    nvim.keys("u");
+    nvim.wait_text("read_text(\"utf-8\")");
+    nvim.keys("<C-w>hq");
+    nvim.wait("the file", "#vim.api.nvim_tabpage_list_wins(0) == 1");
+
+    nvim.keys(":4<CR>:Postil undo<CR>");
+    nvim.wait_note("notes.py: put back");
+    assert_eq!(nvim.text(), asked);
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait_note("changed no file");
+}
+
+fn a_plan_edits_nothing(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("I would pass the encoding.")]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":%Postil plan<CR>");
+    nvim.wait_text("# AGENT: I would pass the encoding.");
+    let tools = model.requests()[0].body["tools"].to_string();
+    assert!(!tools.contains("\"file_edit\""), "{tools}");
+
+    // Every pending thread of the folder.
+    drop(nvim);
+    workspace.write("one.py", "# AUTHOR: where is `load` used?\n");
+    let mut nvim = open(program, &workspace, NONE, "count.py");
+    nvim.keys(":Postil! reply<CR>");
+    nvim.wait_note("1 turns started");
+    nvim.edit(&workspace.path("one.py"));
+    nvim.wait(
+        "the answer",
+        "vim.cmd('checktime') or text():find('AGENT:', 1, true)",
+    );
+}
+
+fn words_are_completed(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    let offered = |nvim: &mut Nvim, line: &str| -> Vec<String> {
+        let value = nvim.lua(&format!(
+            "return vim.fn.getcompletion({}, 'cmdline')",
+            json!(line)
+        ));
+        let words = value.as_array().cloned().unwrap_or_default();
+        words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    for word in [
+        "reply", "plan", "say", "new", "resolve", "threads", "open", "runs", "cancel", "undo",
+        "why", "health",
+    ] {
+        assert!(
+            offered(&mut nvim, "Postil ").contains(&word.to_owned()),
+            "{word}"
+        );
+    }
+    assert_eq!(
+        offered(&mut nvim, "Postil re"),
+        ["reply", "resolve", "restart", "review"]
+    );
+    assert_eq!(offered(&mut nvim, "Postil! rev"), ["review"]);
+    // A verb of the server's that this list does not know.
+    assert_eq!(offered(&mut nvim, "Postil process"), ["processActions"]);
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    let ids = offered(&mut nvim, "4Postil reply ");
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    assert_eq!(
+        offered(&mut nvim, &format!("Postil resolve {}", &ids[0][..4])),
+        ids
+    );
+    assert_eq!(offered(&mut nvim, "Postil threads cou"), ["count.py"]);
+    nvim.keys(&format!(":Postil resolve {}<CR>", &ids[0][..4]));
+    nvim.wait_codes("");
+    nvim.keys(":Postil repply<CR>");
+    nvim.wait_note("there is no `:Postil repply`; there is: ");
+}
+
+fn a_folder_is_trusted_and_a_file_cleared(program: &str) {
+    let workspace = Workspace::new();
+    workspace.write("a.py", "# AUTHOR: one\nx = 1\n");
+    workspace.git(&["init", "-q"]);
+    workspace.git(&["add", "-A"]);
+    workspace.git(&["commit", "-q", "-m", "Begin"]);
+    let mut nvim = open(program, &workspace, NONE, "a.py");
+    nvim.lua("vim.fn.confirm = function(question) asked = question; return 1 end");
+    nvim.keys(":Postil trust<CR>");
+    nvim.wait_note("is trusted");
+    nvim.keys(":Postil clear Tidy up<CR>");
+    nvim.wait("the file without threads", "text() == 'x = 1'");
+    nvim.keys(":write<CR>");
+    nvim.wait(
+        "the commit",
+        "vim.trim(vim.fn.system('git log -1 --format=%s')) == 'Tidy up'",
+    );
+}
+
+fn why_leads_to_what_agents_did(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":Postil why<CR>");
+    nvim.wait_note("no agent has worked here yet");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.lua("pick = 'notes.py'");
+    nvim.keys(":Postil why<CR>");
+    nvim.wait_text("where is `load` used?");
+    nvim.wait(
+        "the conversation",
+        "vim.startswith(vim.api.nvim_buf_get_name(0), 'postil://run/')",
+    );
+}
+
+/// The figures of the plugin's page are of the whole file; here only that nothing but it is loaded at the start.
+#[test]
+fn nothing_is_loaded_before_it_is_used() {
+    if !peers::have(&["nvim"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let mut nvim = Nvim::start_as("nvim", &workspace, &[("POSTIL_WAY", "nothing")], json!({}));
+    nvim.wait("the command", "vim.fn.exists(':Postil') == 2");
+    let loaded = "vim.iter(vim.tbl_keys(package.loaded)):filter(function(n) return n:match('^postil') end):totable()";
+    assert_eq!(nvim.lua(&format!("return #{loaded}")), 0);
+    workspace.write("a.py", "# AUTHOR: one\n");
+    nvim.edit(&workspace.path("a.py"));
+    nvim.wait_codes("pending");
+}
