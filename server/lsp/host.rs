@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use dashmap::DashMap;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
@@ -33,6 +33,9 @@ pub(super) struct EditorHost {
     server: Weak<Server>,
     /// Runs whose progress is shown.
     progress: DashMap<String, mpsc::UnboundedSender<Progress>>,
+    /// Held by the edit that is on its way to a client that takes no versions: two of ours at once would meet
+    /// texts that they were not made for.
+    unversioned: Semaphore,
 }
 
 impl EditorHost {
@@ -40,6 +43,7 @@ impl EditorHost {
         Self {
             server: Arc::downgrade(server),
             progress: DashMap::new(),
+            unversioned: Semaphore::new(1),
         }
     }
 }
@@ -62,6 +66,11 @@ struct Sent {
 impl Host for EditorHost {
     async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         let server = self.server.upgrade().ok_or(NotApplied::NoEditor)?;
+        let _alone = if server.capabilities().document_changes {
+            None
+        } else {
+            self.unversioned.acquire().await.ok()
+        };
         let (sent, edit) = prepare(&server, edits)?;
         let mut news = server.documents.news();
         let asked = server
