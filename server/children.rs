@@ -37,7 +37,8 @@ pub mod uri;
 
 pub use ask::{Place, marked};
 pub use edits::{FileEdits, NoEdit};
-pub use registry::{canonical as canonical_language, merge as rows};
+pub use process::{Tail, guard, launch, printable, unguard};
+pub use registry::{canonical as canonical_language, merge as rows, programs};
 
 /// A program on PATH, but for what lies in one of `workspaces`.
 pub fn find_program(command: &str, workspaces: &[PathBuf]) -> Option<PathBuf> {

@@ -125,6 +125,8 @@ pub struct Settings {
     /// Seconds until an unused child ends.
     pub proxy_idle: u64,
     pub servers: Vec<crate::children::Row>,
+    /// Outside agents of the user's own.
+    pub agents: Vec<crate::acp::Agent>,
     pub worktrees: Worktrees,
     pub share: Share,
 }

@@ -10,6 +10,7 @@ pub mod threads;
 pub mod edits;
 pub mod present;
 // L3: doors to the world
+pub mod acp;
 pub mod children;
 pub mod config;
 pub mod files;

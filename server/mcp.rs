@@ -21,9 +21,10 @@ mod route;
 
 use handler::Handler;
 
-/// Serves one client until it hangs up. `fallback`: the workspace of a client that names none.
-pub async fn serve(fallback: PathBuf, folders: Folders) -> ExitCode {
-    let handler = Handler::new(fallback, folders);
+/// Serves one client until it hangs up. `fallback`: the workspace of a client that names none. `read_only`: what
+/// changes anything is not offered.
+pub async fn serve(fallback: PathBuf, folders: Folders, read_only: bool) -> ExitCode {
+    let handler = Handler::new(fallback, folders, read_only);
     let shared = handler.shared();
     let transport = rmcp::transport::stdio_pipes();
     let code = match handler.serve(transport).await {

@@ -191,6 +191,11 @@ impl Registry {
         &self.tools
     }
 
+    /// What the settings say of a call that is not carried out here.
+    pub fn decide(&self, name: &str, risk: Risk, about: &str) -> Decision {
+        trust::decide(&self.settings, name, risk, about)
+    }
+
     /// Checks name, mode, trust, parameters and permission, then calls.
     pub async fn call(&self, cx: &Context, name: &str, input: Value) -> Output {
         let Some(tool) = self.tools.iter().find(|t| t.name() == name) else {

@@ -10,6 +10,7 @@ mod context;
 mod journal;
 mod memory;
 mod offline;
+mod outside;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question};
 
+use crate::acp::Agent;
 use crate::host::Progress;
 use crate::models::Model;
 use crate::present::visible;
@@ -34,15 +36,18 @@ use crate::tools::{Context, Registry};
 pub enum Answerer {
     /// A model over the network.
     Model(Arc<dyn Model>),
+    /// A program that speaks the Agent Client Protocol.
+    Outside(Arc<Agent>),
     /// What code intelligence can do alone.
     Offline,
 }
 
 impl Answerer {
-    /// `provider/model`, or `offline`.
+    /// `provider/model`, `acp/agent`, or `offline`.
     pub fn name(&self) -> String {
         match self {
             Self::Model(model) => model.name(),
+            Self::Outside(agent) => format!("acp/{}", agent.name),
             Self::Offline => String::from("offline"),
         }
     }
@@ -95,6 +100,7 @@ pub async fn run(cx: &Context, registry: &Registry, job: Job) -> Outcome {
             Answerer::Model(model) => {
                 answer_loop::run(cx, registry, &job, model.as_ref(), &recorder).await
             }
+            Answerer::Outside(agent) => outside::run(cx, registry, &job, agent, &recorder).await,
             Answerer::Offline => offline::run(cx, &job, &recorder).await,
         }
     };
@@ -129,6 +135,11 @@ impl Recorder {
         content: String,
     ) -> Result<(), Outcome> {
         self.write(move |store, run| store.append(run, role, metadata, &content).map(|_| ()))
+            .await
+    }
+
+    async fn usage(&self, tokens: u64, cost: f64) -> Result<(), Outcome> {
+        self.write(move |store, run| store.add_usage(run, tokens, cost))
             .await
     }
 

@@ -37,6 +37,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("uuid", &["store", "lsp"]),
     ("rmcp", &["mcp"]),
+    ("agent_client_protocol", &["acp"]),
     ("git2", &["vcs"]),
     ("ignore", &["files"]),
     ("grep_searcher", &["files"]),
@@ -95,6 +96,17 @@ const IMPURE: &[&[&str]] = &[
 
 /// Sideways inside L3, and why.
 const SIDEWAYS: &[(&str, &str, &str)] = &[
+    (
+        "acp",
+        "children",
+        "an outside agent is started, guarded and ended as a child server is",
+    ),
+    ("acp", "os", "what an outside agent sees of our environment"),
+    (
+        "config",
+        "acp",
+        "the settings name agents of the user's own",
+    ),
     (
         "children",
         "files",

@@ -41,6 +41,11 @@ pub async fn start(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    launch(command).await
+}
+
+/// Starts a program that leads a group of its own and ends when we do.
+pub async fn launch(mut command: std::process::Command) -> std::io::Result<Child> {
     os::die_with_parent(&mut command);
     let mut command = Command::from(command);
     command.kill_on_drop(true);

@@ -191,7 +191,11 @@ pub(super) enum Command {
     /// The workspace is what the agent names as its roots; where it names none, --workspace or the current
     /// repository. An editor that has it open sees and makes the changes.
     #[command(after_help = "Example: claude mcp add postil -- postil mcp")]
-    Mcp,
+    Mcp {
+        /// Offer only what changes nothing
+        #[arg(long)]
+        read_only: bool,
+    },
     /// Trust a workspace, or take its trust back
     #[command(after_help = "Example: postil trust . --yes")]
     Trust {

@@ -1,6 +1,7 @@
 //! What `postil doctor` says of the model: which one and why, where its key comes from, what it holds and
 //! costs, and whether it answers.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::children;
@@ -13,11 +14,33 @@ const WAIT: Duration = Duration::from_secs(60);
 
 /// `Some(true)`: well; `Some(false)`: a fault, with its way out; `None`: worth knowing. With `online` the
 /// model is asked one small question.
-pub(super) async fn model(settings: &Settings, online: bool) -> Vec<(Option<bool>, String)> {
+pub(super) async fn model(
+    settings: &Settings,
+    root: &Path,
+    online: bool,
+) -> Vec<(Option<bool>, String)> {
     let choice = match turn::choose(settings, None).await {
         Ok(choice) => choice,
         Err(error) => return vec![(Some(false), error.to_string())],
     };
+    if let Answerer::Outside(agent) = &choice.answerer {
+        let finding = match agent.program(&[root.to_owned()]) {
+            Some(program) => (
+                Some(true),
+                format!(
+                    "{}, because {}: {}",
+                    agent.title,
+                    choice.why,
+                    program.display()
+                ),
+            ),
+            None => (
+                Some(false),
+                format!("{} is not on PATH: {}", agent.title, agent.install),
+            ),
+        };
+        return vec![finding];
+    }
     let (Answerer::Model(model), Some(remote)) = (&choice.answerer, &choice.remote) else {
         return vec![(
             None,

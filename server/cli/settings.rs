@@ -363,7 +363,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
             format!("{file}{}", problem.message),
         );
     }
-    for (well, text) in super::doctor::model(&loaded.settings, online).await {
+    for (well, text) in super::doctor::model(&loaded.settings, &root, online).await {
         add("model", well, text);
     }
     for (row, found) in known_servers(&session) {

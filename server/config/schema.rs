@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Provider, ProxyMode, Settings, Worktrees};
+use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
 
@@ -43,6 +44,9 @@ pub(super) struct Raw {
     /// Language servers by language: adds to, or replaces, the built-in row.
     #[schemars(extend("x-from" = "user"))]
     pub servers: BTreeMap<String, Server>,
+    /// Outside agents by name, for `model = "acp/NAME"`: programs that speak the Agent Client Protocol.
+    #[schemars(extend("x-from" = "user"))]
+    pub agents: BTreeMap<String, OutsideAgent>,
     /// Sub-agents.
     pub subagent: Subagent,
     /// The history of runs.
@@ -263,6 +267,34 @@ pub(super) struct Server {
     pub env: BTreeMap<String, String>,
 }
 
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("x-requires" = "command"))]
+pub(super) struct OutsideAgent {
+    /// The program, found on PATH; it speaks the protocol on its standard input and output.
+    pub command: String,
+    pub args: Vec<String>,
+    /// Added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// Names of variables of your own environment that it gets, `*` at the end for any rest.
+    pub pass_env: Vec<String>,
+    /// Seconds without a sign of life until the turn is given up; a tool of its own may take six times as long.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub idle: u64,
+}
+
+impl Default for OutsideAgent {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            idle: crate::acp::IDLE.as_secs(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Subagent {
@@ -414,6 +446,12 @@ impl Raw {
             initialization_options: s.initialization_options,
             env: s.env.into_iter().collect(),
         });
+        let agents = self.agents.into_iter().map(|(name, a)| Agent {
+            env: a.env.into_iter().collect(),
+            pass: a.pass_env,
+            idle: std::time::Duration::from_secs(a.idle),
+            ..Agent::own(&name, &a.command, a.args)
+        });
         let worktree = self.subagent.worktree;
         Settings {
             model: self.model.filter(|m| !m.trim().is_empty()),
@@ -433,6 +471,7 @@ impl Raw {
             proxy_max_children: usize::try_from(self.proxy.max_children).unwrap_or(usize::MAX),
             proxy_idle: self.proxy.idle,
             servers: servers.filter(|row| !row.command.is_empty()).collect(),
+            agents: agents.filter(|a| !a.programs.is_empty()).collect(),
             worktrees: Worktrees {
                 enabled: worktree.enabled,
                 auto_merge: worktree.auto_merge,

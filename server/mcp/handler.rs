@@ -35,11 +35,20 @@ const INSTRUCTIONS: &str = "postil: conversations with an agent in code comments
 `AGENT:` lines an agent's. get_threads lists the threads, respond_to_thread answers one; it writes the marker lines, \
 so never write them yourself. The prompt answer_threads says how to answer all that are pending.";
 
-pub(super) struct Handler(Shared);
+/// Its second part: what changes anything is not offered.
+pub(super) struct Handler(Shared, bool);
 
 impl Handler {
-    pub fn new(fallback: PathBuf, folders: Folders) -> Self {
-        Self(Arc::new(Workspaces::new(fallback, folders)))
+    pub fn new(fallback: PathBuf, folders: Folders, read_only: bool) -> Self {
+        Self(Arc::new(Workspaces::new(fallback, folders)), read_only)
+    }
+
+    fn offers(&self, verb: &Verb) -> bool {
+        !self.1 || verb.effect == Effect::Reads
+    }
+
+    fn verb(&self, name: &str) -> Option<&'static Verb> {
+        verbs::verb(name).filter(|verb| self.offers(verb))
     }
 
     pub fn shared(&self) -> Shared {
@@ -190,12 +199,16 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(
-            verbs::ALL.iter().map(tool).collect(),
+            verbs::ALL
+                .iter()
+                .filter(|verb| self.offers(verb))
+                .map(tool)
+                .collect(),
         ))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        verbs::verb(name).map(tool)
+        self.verb(name).map(tool)
     }
 
     async fn call_tool(
@@ -203,8 +216,9 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(verb) = verbs::verb(&request.name) else {
-            let known: Vec<&str> = verbs::ALL.iter().map(|verb| verb.name).collect();
+        let Some(verb) = self.verb(&request.name) else {
+            let offered = verbs::ALL.iter().filter(|verb| self.offers(verb));
+            let known: Vec<&str> = offered.map(|verb| verb.name).collect();
             let text = format!(
                 "no tool is called {}; there are {}",
                 request.name.escape_debug(),

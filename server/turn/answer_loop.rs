@@ -522,7 +522,7 @@ fn thousands(count: u64) -> String {
 }
 
 /// The AGENT message: cleaned, without the marker that some models put in front, bounded.
-fn answer_text(said: &str, run: &str) -> String {
+pub(super) fn answer_text(said: &str, run: &str) -> String {
     let text = visible(said);
     let mut text = text.trim();
     let bare = text.trim_start_matches(['/', '#', '-', '*', ';', '%', ' ']);

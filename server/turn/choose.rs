@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::acp;
 use crate::config::{Api, Provider, Settings};
 use crate::models::prices;
 use crate::models::{Key, KeySource, ModelError, Remote, Setup, Wire, local};
@@ -65,6 +66,7 @@ impl Chooser<'_> {
         }
         let providers = &self.settings.providers;
         let (provider, model) = match name.split_once('/') {
+            Some(("acp", agent)) => return outside(self.settings, agent.trim(), why),
             Some((provider, model)) if providers.contains_key(provider) => (provider, model.trim()),
             None if providers.contains_key(name) => (name, ""),
             None if name.starts_with("claude-") => ("anthropic", name),
@@ -217,4 +219,24 @@ fn offline(why: &str) -> Choice {
         key: String::from("no key"),
         remote: None,
     }
+}
+
+/// The outside agent of this name. Whether its program is there is seen when it is started.
+fn outside(settings: &Settings, name: &str, why: &str) -> Result<Choice, ModelError> {
+    let agent = acp::agent(name, &settings.agents).ok_or_else(|| {
+        ModelError::Refused(format!(
+            "no agent is called `{}`: name one of {} as `acp/NAME`, or add it as `[agents.NAME]` to config.toml",
+            name.chars()
+                .filter(|c| !c.is_control())
+                .take(60)
+                .collect::<String>(),
+            acp::names(&settings.agents).join(", ")
+        ))
+    })?;
+    Ok(Choice {
+        answerer: Answerer::Outside(Arc::new(agent)),
+        why: why.to_owned(),
+        key: String::from("no key of ours"),
+        remote: None,
+    })
 }

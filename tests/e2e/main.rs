@@ -7,6 +7,7 @@ mod model; // a model server on loopback, as strict as the real one
 mod peers; // the real editors and servers, where they are installed
 
 // The tests, a module per feature.
+mod acp; // outside agents that answer
 mod children; // child language servers and the proxy
 mod cli; // every command, its output and exit status
 mod commits; // clearing and committing, on real repositories

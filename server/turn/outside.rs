@@ -1,0 +1,518 @@
+//! A turn of an outside agent: it has its own model and its own tools. What it says and does is kept as
+//! rounds, what it asks is decided as for a tool of ours, what it writes through us goes the way of every
+//! write of a turn, and what it writes past us is found and told.
+
+mod disk;
+mod permission;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::acp::{
+    self, AcpError, Agent, Asked, Brief, Call, Client, Ended, Enough, Kind, Server, State, Step,
+    StepState, Stop, Update,
+};
+use crate::present::visible;
+use crate::tools::{Context, Known, Registry, change_file};
+
+use super::answer_loop::answer_text;
+use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
+use disk::Disk;
+
+/// Characters of a tool's input and output in the history.
+const MAX_ROUND: usize = 120_000;
+/// Bytes that the agent says at most in a turn; the rest is dropped.
+const MAX_SAID: usize = 4 << 20;
+/// Tool calls that are followed at once.
+const MAX_CALLS: usize = 10_000;
+
+struct Work<'a> {
+    cx: &'a Context,
+    registry: &'a Registry,
+    job: &'a Job,
+    agent: &'a Agent,
+    recorder: &'a Recorder,
+    disk: Disk<'a>,
+    state: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// What it says since its last tool call.
+    said: String,
+    /// What it said before that.
+    before: String,
+    calls: HashMap<String, Followed>,
+    plan: Vec<Step>,
+    cost: f64,
+    /// Why the turn must end.
+    end: Option<Outcome>,
+}
+
+#[derive(Default)]
+struct Followed {
+    call: Call,
+    begun: Option<Instant>,
+    is_recorded: bool,
+}
+
+/// The whole turn.
+pub(super) async fn run(
+    cx: &Context,
+    registry: &Registry,
+    job: &Job,
+    agent: &Agent,
+    recorder: &Recorder,
+) -> Outcome {
+    // It reads settings, hooks and lists of servers of the folder it works in, which may start programs.
+    if !cx.trusted {
+        return Outcome::Failed(format!(
+            "{} works in trusted workspaces only, for it follows configuration that lies in them: trust this one (`postil trust`), or choose another model",
+            agent.title
+        ));
+    }
+    report(cx, format!("{}: starting", agent.name));
+    let first = tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => return Outcome::Cancelled,
+        first = context::first(cx, job) => first,
+    };
+    let work = Work {
+        cx,
+        registry,
+        job,
+        agent,
+        recorder,
+        disk: Disk::new(cx),
+        state: Mutex::default(),
+    };
+    match work.turn(first).await {
+        Ok(outcome) | Err(outcome) => outcome,
+    }
+}
+
+impl Work<'_> {
+    async fn turn(&self, first: String) -> Result<Outcome, Outcome> {
+        let fields = metadata([
+            ("file", json!(self.job.file)),
+            ("line", json!(self.job.thread.first_line() + 1)),
+        ]);
+        self.recorder
+            .round("user", fields, context::asked(&self.job.thread))
+            .await?;
+        self.disk
+            .look_at(&[self.cx.tree.root().join(&self.job.file)]);
+        self.disk.look_at_open();
+        let root = self.cx.tree.root().to_owned();
+        let brief = Brief {
+            root: &root,
+            workspaces: std::slice::from_ref(&root),
+            server: server(&root),
+            prompt: prompt(self.cx, &first),
+            read_only: self.cx.plan,
+        };
+        let begun = Instant::now();
+        let ended = acp::converse(self.agent, brief, self, &self.cx.cancel).await;
+        // What it changed stays, however the turn ended, so it is kept and told first.
+        let told = self.disk.settle().await;
+        self.tell(told).await?;
+        if let Some(end) = self.state().end.take() {
+            return Err(end);
+        }
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(AcpError::Cancelled) => {
+                self.flush(None, None).await?;
+                return Err(Outcome::Cancelled);
+            }
+            Err(error) => {
+                self.flush(None, None).await?;
+                return Err(Outcome::Failed(one_line(&error.to_string())));
+            }
+        };
+        self.close(&ended, begun).await
+    }
+
+    async fn close(&self, ended: &Ended, begun: Instant) -> Result<Outcome, Outcome> {
+        let cost = self.state().cost;
+        let tokens = ended.tokens.unwrap_or_default();
+        if tokens.total > 0 || cost > 0.0 {
+            self.recorder.usage(tokens.total, cost).await?;
+        }
+        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let said = self.flush(Some(ended), Some(took)).await?;
+        let title = &self.agent.title;
+        let text = answer_text(&said, &self.cx.run);
+        match ended.stop {
+            Stop::Limit => Ok(Outcome::Paused(format!(
+                "{title} stopped at a limit of its own. Write \"continue\" below to go on."
+            ))),
+            Stop::Refusal => Err(Outcome::Failed(format!(
+                "{title} declined to answer this: put the question in other words, or choose another model"
+            ))),
+            Stop::Cancelled => Err(Outcome::Failed(format!(
+                "{title} stopped by itself: ask again, or choose another model"
+            ))),
+            Stop::End if text.is_empty() => Err(Outcome::Failed(format!(
+                "{title} gave an empty answer: ask again, or choose another model"
+            ))),
+            Stop::End => Ok(Outcome::Answer(text)),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Progress> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, doing: &str) {
+        let (plan, cost) = {
+            let state = self.state();
+            let done = state.plan.iter().filter(|s| s.state == StepState::Done);
+            let plan = (!state.plan.is_empty())
+                .then(|| format!(" · {} of {} done", done.count(), state.plan.len()));
+            (plan.unwrap_or_default(), state.cost)
+        };
+        let cost = if cost > 0.0 {
+            format!(" · ${cost:.2}")
+        } else {
+            String::new()
+        };
+        let doing = cut(&one_line(doing), 120);
+        report(self.cx, format!("{}: {doing}{plan}{cost}", self.agent.name));
+    }
+
+    /// What it said since the last round becomes one. The text of its last message.
+    async fn flush(&self, ended: Option<&Ended>, took: Option<u64>) -> Result<String, Outcome> {
+        let (said, before, cost) = {
+            let mut state = self.state();
+            let said = std::mem::take(&mut state.said);
+            if !said.trim().is_empty() {
+                state.before.clone_from(&said);
+            }
+            (said, state.before.clone(), state.cost)
+        };
+        let tokens = ended.and_then(|ended| ended.tokens);
+        if !said.trim().is_empty() || tokens.is_some() {
+            let fields = metadata([
+                ("model", json!(format!("acp/{}", self.agent.name))),
+                ("input_tokens", json!(tokens.map(|t| t.input))),
+                ("output_tokens", json!(tokens.map(|t| t.output))),
+                (
+                    "cost",
+                    if ended.is_some() && cost > 0.0 {
+                        json!((cost * 1e6).round() / 1e6)
+                    } else {
+                        Value::Null
+                    },
+                ),
+                ("duration_ms", json!(took)),
+            ]);
+            let text = cut(said.trim(), MAX_ROUND);
+            self.recorder.round("assistant", fields, text).await?;
+        }
+        Ok(before)
+    }
+
+    async fn take(&self, update: Update) -> Result<(), Outcome> {
+        match update {
+            Update::Text(text, other) => {
+                let first = {
+                    let mut state = self.state();
+                    let first = state.said.trim().is_empty();
+                    if other && !first {
+                        state.said.push_str("\n\n");
+                    }
+                    if state.said.len() < MAX_SAID {
+                        state.said.push_str(&text);
+                    }
+                    first
+                };
+                if first {
+                    self.report("answering");
+                }
+            }
+            Update::Thought => self.report("thinking"),
+            Update::Call(call) => self.follow(call).await?,
+            Update::Plan(plan) => self.plan(plan).await?,
+            Update::Cost(cost) => {
+                self.state().cost = cost;
+                if cost >= self.job.max_cost {
+                    self.recorder.usage(0, cost).await?;
+                    return Err(Outcome::Paused(format!(
+                        "Paused at ${cost:.2} of ${:.2} a turn (turn.maxCost). Write \"continue\" below to go on.",
+                        self.job.max_cost
+                    )));
+                }
+            }
+            Update::Other => {}
+        }
+        Ok(())
+    }
+
+    /// A tool call is a round when it is known what is called, and another when it has ended.
+    async fn follow(&self, call: Call) -> Result<(), Outcome> {
+        let (whole, is_new, ended, took) = {
+            let mut state = self.state();
+            if state.calls.len() >= MAX_CALLS && !state.calls.contains_key(&call.id) {
+                return Ok(());
+            }
+            let followed = state.calls.entry(call.id.clone()).or_default();
+            let is_new = followed.begun.is_none();
+            let begun = *followed.begun.get_or_insert_with(Instant::now);
+            add(&mut followed.call, call);
+            let is_over = matches!(followed.call.state, Some(State::Done | State::Failed));
+            let ended = is_over && !followed.is_recorded;
+            followed.is_recorded |= ended;
+            let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            (followed.call.clone(), is_new, ended, took)
+        };
+        let changes = matches!(whole.kind, Some(Kind::Edit | Kind::Delete | Kind::Move))
+            || !whole.diffs.is_empty();
+        if is_new {
+            self.flush(None, None).await?;
+        }
+        if !ended {
+            if changes {
+                self.disk.look_at(&files(&whole));
+            }
+            self.report(&title(&whole));
+            return Ok(());
+        }
+        if changes && whole.state == Some(State::Done) {
+            self.disk.changed(&whole).await;
+        }
+        let fields = metadata([
+            ("tool", json!(name(&whole))),
+            ("call_id", json!(whole.id)),
+            ("is_error", json!(whole.state == Some(State::Failed))),
+            ("duration_ms", json!(took)),
+            (
+                "input",
+                whole
+                    .input
+                    .as_ref()
+                    .map_or(Value::Null, |input| json!(cut(&input.to_string(), 4_000))),
+            ),
+        ]);
+        let mut content = visible(&title(&whole));
+        if let Some(output) = whole.output.as_deref().filter(|o| !o.trim().is_empty()) {
+            let _ = write!(content, "\n{}", visible(output));
+        }
+        for diff in &whole.diffs {
+            let shown = self.cx.tree.relative(&diff.path);
+            let shown = shown.unwrap_or_else(|| diff.path.display().to_string());
+            let _ = write!(content, "\nchanges {}", one_line(&shown));
+        }
+        self.recorder
+            .round("tool", fields, cut(&content, MAX_ROUND))
+            .await?;
+        // A long turn does not keep what nobody asks for any more.
+        if let Some(followed) = self.state().calls.get_mut(&whole.id) {
+            followed.call = Call::default();
+        }
+        self.report("thinking");
+        Ok(())
+    }
+
+    /// Its plan is the turn's list of things to do.
+    async fn plan(&self, plan: Vec<Step>) -> Result<(), Outcome> {
+        if std::mem::replace(&mut self.state().plan, plan.clone()) == plan {
+            return Ok(());
+        }
+        let lines = plan.iter().take(200).fold(String::new(), |mut out, step| {
+            let mark = match step.state {
+                StepState::Pending => "[ ]",
+                StepState::Running => "[>]",
+                StepState::Done => "[x]",
+            };
+            let _ = writeln!(out, "{mark} {}", cut(&one_line(&step.text), 300));
+            out
+        });
+        let fields = metadata([("tool", json!("plan"))]);
+        self.recorder.round("tool", fields, lines).await?;
+        let running = plan.iter().find(|step| step.state == StepState::Running);
+        self.report(running.map_or("planning", |step| &step.text));
+        Ok(())
+    }
+
+    /// Says what it changed without asking us.
+    async fn tell(&self, told: disk::Told) -> Result<(), Outcome> {
+        let Some(text) = told.sentence(&self.agent.title, self.cx.plan) else {
+            return Ok(());
+        };
+        let fields = metadata([("changed_directly", json!(told.changed))]);
+        self.recorder.round("system", fields, text.clone()).await?;
+        let level = if told.is_grave(self.cx.plan) {
+            crate::host::Level::Warning
+        } else {
+            crate::host::Level::Info
+        };
+        self.cx.host.message(level, &format!("postil: {text}"));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Client for Work<'_> {
+    async fn update(&self, update: Update) -> Result<(), Enough> {
+        self.take(update).await.map_err(|end| {
+            self.state().end.get_or_insert(end);
+            Enough
+        })
+    }
+
+    async fn permission(&self, asked: Asked) -> Option<usize> {
+        // Asked before it is told of, by some.
+        let call = {
+            let state = self.state();
+            let mut call = state
+                .calls
+                .get(&asked.call.id)
+                .map(|followed| followed.call.clone())
+                .unwrap_or_default();
+            add(&mut call, asked.call);
+            call
+        };
+        self.disk.look_at(&files(&call));
+        permission::decide(self, &call, &asked.choices).await
+    }
+
+    async fn read(
+        &self,
+        path: &Path,
+        line: Option<u32>,
+        limit: Option<u32>,
+    ) -> Result<String, String> {
+        let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
+        let read = self
+            .cx
+            .tree
+            .read_path(&resolved)
+            .map_err(|e| e.to_string())?;
+        let known = Known {
+            seen: read.seen.clone(),
+            text: read.text.clone(),
+        };
+        self.cx.seen.insert(resolved, known);
+        if line.is_none() && limit.is_none() {
+            return Ok(read.text.to_string());
+        }
+        let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let skipped = line.map_or(0, |line| number(line).saturating_sub(1));
+        let lines = read.text.split_inclusive('\n').skip(skipped);
+        Ok(lines.take(limit.map_or(usize::MAX, number)).collect())
+    }
+
+    async fn write(&self, path: &Path, text: &str) -> Result<(), String> {
+        let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
+        let seen = match self.cx.seen.get(&resolved).map(|known| known.seen.clone()) {
+            Some(seen) => Some(seen),
+            None => self.disk.unread(&resolved)?,
+        };
+        change_file(self.cx, &resolved, seen.as_ref(), text).await?;
+        // Its next write builds on this one.
+        if let Ok(read) = self.cx.tree.read_path(&resolved) {
+            let known = Known {
+                seen: read.seen,
+                text: read.text,
+            };
+            self.cx.seen.insert(resolved.clone(), known);
+        }
+        self.disk.look_again(&resolved);
+        Ok(())
+    }
+}
+
+/// What `more` tells of a call that is known.
+fn add(call: &mut Call, more: Call) {
+    call.id = more.id;
+    call.title = more
+        .title
+        .filter(|t| !t.trim().is_empty())
+        .or(call.title.take());
+    call.name = more.name.or(call.name.take());
+    call.kind = more.kind.or(call.kind);
+    call.state = more.state.or(call.state);
+    call.input = more.input.or(call.input.take());
+    call.output = more.output.or(call.output.take());
+    if !more.paths.is_empty() {
+        call.paths = more.paths;
+    }
+    if !more.diffs.is_empty() {
+        call.diffs = more.diffs;
+    }
+}
+
+fn files(call: &Call) -> Vec<std::path::PathBuf> {
+    let diffs = call.diffs.iter().map(|diff| diff.path.clone());
+    let mut files: Vec<_> = call.paths.iter().cloned().chain(diffs).collect();
+    files.dedup();
+    files
+}
+
+fn name(call: &Call) -> String {
+    let kind = match call.kind {
+        Some(Kind::Read) => "read",
+        Some(Kind::Search) => "search",
+        Some(Kind::Think) => "think",
+        Some(Kind::Edit) => "edit",
+        Some(Kind::Delete) => "delete",
+        Some(Kind::Move) => "move",
+        Some(Kind::Execute) => "execute",
+        Some(Kind::Fetch) => "fetch",
+        Some(Kind::Other) | None => "tool",
+    };
+    cut(&one_line(call.name.as_deref().unwrap_or(kind)), 60)
+}
+
+fn title(call: &Call) -> String {
+    let title = call.title.as_deref().filter(|t| !t.trim().is_empty());
+    title.map_or_else(|| name(call), |title| cut(&one_line(title), 300))
+}
+
+/// Our MCP server on this workspace: it reads threads, runs and language servers, and the unsaved text of an
+/// editor that has the workspace open. It writes nothing, for the answer is written when the turn ends.
+fn server(root: &Path) -> Server {
+    let passed = [
+        "HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_RUNTIME_DIR",
+    ];
+    let env = passed.into_iter().filter_map(|name| {
+        let value = std::env::var(name).ok()?;
+        Some((name.to_owned(), value))
+    });
+    Server {
+        command: std::env::current_exe().unwrap_or_else(|_| "postil".into()),
+        args: vec![
+            String::from("-C"),
+            root.display().to_string(),
+            String::from("mcp"),
+            String::from("--read-only"),
+        ],
+        env: env.collect(),
+    }
+}
+
+/// The rules, how to work here, and the same first message as a model gets.
+fn prompt(cx: &Context, first: &str) -> String {
+    format!(
+        "{}\n\n\
+How to work here\n\
+- You work with tools of your own. The MCP server `postil` gives you this workspace's threads, its history and its language servers.\n\
+- Files may hold text in an editor that is not saved: where your client reads and writes files for you, let it.\n\
+- Do not answer the thread by a tool or an edit: the last message of your turn is the answer, and it is written into the thread as it \
+stands. So let it hold the answer alone, without a report of your steps.\n\n\
+{first}",
+        context::system(cx)
+    )
+}

@@ -1,0 +1,320 @@
+//! What an outside agent changes on disk past us. Most agents write their edits themselves; they tell of a
+//! tool call before they carry it out, so that the text before it can be kept, for undo.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::acp::{Call, Diff};
+use crate::files::{FileError, Seen};
+use crate::store::Change;
+use crate::tools::Context;
+
+use super::super::one_line;
+use super::files;
+
+/// Bytes of a file whose text is kept.
+const LARGEST: u64 = 8 << 20;
+/// Files that are looked at; of more, the changes are not found.
+const MOST: usize = 2_000;
+
+/// A file as it stood when it was last looked at.
+#[derive(Clone, PartialEq)]
+enum Stood {
+    Absent,
+    Text(Vec<u8>),
+    /// Too large, no file, or not to be read.
+    Unknown,
+}
+
+pub(super) struct Disk<'a> {
+    cx: &'a Context,
+    looked: Mutex<BTreeMap<PathBuf, Stood>>,
+    /// Written through us, which is recorded there.
+    ours: Mutex<BTreeSet<PathBuf>>,
+    told: Mutex<Told>,
+}
+
+/// What was found, each file relative to the root.
+#[derive(Clone, Default)]
+pub(super) struct Told {
+    /// Kept for undo.
+    pub(super) changed: Vec<String>,
+    /// Changed, and nobody knows what stood there before.
+    lost: Vec<String>,
+    /// Open in the editor with another text than now stands on disk.
+    apart: Vec<String>,
+}
+
+impl Told {
+    pub(super) fn is_grave(&self, read_only: bool) -> bool {
+        !self.lost.is_empty() || !self.apart.is_empty() || read_only
+    }
+
+    pub(super) fn sentence(&self, title: &str, read_only: bool) -> Option<String> {
+        let list = |names: &[String]| {
+            let mut shown: Vec<String> = names.iter().take(5).map(|n| one_line(n)).collect();
+            if names.len() > 5 {
+                shown.push(format!("{} more", names.len() - 5));
+            }
+            shown.join(", ")
+        };
+        let mut parts = Vec::new();
+        if !self.changed.is_empty() {
+            let though = if read_only {
+                ", though it was to change nothing"
+            } else {
+                ""
+            };
+            parts.push(format!(
+                "{title} changed {} on disk by itself{though}; Undo last turn puts it back",
+                list(&self.changed)
+            ));
+        }
+        if !self.lost.is_empty() {
+            parts.push(format!(
+                "{title} changed {} on disk and what stood there before is not known here; git may have it",
+                list(&self.lost)
+            ));
+        }
+        if !self.apart.is_empty() {
+            parts.push(format!(
+                "{} differs from what your editor shows: compare before you save",
+                list(&self.apart)
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{}.", parts.join(". ")))
+    }
+}
+
+impl<'a> Disk<'a> {
+    pub(super) fn new(cx: &'a Context) -> Self {
+        Self {
+            cx,
+            looked: Mutex::default(),
+            ours: Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    fn looked(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Stood>> {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what stands in these files, of those that were not looked at yet and lie below the root.
+    pub(super) fn look_at(&self, paths: &[PathBuf]) {
+        for path in paths {
+            let Ok(resolved) = self.cx.tree.resolve_path(path) else {
+                continue;
+            };
+            let mut looked = self.looked();
+            if looked.len() < MOST && !looked.contains_key(&resolved) {
+                let stood = read(&resolved);
+                looked.insert(resolved, stood);
+            }
+        }
+    }
+
+    /// The files that an editor shows are looked at before anything begins.
+    pub(super) fn look_at_open(&self) {
+        let mut open = self.cx.tree.buffers.paths();
+        open.retain(|path| self.cx.tree.resolve_path(path).is_ok());
+        open.truncate(200);
+        self.look_at(&open);
+    }
+
+    /// After a write of ours: it is known, and recorded where it was made.
+    pub(super) fn look_again(&self, resolved: &Path) {
+        let stood = read(resolved);
+        self.looked().insert(resolved.to_owned(), stood);
+        let mut ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
+        ours.insert(resolved.to_owned());
+    }
+
+    /// What a write is based on that the agent has not read through us: the file as it is, if the editor
+    /// shows the same as the disk, where the agent will have read it.
+    ///
+    /// # Errors
+    /// A sentence for the agent.
+    pub(super) fn unread(&self, resolved: &Path) -> Result<Option<Seen>, String> {
+        let current = match self.cx.tree.read_path(resolved) {
+            Ok(text) => text,
+            Err(FileError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        if current.buffer.is_some() && read(resolved) != Stood::Text(current.text.as_bytes().into())
+        {
+            return Err(String::from(
+                "The file is open in an editor with text that is not saved, so nothing was written. Read it by fs/read_text_file, then write it.",
+            ));
+        }
+        Ok(Some(current.seen))
+    }
+
+    /// A call has ended that changes files: what it changed is kept.
+    pub(super) async fn changed(&self, call: &Call) {
+        for path in files(call) {
+            let Ok(resolved) = self.cx.tree.resolve_path(&path) else {
+                continue;
+            };
+            let now = read(&resolved);
+            let looked = self.looked().get(&resolved).cloned();
+            let is_ours = {
+                let ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
+                ours.contains(&resolved)
+            };
+            // It may have been faster than its own word: then what it says that it changed counts.
+            let before = match looked {
+                Some(looked) if is_ours || looked != now => looked,
+                looked => {
+                    let diff = call.diffs.iter().find(|diff| diff.path == path);
+                    let made = diff.map_or(Stood::Unknown, |diff| reconstruct(diff, &now));
+                    match looked {
+                        Some(looked) if made == Stood::Unknown => looked,
+                        _ => made,
+                    }
+                }
+            };
+            self.keep(resolved, before, now).await;
+        }
+    }
+
+    /// Looks at everything once more, and says what was found in the whole turn.
+    pub(super) async fn settle(&self) -> Told {
+        let looked: Vec<(PathBuf, Stood)> = self
+            .looked()
+            .iter()
+            .map(|(path, stood)| (path.clone(), stood.clone()))
+            .collect();
+        for (path, before) in looked {
+            let now = read(&path);
+            if now == before {
+                continue;
+            }
+            // The author saved it, or the editor took over what was written: not to be told apart, and
+            // what the author wrote is not ours to undo.
+            let shown = self.cx.tree.buffer(&path).map(|b| b.document.text());
+            if let (Some(shown), Stood::Text(now)) = (&shown, &now)
+                && shown.as_bytes() == now
+            {
+                continue;
+            }
+            self.keep(path, before, now).await;
+        }
+        for path in self.looked().keys() {
+            let Some(buffer) = self.cx.tree.buffer(path) else {
+                continue;
+            };
+            let name = self.name(path);
+            let is_ours = self.told().changed.contains(&name) || self.told().lost.contains(&name);
+            let differs = read(path) != Stood::Text(buffer.document.text().as_bytes().into());
+            if is_ours && differs {
+                self.told().apart.push(name);
+            }
+        }
+        self.told().clone()
+    }
+
+    fn name(&self, path: &Path) -> String {
+        let relative = self.cx.tree.relative(path);
+        relative.unwrap_or_else(|| path.display().to_string())
+    }
+
+    async fn keep(&self, path: PathBuf, before: Stood, now: Stood) {
+        if before == now && now != Stood::Unknown {
+            self.looked().insert(path, now);
+            return;
+        }
+        let name = self.name(&path);
+        let bytes = |stood: &Stood| match stood {
+            Stood::Absent => Some(None),
+            Stood::Text(text) => Some(Some(text.clone())),
+            Stood::Unknown => None,
+        };
+        let recorded = match (bytes(&before), bytes(&now), &self.cx.store) {
+            (Some(before), Some(after), Some(store)) => {
+                let change = Change {
+                    file: name.clone(),
+                    before,
+                    after,
+                };
+                let (store, run) = (store.clone(), self.cx.run.clone());
+                let write = move || store.record_change(&run, &change).is_ok();
+                tokio::task::spawn_blocking(write).await.unwrap_or(false)
+            }
+            _ => false,
+        };
+        {
+            let mut told = self.told();
+            let list = if recorded {
+                &mut told.changed
+            } else {
+                &mut told.lost
+            };
+            if !list.contains(&name) {
+                list.push(name);
+            }
+        }
+        self.looked().insert(path.clone(), now);
+        let paths = [path];
+        self.cx.host.changed(&paths);
+        self.cx.children.disk_changed(&paths);
+    }
+}
+
+/// What stands there, through no link.
+fn read(path: &Path) -> Stood {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Absent,
+        Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST => {
+            std::fs::read(path).map_or(Stood::Unknown, Stood::Text)
+        }
+        _ => Stood::Unknown,
+    }
+}
+
+/// The text before a change that was told of only afterwards.
+fn reconstruct(diff: &Diff, now: &Stood) -> Stood {
+    let Stood::Text(now) = now else {
+        return Stood::Unknown;
+    };
+    let Ok(now) = std::str::from_utf8(now) else {
+        return Stood::Unknown;
+    };
+    match &diff.before {
+        None if diff.after == now => Stood::Absent,
+        Some(before) if diff.after == now => Stood::Text(before.clone().into_bytes()),
+        // A part of the file: where it stands once, what it replaced is known.
+        Some(before) if !diff.after.is_empty() && now.matches(&diff.after).count() == 1 => {
+            Stood::Text(now.replacen(&diff.after, before, 1).into_bytes())
+        }
+        _ => Stood::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_before_is_made_from_the_change_where_that_is_certain() {
+        let text = |t: &str| Stood::Text(t.as_bytes().to_vec());
+        let diff = |before: Option<&str>, after: &str| Diff {
+            path: PathBuf::from("/a"),
+            before: before.map(str::to_owned),
+            after: after.to_owned(),
+        };
+        let made = |before, after, now: &str| reconstruct(&diff(before, after), &text(now));
+        assert!(made(None, "new\n", "new\n") == Stood::Absent);
+        assert!(made(Some("a\n"), "b\n", "b\n") == text("a\n"));
+        assert!(made(Some("one"), "two", "x two y") == text("x one y"));
+        assert!(made(Some("one"), "two", "two two") == Stood::Unknown);
+        assert!(made(Some("one"), "", "x y") == Stood::Unknown);
+        assert!(made(None, "new", "new and more") == Stood::Unknown);
+        assert!(reconstruct(&diff(None, "x"), &Stood::Absent) == Stood::Unknown);
+    }
+}

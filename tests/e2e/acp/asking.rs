@@ -1,0 +1,119 @@
+//! What an outside agent wants to do, and who decides.
+
+use serde_json::{Value, json};
+
+use super::{FILE, asking, cli, note, noted, reply, request, trust, workspace};
+
+fn edit() -> Value {
+    json!({"toolCallId": "1", "title": "Edit net.rs", "kind": "edit", "files": [FILE]})
+}
+
+fn command() -> Value {
+    json!({"toolCallId": "1", "title": "cargo test", "kind": "execute", "rawInput": {"command": "cargo test"}})
+}
+
+/// What it was told, on the command line: nobody is there to be asked.
+fn told(ask: Value, settings: &str) -> Value {
+    let script = json!({"steps": [{"ask": ask}, {"say": "Done."}]});
+    let workspace = workspace(&script);
+    let path = workspace.path("../config/postil/config.toml");
+    let config = std::fs::read_to_string(&path).expect("settings");
+    std::fs::write(&path, format!("{config}{settings}")).expect("written");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    note(&workspace, "permission")
+}
+
+fn chosen(id: &str) -> Value {
+    json!({"outcome": "selected", "optionId": id})
+}
+
+#[test]
+fn what_our_own_tools_may_it_may_too() {
+    assert_eq!(told(edit(), ""), chosen("yes"));
+    let read = json!({"toolCallId": "1", "kind": "read", "title": "Read", "files": [FILE]});
+    assert_eq!(told(read, ""), chosen("yes"));
+    let ours = json!({"toolCallId": "1", "kind": "other", "title": "mcp__postil__get_threads"});
+    assert_eq!(told(ours, ""), chosen("yes"));
+    let allowed =
+        "[[permissions.rules]]\ntool = 'bash'\npattern = 'cargo test'\naction = 'allow'\n";
+    assert_eq!(told(command(), allowed), chosen("yes"));
+}
+
+#[test]
+fn what_is_to_be_asked_is_refused_where_nobody_is() {
+    let outside = json!({"toolCallId": "1", "kind": "edit", "title": "Edit", "files": ["../../../etc/passwd"]});
+    let guarded = json!({"toolCallId": "1", "kind": "edit", "title": "Edit", "files": [".vscode/tasks.json"]});
+    let nameless = json!({"toolCallId": "1", "kind": "edit", "title": "Edit"});
+    let fetch = json!({"toolCallId": "1", "kind": "fetch", "title": "Fetch", "rawInput": {"url": "https://example.org"}});
+    let forged =
+        json!({"toolCallId": "1", "kind": "other", "title": "mcp__postil__get_threads; rm -rf /"});
+    let elsewhere =
+        json!({"toolCallId": "1", "kind": "read", "title": "Read", "files": ["../../secret"]});
+    for ask in [
+        command(),
+        outside,
+        guarded,
+        nameless,
+        fetch,
+        forged,
+        elsewhere,
+    ] {
+        assert_eq!(told(ask.clone(), ""), chosen("no"), "{ask}");
+    }
+    let denied = "[[permissions.rules]]\ntool = 'file_edit'\naction = 'deny'\n";
+    assert_eq!(told(edit(), denied), chosen("no"));
+}
+
+#[test]
+fn the_author_is_asked_and_no_answer_lasts_in_the_agent() {
+    let workspace = workspace(&json!({"steps": [{"ask": command()}, {"say": "Done."}]}));
+    let mut editor = asking(&workspace);
+    editor.state().choices.push(String::from("Yes"));
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("a turn");
+    let asked = editor.wait_message("window/showMessageRequest", |_| true);
+    let asked = asked.get("params").unwrap_or(&asked).clone();
+    assert_eq!(asked["message"], "scripted wants to run `cargo test`.");
+    let titles: Vec<&Value> = asked["actions"]
+        .as_array()
+        .expect("buttons")
+        .iter()
+        .map(|action| &action["title"])
+        .collect();
+    assert_eq!(titles, ["Yes", "No"]);
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    assert_eq!(note(&workspace, "permission"), chosen("yes"));
+}
+
+#[test]
+fn read_only_means_read_only() {
+    let write = json!({"path": "src/new.rs", "content": "fn new() {}\n"});
+    let script = json!({
+        "modes": ["default", "plan"],
+        "steps": [{"ask": edit()}, {"write": write}, {"disk": {"path": "src/net.rs.bak", "content": "x"}}, {"say": "I would."}],
+    });
+    let workspace = workspace(&script);
+    trust(&workspace);
+    let (code, out, err) = cli(&workspace, &["reply", "--all", "--yes", "--plan"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(note(&workspace, "permission"), chosen("no"));
+    let refused = note(&workspace, "write")["error"]["message"].to_string();
+    assert!(refused.contains("plan mode"), "{refused}");
+    assert!(!workspace.path("src/new.rs").exists());
+    assert_eq!(
+        request(&workspace, "session/set_mode")["params"]["modeId"],
+        "plan"
+    );
+    // A turn that may write leaves its mode alone.
+    let other =
+        super::workspace(&json!({"modes": ["default", "plan"], "steps": [{"say": "Done."}]}));
+    let (code, ..) = reply(&other);
+    assert_eq!(code, Some(0));
+    assert!(
+        noted(&other)
+            .iter()
+            .all(|line| line["method"] != "session/set_mode")
+    );
+}
