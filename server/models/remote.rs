@@ -57,7 +57,7 @@ pub struct Setup {
 pub(super) trait Assembly: Send {
     /// Takes the data of one event; true once the answer is whole.
     fn take(&mut self, data: &str, hear: &(dyn Fn(Event) + Send + Sync)) -> Result<bool, Trouble>;
-    /// The stream ended without its closing event: whether the answer is whole all the same.
+    /// Whether the answer is whole should the stream end here, without its closing event.
     fn is_whole(&self) -> bool {
         false
     }
@@ -241,6 +241,10 @@ impl Remote {
         let mut heard = Instant::now();
         loop {
             let event = match timeout_at(heard + self.limits.quiet, events.next()).await {
+                // Whatever breaks off once all is said takes nothing away.
+                Ok(Some(Err(fault))) if fault.again && assembly.is_whole() => {
+                    return Ok(assembly.finish(&self.setup.model));
+                }
                 Ok(Some(event)) => event?,
                 Ok(None) if assembly.is_whole() => return Ok(assembly.finish(&self.setup.model)),
                 Ok(None) => return Err(http::cut("it ended in the middle")),

@@ -4,9 +4,13 @@
 mod answering; // turns in process, on this server
 mod bench; // what a turn in process needs
 mod faults; // the provider where something stops it
+mod formats; // what all wire formats have in common
 mod offline; // the answers that need no model
 mod provider; // the provider against this server
+mod quirks; // Chat Completions as everybody speaks it
 mod strict; // what the real endpoint refuses
+mod strict_openai; // and the other one
+mod wires; // the answer in the other wire formats
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -14,6 +18,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use postil::models::Wire;
 use serde_json::{Value, json};
 
 /// One answer of the script.
@@ -31,6 +36,8 @@ pub struct Step {
 enum Reply {
     /// Blocks as the API names them, and the stop reason.
     Blocks(Vec<Value>, &'static str, Value),
+    /// Status, kind and words of an error, as the endpoint that was asked words it.
+    Error(u16, String, String),
     /// A body with its type.
     Body(u16, &'static str, Vec<u8>),
     /// Everything as it goes over the wire.
@@ -74,12 +81,7 @@ impl Step {
 
     /// An error as the API words it: `overloaded_error` …
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
-        let body = json!({"type": "error", "error": {"type": kind, "message": message}});
-        Self::new(Reply::Body(
-            status,
-            "application/json",
-            body.to_string().into_bytes(),
-        ))
+        Self::new(Reply::Error(status, kind.to_owned(), message.to_owned()))
     }
 
     pub fn body(status: u16, content_type: &'static str, body: &[u8]) -> Self {
@@ -115,6 +117,15 @@ impl Step {
         if let Reply::Blocks(_, _, usage) = &mut self.reply {
             usage["input_tokens"] = json!(input);
             usage["output_tokens"] = json!(output);
+        }
+        self
+    }
+
+    /// Tokens of the prompt that came out of the cache, and that went into it.
+    pub fn cached(mut self, read: u64, write: u64) -> Self {
+        if let Reply::Blocks(_, _, usage) = &mut self.reply {
+            usage["cache_read_input_tokens"] = json!(read);
+            usage["cache_creation_input_tokens"] = json!(write);
         }
         self
     }
@@ -203,6 +214,9 @@ struct State {
     faults: Vec<String>,
     released: usize,
     strict: strict::Memory,
+    strict_openai: strict_openai::Memory,
+    /// What is there to be got, by path.
+    pages: Vec<(String, Value)>,
     over: bool,
 }
 
@@ -256,6 +270,17 @@ impl Model {
     /// The base URL, for `ANTHROPIC_BASE_URL`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The base URL as OpenAI's clients know it.
+    pub fn v1(&self) -> String {
+        format!("{}/v1", self.url)
+    }
+
+    /// Answers `path` (with its method in front) with this JSON, apart from the script.
+    pub fn page(self, path: &str, body: Value) -> Self {
+        self.shared.state().pages.push((path.to_owned(), body));
+        self
     }
 
     /// What was asked so far, refused requests included.
@@ -316,7 +341,8 @@ fn serve(server: &Shared, mut stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut pending = Vec::new();
     while let Some((head, body)) = read_request(&mut stream, &mut pending) {
-        let step = answer_for(server, &head, &body);
+        let wire = wires::of(head.first().map(String::as_str).unwrap_or_default());
+        let step = answer_for(server, wire, &head, &body);
         if step.held {
             let state = server.state();
             let waited = server
@@ -325,7 +351,7 @@ fn serve(server: &Shared, mut stream: TcpStream) {
             let mut state = waited.unwrap_or_else(|e| e.into_inner());
             state.released = state.released.saturating_sub(1);
         }
-        if write_step(server, &mut stream, step, &body).is_none() {
+        if write_step(server, wire, &mut stream, step, &body).is_none() {
             let _ = stream.shutdown(Shutdown::Both);
             return;
         }
@@ -366,7 +392,7 @@ fn read_request(stream: &mut TcpStream, pending: &mut Vec<u8>) -> Option<(Vec<St
     Some((lines, body))
 }
 
-fn answer_for(server: &Shared, head: &[String], body: &[u8]) -> Step {
+fn answer_for(server: &Shared, wire: Wire, head: &[String], body: &[u8]) -> Step {
     let headers: Vec<(String, String)> = head
         .iter()
         .skip(1)
@@ -376,8 +402,16 @@ fn answer_for(server: &Shared, head: &[String], body: &[u8]) -> Step {
     let parsed = serde_json::from_slice::<Value>(body);
     let mut state = server.state();
     let first = head.first().map(String::as_str).unwrap_or_default();
+    if let Some((_, page)) = state
+        .pages
+        .iter()
+        .find(|(path, _)| first.starts_with(&format!("{path} ")))
+    {
+        return Step::body(200, "application/json", page.to_string().as_bytes());
+    }
     let verdict = match &parsed {
-        Ok(body) => state.strict.check(first, &headers, body),
+        Ok(body) if wire == Wire::Messages => state.strict.check(first, &headers, body),
+        Ok(body) => state.strict_openai.check(wire, first, &headers, body),
         Err(error) => Err(format!("the body is no JSON: {error}")),
     };
     state.asked.push(Asked {
@@ -398,7 +432,13 @@ fn answer_for(server: &Shared, head: &[String], body: &[u8]) -> Step {
 }
 
 /// `None`: the connection is to be closed.
-fn write_step(server: &Shared, stream: &mut TcpStream, step: Step, asked: &[u8]) -> Option<()> {
+fn write_step(
+    server: &Shared,
+    wire: Wire,
+    stream: &mut TcpStream,
+    step: Step,
+    asked: &[u8],
+) -> Option<()> {
     let step = match step.reply {
         Reply::Made(make) => make(&serde_json::from_slice(asked).unwrap_or_default()),
         _ => step,
@@ -406,16 +446,22 @@ fn write_step(server: &Shared, stream: &mut TcpStream, step: Step, asked: &[u8])
     let (status, kind, pieces) = match &step.reply {
         Reply::Blocks(blocks, stop, usage) => {
             server.state().strict.remember(blocks);
-            let model = serde_json::from_slice::<Value>(asked)
-                .ok()
-                .map(|b| b["model"].clone())
-                .unwrap_or_default();
-            let events = events(&model, blocks, stop, usage, step.pings);
-            let pieces = events
-                .iter()
-                .map(|(name, data)| event(name, data, step.crlf))
-                .collect();
+            server.state().strict_openai.remember(blocks);
+            let asked = serde_json::from_slice::<Value>(asked).unwrap_or_default();
+            let pieces = wires::stream(wire, &asked, (blocks, stop, usage), &step);
             (200, "text/event-stream; charset=utf-8", pieces)
+        }
+        Reply::Error(status, kind, message) => {
+            let body = if wire == Wire::Messages {
+                json!({"type": "error", "error": {"type": kind, "message": message}})
+            } else {
+                json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
+            };
+            (
+                *status,
+                "application/json",
+                vec![body.to_string().into_bytes()],
+            )
         }
         Reply::Body(status, kind, body) => (*status, *kind, vec![body.clone()]),
         Reply::Raw(bytes) => {

@@ -8,7 +8,7 @@ use postil::children::{Children, Limits as ChildLimits, Row};
 use postil::comments::{Syntax, detect};
 use postil::files::{Buffers, Tree};
 use postil::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
-use postil::models::{Limits, Remote};
+use postil::models::{Limits, Remote, Setup};
 use postil::store::{Run, RunStatus, Store};
 use postil::threads::{self, Thread};
 use postil::tools::{Context, Gate, Registry};
@@ -180,11 +180,16 @@ impl Bench {
     }
 
     pub async fn run(&self, model: &Model) -> Outcome {
+        self.run_with(super::provider::setup(model.url())).await
+    }
+
+    /// With any provider.
+    pub async fn run_with(&self, setup: Setup) -> Outcome {
         let limits = Limits {
             first_wait: Duration::from_millis(1),
             ..Limits::default()
         };
-        let provider = Remote::new(super::provider::setup(model.url()));
+        let provider = Remote::new(setup);
         let provider = provider.expect("a provider").with_limits(limits);
         let job = self.job(Answerer::Model(Arc::new(provider)));
         turn::run(&self.cx, &Registry::built_in(), job).await

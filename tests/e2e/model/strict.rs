@@ -10,13 +10,13 @@ pub(super) struct Memory {
     signatures: HashSet<String>,
 }
 
-type Verdict = Result<(), String>;
+pub(super) type Verdict = Result<(), String>;
 
-fn ensure(holds: bool, fault: impl Into<String>) -> Verdict {
+pub(super) fn ensure(holds: bool, fault: impl Into<String>) -> Verdict {
     if holds { Ok(()) } else { Err(fault.into()) }
 }
 
-fn only(value: &Value, place: &str, known: &[&str]) -> Verdict {
+pub(super) fn only(value: &Value, place: &str, known: &[&str]) -> Verdict {
     let map = value
         .as_object()
         .ok_or_else(|| format!("{place}: must be an object"))?;
@@ -29,14 +29,14 @@ fn only(value: &Value, place: &str, known: &[&str]) -> Verdict {
     Ok(())
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-fn is_base64(text: &str) -> bool {
+pub(super) fn is_base64(text: &str) -> bool {
     let bare = text.trim_end_matches('=');
     !bare.is_empty()
         && text.len().is_multiple_of(4)
