@@ -3,11 +3,13 @@
 
 mod answering; // turns in process, on this server
 mod bench; // what a turn in process needs
+mod choosing; // which model answers
 mod faults; // the provider where something stops it
 mod formats; // what all wire formats have in common
 mod offline; // the answers that need no model
 mod provider; // the provider against this server
 mod quirks; // Chat Completions as everybody speaks it
+mod real; // a server of models that is real
 mod strict; // what the real endpoint refuses
 mod strict_openai; // and the other one
 mod wires; // the answer in the other wire formats
@@ -279,7 +281,11 @@ impl Model {
 
     /// Answers `path` (with its method in front) with this JSON, apart from the script.
     pub fn page(self, path: &str, body: Value) -> Self {
-        self.shared.state().pages.push((path.to_owned(), body));
+        let mut state = self.shared.state();
+        state.pages.push((path.to_owned(), body));
+        // Such a server is somebody's own, and wants no key.
+        state.strict_openai.keyless = true;
+        drop(state);
         self
     }
 
@@ -448,7 +454,10 @@ fn write_step(
             server.state().strict.remember(blocks);
             server.state().strict_openai.remember(blocks);
             let asked = serde_json::from_slice::<Value>(asked).unwrap_or_default();
-            let pieces = wires::stream(wire, &asked, (blocks, stop, usage), &step);
+            let mut pieces = wires::stream(wire, &asked, (blocks, stop, usage), &step);
+            if server.state().strict_openai.keyless {
+                pieces = wires::as_ollama(&asked, blocks, usage);
+            }
             (200, "text/event-stream; charset=utf-8", pieces)
         }
         Reply::Error(status, kind, message) => {

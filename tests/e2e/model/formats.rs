@@ -509,7 +509,8 @@ async fn a_stalled_or_endless_answer_is_given_up() {
         };
         let (answer, heard) = ask(&provider(wire, &model, limits), vec![user("hello")]).await;
         assert_eq!(text_of(&answer.expect("an answer")), "Done.", "{wire:?}");
-        let silent = |e: &Event| matches!(e, Event::Retry { why, .. } if why.contains("sent nothing"));
+        let silent =
+            |e: &Event| matches!(e, Event::Retry { why, .. } if why.contains("sent nothing"));
         assert!(heard.iter().any(silent), "{wire:?}: {heard:?}");
         let model = Model::start(vec![Step::body(
             200,

@@ -12,6 +12,8 @@ use super::strict::{Verdict, ensure, is_base64, is_name, only};
 pub(super) struct Memory {
     /// Reasoning that was given out, by the call that it led to.
     thoughts: Vec<(String, String)>,
+    /// A server of one's own.
+    pub keyless: bool,
 }
 
 impl Memory {
@@ -49,7 +51,7 @@ impl Memory {
                 .unwrap_or_default()
         };
         ensure(
-            header("authorization").starts_with("Bearer "),
+            header("authorization").starts_with("Bearer ") != self.keyless,
             "You didn't provide an API key",
         )?;
         ensure(

@@ -69,6 +69,42 @@ pub(super) fn delta(delta: Value, finish: Value) -> Value {
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
 
+/// The answer in Ollama's manner: the role in every chunk, each call whole and all with the index 0, the
+/// count only where it was asked for.
+pub(super) fn as_ollama(asked: &Value, blocks: &[Value], usage: &Value) -> Vec<Vec<u8>> {
+    let of = |mut delta: Value, finish: Value| {
+        delta["role"] = json!("assistant");
+        if delta["content"].is_null() {
+            delta["content"] = json!("");
+        }
+        json!({"id": "chatcmpl-42", "object": "chat.completion.chunk", "created": 1, "model": asked["model"],
+            "system_fingerprint": "fp_ollama", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    };
+    let mut all = Vec::new();
+    let mut finish = "stop";
+    for block in blocks {
+        if block["type"] == "tool_use" {
+            finish = "tool_calls";
+            let function = json!({"name": block["name"], "arguments": arguments_of(block)});
+            let call =
+                json!([{"id": block["id"], "index": 0, "type": "function", "function": function}]);
+            all.push(of(json!({"tool_calls": call}), Value::Null));
+        } else {
+            all.extend(split(&word(block, "text")).map(|p| of(json!({"content": p}), Value::Null)));
+        }
+    }
+    all.push(of(json!({}), json!(finish)));
+    if asked["stream_options"]["include_usage"] == true {
+        let mut last = of(json!({}), Value::Null);
+        last["choices"] = json!([]);
+        last["usage"] = json!({"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"], "total_tokens": 0});
+        all.push(last);
+    }
+    let mut pieces: Vec<Vec<u8>> = all.iter().map(|data| chunk(data, false)).collect();
+    pieces.push(b"data: [DONE]\n\n".to_vec());
+    pieces
+}
+
 fn word(block: &Value, key: &str) -> String {
     block[key].as_str().unwrap_or_default().to_owned()
 }

@@ -1,0 +1,281 @@
+//! Which model answers, through the built binary: a provider in the user's settings, a key, an Ollama on
+//! this machine; and that a key is nowhere to be found afterwards.
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use super::bench::{CODE, FILE};
+use super::{Model, Step, call};
+use crate::harness::Workspace;
+
+const KEY: &str = "sk-canary-0123456789";
+
+fn text(output: &Output) -> String {
+    let bytes = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn reply(workspace: &Workspace, environment: &[(&str, &str)]) -> Output {
+    let mut command = workspace.postil();
+    command.args(["reply", "--all", "--yes"]);
+    command.envs(environment.iter().copied());
+    command.output().expect("postil runs")
+}
+
+/// What doctor says of the model, a finding a line, with its mark.
+fn doctor(workspace: &Workspace, online: bool, environment: &[(&str, &str)]) -> String {
+    let mut command = workspace.postil();
+    command.args(["doctor", "--json"]);
+    command.args(online.then_some("--online"));
+    command.envs(environment.iter().copied());
+    let output = command.output().expect("postil runs");
+    let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    findings
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|f| f["what"] == "model")
+        .map(|f| format!("{} {}\n", f["ok"], f["text"].as_str().unwrap_or_default()))
+        .collect()
+}
+
+/// A project with one thread, and no Ollama but `ollama`.
+fn project(toml: &str) -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write(FILE, CODE);
+    workspace.configure(toml);
+    workspace
+}
+
+/// As Ollama answers: a list, what each model can do, and its own manner of Chat Completions.
+fn ollama(script: Vec<Step>) -> Model {
+    let model = |name: &str, at: &str| json!({"name": name, "model": name, "modified_at": at, "details": {"families": ["qwen3"]}});
+    Model::start(script)
+        .page(
+            "GET /api/tags",
+            json!({"models": [model("qwen3:8b", "2026-09-02T10:00:00Z")]}),
+        )
+        .page(
+            "POST /api/show",
+            json!({"capabilities": ["completion", "tools", "thinking"], "model_info": {}}),
+        )
+}
+
+#[test]
+fn an_ollama_on_this_machine_answers_without_a_key() {
+    let model = ollama(vec![
+        Step::calls(vec![
+            call("call_1", "file_read", json!({"path": FILE})),
+            call("call_2", "glob", json!({"pattern": "*"})),
+        ]),
+        Step::text("It is fine as it is."),
+    ]);
+    // The only place that says where it listens.
+    let workspace = project(&format!(
+        "[providers.ollama]\nbaseUrl = \"{}\"\n",
+        model.v1()
+    ));
+    let said = doctor(&workspace, false, &[]);
+    assert!(
+        said.contains("ollama/qwen3:8b, because it is configured")
+            && said.contains("no key is sent"),
+        "{said}"
+    );
+    let output = reply(&workspace, &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(
+        workspace
+            .read(FILE)
+            .contains("// AGENT: It is fine as it is."),
+        "{}",
+        workspace.read(FILE)
+    );
+    let asked = model.requests();
+    assert_eq!(asked.len(), 2);
+    assert!(
+        asked[1]
+            .headers
+            .iter()
+            .all(|(name, _)| name != "authorization")
+    );
+    let results: Vec<&Value> = asked[1].body["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter(|m| m["role"] == "tool")
+        .collect();
+    assert_eq!(results.len(), 2, "{results:?}");
+}
+
+#[test]
+fn a_key_from_a_program_is_used_and_found_nowhere() {
+    let model = Model::start(vec![Step::text("It is fine.")]);
+    let workspace = project(&format!(
+        "model = \"mine/gpt-6.1-sol\"\n[providers.mine]\nbaseUrl = \"{}\"\napi = \"responses\"\napiKeyCommand = [\"sh\", \"-c\", \"printf 'sk-canary-%s' 0123456789\"]\n",
+        model.v1()
+    ));
+    let output = reply(&workspace, &[("POSTIL_LOG", "trace")]);
+    let said = text(&output) + &doctor(&workspace, false, &[]);
+    assert!(
+        output.status.success() && workspace.read(FILE).contains("AGENT: It is fine."),
+        "{said}"
+    );
+    let sent = format!("Bearer {KEY}");
+    assert!(
+        model.requests()[0]
+            .headers
+            .iter()
+            .any(|(n, v)| n == "authorization" && *v == sent)
+    );
+    assert!(!model.requests()[0].body.to_string().contains(KEY));
+    assert!(!said.contains(KEY), "{said}");
+    for folder in [
+        workspace.data(),
+        workspace.root().to_owned(),
+        workspace.data().join("../../state"),
+    ] {
+        assert_nowhere(&folder);
+    }
+}
+
+/// No file below `folder` holds the key.
+fn assert_nowhere(folder: &std::path::Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.map(|e| e.expect("an entry")) {
+        let path = entry.path();
+        if path.is_dir() {
+            assert_nowhere(&path);
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            let found = bytes.windows(KEY.len()).any(|w| w == KEY.as_bytes());
+            assert!(!found, "the key is in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_workspace_names_no_provider_and_no_program() {
+    let workspace = project("model = \"offline\"\n");
+    workspace.write(
+        "postil.toml",
+        "[providers.mine]\nbaseUrl = \"http://127.0.0.1:9/v1\"\napiKeyCommand = [\"sh\", \"-c\", \"touch evil\"]\n[models.\"mine/x\"]\ninputPrice = 0\n",
+    );
+    let mut command = workspace.postil();
+    let output = command.arg("doctor").output().expect("postil runs");
+    let said = text(&output);
+    assert!(
+        said.contains("`providers` counts in your own config.toml only"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`models` counts in your own config.toml only"),
+        "{said}"
+    );
+    assert!(!workspace.path("evil").exists());
+}
+
+#[test]
+fn doctor_says_which_model_and_why_and_the_fix() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
+    let nobody = format!("http://{}/v1", nobody.expect("a free port"));
+    let no_ollama = format!("[providers.ollama]\nbaseUrl = \"{nobody}\"\n");
+    let key = [("ANTHROPIC_API_KEY", KEY)];
+    type Case<'a> = (String, &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: Vec<Case> = vec![
+        (
+            no_ollama.clone(),
+            &[],
+            &[
+                "null none, because nothing else is configured",
+                "set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama",
+            ],
+        ),
+        (
+            no_ollama.clone(),
+            &key,
+            &[
+                "true anthropic/claude-",
+                "because its key is in the environment",
+                "https://api.anthropic.com",
+                "comes from ANTHROPIC_API_KEY (not shown)",
+                "takes images",
+                "$2 a million tokens in",
+            ],
+        ),
+        (
+            String::from("model = \"openai/gpt-9\"\n"),
+            &key,
+            &["false no key for openai/gpt-9: set OPENAI_API_KEY"],
+        ),
+        (
+            String::from("model = \"nobody/x\"\n"),
+            &key,
+            &["false the model `nobody/x` is of no provider", "openrouter"],
+        ),
+        (
+            format!("model = \"mine/x\"\n[providers.mine]\nbaseUrl = \"{nobody}\"\n"),
+            &[],
+            &["no key is sent", "no known price", "[models.\"mine/x\"]"],
+        ),
+        (
+            format!(
+                "model = \"mine/x\"\n[providers.mine]\nbaseUrl = \"{nobody}\"\napiKeyCommand = [\"no-such-program\"]\n[models.\"mine/x\"]\ninputPrice = 1.5\noutputPrice = 3\ncontextWindow = 4096\n"
+            ),
+            &[],
+            &[
+                "false the program of apiKeyCommand (`no-such-program`) is not on PATH",
+                "holds 4096 tokens, takes no images, costs $1.5 a million tokens in, $3 out",
+            ],
+        ),
+        (
+            String::from("model = \"mine/x\"\n[providers.mine]\napi = \"chat\"\n"),
+            &[],
+            &[
+                "false the base URL of mine is no http or https address: correct providers.mine.baseUrl",
+            ],
+        ),
+    ];
+    for (toml, environment, words) in cases {
+        let said = doctor(&project(&toml), false, environment);
+        for word in words {
+            assert!(said.contains(word), "{word}\n{said}");
+        }
+        assert!(!said.contains("canary"), "{said}");
+    }
+}
+
+#[test]
+fn doctor_asks_the_model_where_it_is_told_to() {
+    let model = Model::start(vec![
+        Step::text("ok"),
+        Step::error(401, "invalid_api_key", &format!("Incorrect API key: {KEY}")),
+    ]);
+    let workspace = project("model = \"openai/gpt-6.1-sol\"\n");
+    let url = model.v1();
+    let environment = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", url.as_str())];
+    let said = doctor(&workspace, false, &environment);
+    assert!(
+        said.contains("true openai/gpt-6.1-sol, because `model` names it"),
+        "{said}"
+    );
+    assert!(model.requests().is_empty(), "nothing is sent unasked");
+    let said = doctor(&workspace, true, &environment);
+    assert!(
+        said.contains("true it was asked a small question and answered"),
+        "{said}"
+    );
+    assert_eq!(model.requests()[0].body["max_output_tokens"], 16);
+    let said = doctor(&workspace, true, &environment);
+    assert!(
+        said.contains("false the key in OPENAI_API_KEY was refused") && !said.contains("canary"),
+        "{said}"
+    );
+    drop(model);
+    let said = doctor(&workspace, true, &environment);
+    assert!(
+        said.contains("cannot be reached") && said.contains("OPENAI_BASE_URL"),
+        "{said}"
+    );
+}
