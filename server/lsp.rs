@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use dashmap::{DashMap, DashSet};
 use serde_json::Value;
@@ -35,6 +35,7 @@ mod host;
 mod hover;
 mod lifecycle;
 mod links;
+mod margin;
 mod navigation;
 mod outbox;
 mod publish;
@@ -102,6 +103,9 @@ struct Server {
     documents: Documents,
     publisher: Publisher,
     scratch: Scratch,
+    margin: margin::Margin,
+    /// The editor's own answer, for folders that come later too.
+    trusted: Mutex<Option<bool>>,
     tokens: semantic_tokens::Given,
     refresher: Refresher,
     /// Problems of settings that the client was told of: each once.

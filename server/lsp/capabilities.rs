@@ -46,6 +46,8 @@ pub(super) struct Client {
     pub markdown: bool,
     /// A tree of symbols instead of a list.
     pub symbol_tree: bool,
+    /// Shows threads in ways of its own (`initializationOptions.threads`).
+    pub shows_threads: bool,
     /// What stands before each command (`postil.`).
     pub prefix: String,
 }
@@ -105,6 +107,10 @@ impl Client {
             fold_text: can("/textDocument/foldingRange/foldingRange/collapsedText"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
+            shows_threads: params
+                .pointer("/initializationOptions/threads")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
-use super::{Params, Server, conversation, from_proto, invalid, to_proto};
+use super::{Params, Server, conversation, from_proto, invalid, margin, to_proto};
 use crate::host::Level;
 use crate::session::{Done, Session, TurnOptions};
 use crate::store::{Format, Run, RunStatus, StoreError};
@@ -21,7 +21,7 @@ const LONGEST: usize = 1 << 20;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 18] = [
+const ALL: [(&str, &[&str]); 19] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -51,6 +51,7 @@ const ALL: [(&str, &[&str]); 18] = [
         &["thread_id", "run_id", "budget", "before"],
     ),
     ("workflowList", &["thread_id", "status", "limit"]),
+    ("workflowRounds", &["thread_id", "run_id", "after"]),
     ("trust", &["uri", "path"]),
 ];
 
@@ -133,6 +134,11 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
         "listThreads" => call.list_threads().await,
         "workflowThread" => call.workflow_thread(),
         "workflowList" => call.workflow_list(),
+        "workflowRounds" => margin::rounds(
+            &call.session,
+            call.run_or_thread()?,
+            call.number("after")?.unwrap_or(0),
+        ),
         "trust" => call.trust(),
         _ => Err(Error::internal_error()),
     }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use dashmap::{DashMap, DashSet};
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::client::Client;
 use super::conversation::Scratch;
 use super::documents::Documents;
+use super::margin::Margin;
 use super::outbox::Outbox;
 use super::publish::Publisher;
 use super::refresh::Refresher;
@@ -155,6 +156,8 @@ fn serve_one(
         documents: Documents::default(),
         publisher: Publisher::default(),
         scratch: Scratch::default(),
+        margin: Margin::default(),
+        trusted: Mutex::default(),
         tokens: super::semantic_tokens::Given::default(),
         refresher: Refresher::default(),
         told: DashSet::default(),

@@ -17,16 +17,24 @@ mod workspace;
 
 pub(super) use workspace::workspace;
 
-/// The diagnostics of a file, and the version they belong to where it is open. Nothing where the file cannot be
-/// read, is outside every folder and not open, or was lost track of.
+/// The diagnostics of a file, and the version they belong to where it is open.
 pub(super) fn of(
     server: &Server,
     session: &Session,
     path: &Path,
 ) -> (Option<i32>, Vec<Box<RawValue>>) {
+    match viewed(server, session, path) {
+        Some(view) => of_view(server, session, &view),
+        None => (None, Vec::new()),
+    }
+}
+
+/// A file of which something is shown: not one that cannot be read, is outside every folder and not open, or was
+/// lost track of.
+pub(super) fn viewed(server: &Server, session: &Session, path: &Path) -> Option<View> {
     let workspace = session.workspace_of(path);
     if server.documents.is_unfit(path) || !(workspace.is_some() || session.buffers.is_open(path)) {
-        return (None, Vec::new());
+        return None;
     }
     // Of a closed file in a folder only what the scan reads is shown: nothing ignored, nothing binary.
     let known = |workspace: &Workspace| {
@@ -36,20 +44,27 @@ pub(super) fn of(
         .as_ref()
         .is_some_and(|workspace| is_settings(workspace, path));
     if !session.buffers.is_open(path) && !settings && !workspace.as_deref().is_some_and(known) {
-        return (None, Vec::new());
+        return None;
     }
-    let view = match session.view(path) {
-        Ok(view) => view,
+    match session.view(path) {
+        Ok(view) => Some(view),
         Err(error) => {
             tracing::debug!("no diagnostics of {}: {error}", path.display());
-            return (None, Vec::new());
+            None
         }
-    };
-    let uri = to_proto::uri(server, path);
-    let document = to_proto::document(&view);
+    }
+}
+
+pub(super) fn of_view(
+    server: &Server,
+    session: &Session,
+    view: &View,
+) -> (Option<i32>, Vec<Box<RawValue>>) {
+    let uri = to_proto::uri(server, &view.path);
+    let document = to_proto::document(view);
     let client = server.capabilities();
     let mut all: Vec<Box<RawValue>> = session
-        .diagnostics(&view)
+        .diagnostics(view)
         .iter()
         .map(|diagnostic| {
             to_proto::diagnostic(
@@ -61,7 +76,7 @@ pub(super) fn of(
             )
         })
         .collect();
-    for problem in problems(server, session, &view) {
+    for problem in problems(server, session, view) {
         let range = document.range(&problem.range, client.encoding);
         all.push(to_proto::problem(
             range,

@@ -1,7 +1,7 @@
 //! The life of a connection: initialize, what is registered then, folders, settings, watched files, the end.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -41,8 +41,9 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let trusted = params
         .pointer("/initializationOptions/trusted")
         .and_then(Value::as_bool);
+    set_trusted(server, trusted);
     for root in roots {
-        add_folder(server, &session, root, trusted);
+        add_folder(server, &session, root);
     }
     let announced = capabilities::announce(&client, navigation::proxies(&session));
     session.children.set_client(
@@ -100,7 +101,33 @@ fn roots(params: &Value) -> Vec<PathBuf> {
     .collect()
 }
 
-fn add_folder(server: &Server, session: &Session, root: PathBuf, trusted: Option<bool>) {
+fn trusted(server: &Server) -> MutexGuard<'_, Option<bool>> {
+    server
+        .trusted
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set_trusted(server: &Server, answer: Option<bool>) {
+    *trusted(server) = answer;
+}
+
+/// The author answered the editor's own question anew (VS Code's Workspace Trust).
+fn trust_changed(server: &Server, params: &Value) {
+    let Some(answer) = params.get("trusted").and_then(Value::as_bool) else {
+        return tracing::warn!("postil/didChangeTrust without `trusted`, which is true or false");
+    };
+    set_trusted(server, Some(answer));
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    for workspace in session.workspaces() {
+        session.trust_for_session(workspace.root(), answer);
+    }
+}
+
+fn add_folder(server: &Server, session: &Session, root: PathBuf) {
+    let trusted = *trusted(server);
     if let Err(error) = session.add_folder(&root) {
         tracing::warn!("the folder {} is left out: {error}", root.display());
         return;
@@ -143,6 +170,7 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
         "workspace/didChangeWorkspaceFolders" => folders_changed(server, &params),
         "workspace/didChangeWatchedFiles" => files_changed(server, &params),
         "window/workDoneProgress/cancel" => cancel_progress(server, &params),
+        "postil/didChangeTrust" => trust_changed(server, &params),
         "$/setTrace" => {}
         _ => return false,
     }
@@ -295,7 +323,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
         server.publisher.withdraw(from_proto::canonical(&gone));
     }
     for new in folders("added") {
-        add_folder(server, session, new, None);
+        add_folder(server, session, new);
     }
     take_calls(server);
     let server = server.clone();

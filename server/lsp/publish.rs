@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
-use super::{Server, diagnostics, to_proto};
+use super::{Server, diagnostics, margin, to_proto};
 
 pub(super) struct Publisher {
     queue: Mutex<Queue>,
@@ -177,11 +177,16 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
         return;
     };
     let open = server.documents.uri(path);
-    let (version, mut list) = diagnostics::of(server, session, path);
+    let view = diagnostics::viewed(server, session, path);
+    let (version, mut list) = match &view {
+        Some(view) => diagnostics::of_view(server, session, view),
+        None => (None, Vec::new()),
+    };
     if version.is_some() && session.buffers.version(path) != version {
         // The text changed meanwhile: the file stands in the queue again.
         return;
     }
+    margin::publish(server, path, view.as_ref());
     if server.publisher.pulled.contains_key(path) {
         if open.is_none() {
             // Closed: the next document under this path starts anew.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Server, conversation};
+use super::{Server, conversation, margin};
 
 /// A running turn reports often; it is drawn no oftener than this.
 const EVERY: Duration = Duration::from_millis(250);
@@ -43,6 +43,7 @@ pub(super) fn soon(server: &Arc<Server>) {
 }
 
 fn beside(server: &Arc<Server>) {
+    margin::turns(server);
     let client = server.capabilities();
     if client.lens_refresh {
         ask(server, "workspace/codeLens/refresh", Value::Null);

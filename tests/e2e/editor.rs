@@ -9,6 +9,7 @@ mod completion;
 mod fixes;
 mod links;
 mod live;
+mod margin;
 mod pull;
 mod symbols;
 

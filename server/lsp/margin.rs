@@ -1,0 +1,181 @@
+//! For a client that shows threads in ways of its own (VS Code's comments, a tree of threads). It asks for it by
+//! `initializationOptions.threads` and is told of a file's threads whenever they changed (`postil/threads`) and
+//! of the turns that run (`postil/turns`). The text stays the truth: what such a client does with a thread goes
+//! through the same commands as everything else.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use dashmap::{DashMap, DashSet};
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::{Server, to_proto};
+use crate::present;
+use crate::session::{Session, View};
+use crate::text::Document;
+use crate::threads::{Role, Status, Thread};
+use crate::verbs::facts;
+
+/// Rounds in one answer.
+const ROUNDS: usize = 200;
+/// Characters of one round that are sent; the whole is in `postil workflow thread`.
+const ROUND: usize = 100_000;
+
+/// What the client was told last.
+#[derive(Default)]
+pub(super) struct Margin {
+    /// By file: under which URI, and a hash of the list. Only lists that are not empty.
+    files: DashMap<PathBuf, (String, u64)>,
+    /// Runs that it was told of as running.
+    running: DashSet<String>,
+}
+
+/// Tells of the threads of a file, unless it knows. `None`: nothing is shown of this file (any more).
+pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
+    let client = server.capabilities();
+    if !client.shows_threads {
+        return;
+    }
+    let Ok(session) = server.session() else {
+        return;
+    };
+    let threads = view.map_or_else(Vec::new, |view| {
+        let document = to_proto::document(view);
+        let one = |thread: &Thread| described(server, session, &document, thread);
+        view.threads.iter().map(one).collect::<Vec<Value>>()
+    });
+    let known = server.margin.files.get(path).map(|known| known.clone());
+    let uri = match (&known, server.documents.uri(path)) {
+        // What was told under another name is taken back under that name.
+        (Some((uri, _)), Some(open)) if *uri != open => {
+            send(server, uri, None, &[]);
+            open
+        }
+        (Some((uri, _)), _) => uri.clone(),
+        (None, Some(open)) => open,
+        (None, None) => to_proto::uri(server, path),
+    };
+    let mut hasher = DefaultHasher::new();
+    uri.hash(&mut hasher);
+    Value::Array(threads.clone()).to_string().hash(&mut hasher);
+    let hash = hasher.finish();
+    if known.as_ref().is_some_and(|(_, told)| *told == hash)
+        || (known.is_none() && threads.is_empty())
+    {
+        return;
+    }
+    let version = view.and_then(|view| view.buffer.as_ref().map(|b| b.document.version()));
+    send(server, &uri, version, &threads);
+    if threads.is_empty() {
+        server.margin.files.remove(path);
+    } else {
+        server.margin.files.insert(path.to_owned(), (uri, hash));
+    }
+}
+
+fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
+    let params = json!({"uri": uri, "version": version, "threads": threads});
+    server.client.notify("postil/threads", params);
+}
+
+fn described(server: &Server, session: &Session, document: &Document, thread: &Thread) -> Value {
+    let encoding = server.capabilities().encoding;
+    let start = thread.messages.first().map_or(0, |m| m.marker.start);
+    let end = thread.messages.last().map_or(start, |m| m.range.end);
+    let messages: Vec<Value> = thread
+        .messages
+        .iter()
+        .map(|message| {
+            json!({
+                "role": match message.role { Role::Author => "author", Role::Agent => "agent" },
+                "name": message.name.as_deref().map(present::visible),
+                "line": message.line,
+                "text": present::visible(&message.text),
+            })
+        })
+        .collect();
+    let turn = session.turn_of(&thread.id).map(|turn| {
+        json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message)})
+    });
+    json!({
+        "id": thread.id,
+        "status": match thread.status { Status::Pending => "pending", Status::AwaitingUser => "awaiting_user" },
+        "malformed": thread.malformed,
+        "title": present::title(thread),
+        "range": to_proto::range(document.range(&(start..end.max(start)), encoding)),
+        "messages": messages,
+        "turn": turn,
+    })
+}
+
+/// Tells of the turns that run, and once more of each that has ended.
+pub(super) fn turns(server: &Server) {
+    if !server.capabilities().shows_threads {
+        return;
+    }
+    let Ok(session) = server.session() else {
+        return;
+    };
+    let running = session.running_turns();
+    let told = &server.margin.running;
+    let ended: Vec<String> = told
+        .iter()
+        .map(|run| run.clone())
+        .filter(|run| running.iter().all(|turn| turn.run_id != *run))
+        .collect();
+    let mut all = Vec::new();
+    for turn in &running {
+        told.insert(turn.run_id.clone());
+        all.extend(turn_facts(session, &turn.run_id, Some(&turn.message)));
+    }
+    for run in &ended {
+        told.remove(run);
+        all.extend(turn_facts(session, run, None));
+    }
+    if !all.is_empty() {
+        server.client.notify("postil/turns", json!({"turns": all}));
+    }
+}
+
+/// `doing`: what it does now; `None`: it has ended.
+fn turn_facts(session: &Session, run: &str, doing: Option<&str>) -> Option<Value> {
+    let (_, run) = session.run_of(run).ok()?;
+    let mut all = facts(&run);
+    let fields = all.as_object_mut()?;
+    fields.insert("running".to_owned(), json!(doing.is_some()));
+    fields.insert("message".to_owned(), json!(doing.map(present::visible)));
+    fields.insert("model".to_owned(), json!(run.model));
+    let error = run.error.as_deref().map(present::visible);
+    fields.insert("error".to_owned(), json!(error));
+    Some(all)
+}
+
+/// `postil.workflowRounds`: the rounds after `after`, as data; `more`: there are others.
+pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
+    let (workspace, run) = session.run_of(id).map_err(|e| to_proto::error(&e))?;
+    let store = workspace.store().map_err(|e| to_proto::error(&e))?;
+    let rounds = store
+        .rounds_from(&run.id, after, ROUNDS + 1)
+        .map_err(|e| to_proto::error(&e.into()))?;
+    let more = rounds.len() > ROUNDS;
+    let rounds: Vec<Value> = rounds
+        .iter()
+        .take(ROUNDS)
+        .map(|round| {
+            let content: String = round.content.chars().take(ROUND).collect();
+            json!({
+                "seq": round.seq,
+                "role": round.role,
+                "time": round.time.to_string(),
+                "metadata": round.metadata,
+                "content": present::visible(&content),
+                "cut": content.len() < round.content.len(),
+            })
+        })
+        .collect();
+    let doing = session.turn_of(&run.thread_id);
+    let doing = doing.filter(|turn| turn.running && turn.run_id == run.id);
+    let facts = turn_facts(session, &run.id, doing.as_ref().map(|t| t.message.as_str()));
+    Ok(json!({"run": facts, "rounds": rounds, "more": more}))
+}

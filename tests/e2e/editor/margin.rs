@@ -1,0 +1,217 @@
+//! What a client is told that shows threads in ways of its own: the threads of each file, the turns, their
+//! rounds and what they changed.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Editor, Options, Workspace};
+use crate::model::{Model, Step, call};
+
+fn start(workspace: &Workspace, options: Value, env: Vec<(String, String)>) -> Editor {
+    let initialization_options = options;
+    Editor::start_with(
+        workspace,
+        Options {
+            initialization_options,
+            env,
+            ..Options::default()
+        },
+    )
+}
+
+/// The newest list of a file's threads, once it fits.
+fn threads(editor: &Editor, path: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let uri = editor.uri(path);
+    editor.wait_for("postil/threads", |state| {
+        let newest = state.received.iter().rev().find(|m| {
+            m["method"] == "postil/threads" && m["params"]["uri"].as_str() == Some(uri.as_str())
+        })?;
+        let list = newest["params"]["threads"].as_array()?;
+        fits(list).then(|| list.clone())
+    })
+}
+
+#[test]
+fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\u{202e}\nfn a() {}\n");
+    workspace.write(
+        "b.py",
+        "x = 1  # AUTHOR(ana): fine?\n# AGENT: Yes.\n# AUTHOR:\n",
+    );
+    workspace.write("c.rs", "fn c() {}\n");
+    let editor = start(&workspace, json!({"threads": true}), Vec::new());
+    let closed = threads(&editor, "b.py", |list| list.len() == 1);
+    assert_eq!(closed[0]["status"], "awaiting_user");
+    assert_eq!(
+        closed[0]["messages"],
+        json!([
+            {"role": "author", "name": "ana", "line": 0, "text": "fine?"},
+            {"role": "agent", "name": null, "line": 1, "text": "Yes."},
+            {"role": "author", "name": null, "line": 2, "text": ""},
+        ])
+    );
+    assert_eq!(closed[0]["range"]["end"]["line"], 2);
+
+    editor.open("a.rs");
+    let first = threads(&editor, "a.rs", |list| list.len() == 1);
+    assert_eq!(first[0]["status"], "pending");
+    assert!(
+        !first[0]["messages"][0]["text"]
+            .as_str()
+            .expect("a text")
+            .contains('\u{202e}'),
+        "what changes the direction of writing is shown, not obeyed"
+    );
+    editor.replace("a.rs", "fn a", "// a line more\nfn a");
+    editor.replace("a.rs", "fn a", "// AUTHOR: and this?\nfn a");
+    let second = threads(&editor, "a.rs", |list| list.len() == 2);
+    assert_eq!(second[0]["id"], first[0]["id"]);
+    assert_eq!(
+        second[1]["range"]["start"],
+        json!({"line": 2, "character": 3})
+    );
+    editor.replace("a.rs", "// AUTHOR: and this?\n", "");
+    threads(&editor, "a.rs", |list| list.len() == 1);
+
+    let told = editor
+        .state()
+        .received
+        .iter()
+        .filter(|m| m["method"] == "postil/threads")
+        .map(|m| m["params"]["uri"].clone())
+        .collect::<Vec<_>>();
+    assert!(
+        !told.contains(&json!(editor.uri("c.rs"))),
+        "a file without threads is not told of"
+    );
+    // The line that was put in below the thread changes nothing of it.
+    assert_eq!(
+        told.iter()
+            .filter(|u| **u == json!(editor.uri("a.rs")))
+            .count(),
+        3,
+        "{told:?}"
+    );
+}
+
+#[test]
+fn who_does_not_ask_is_not_told() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: list todos\nfn a() {}\n");
+    let mut editor = start(&workspace, json!({"trusted": true}), Vec::new());
+    editor.open("a.rs");
+    editor.wait_codes("a.rs", &["pending"]);
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+    editor.wait_text("a.rs", |text| text.contains("AGENT:"));
+    let state = editor.state();
+    assert!(
+        state.received.iter().all(|m| !m["method"]
+            .as_str()
+            .unwrap_or_default()
+            .starts_with("postil/")),
+        "{:?}",
+        state.received
+    );
+}
+
+#[test]
+fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    let model = Model::start(vec![
+        Step::calls(vec![call("t1", "file_read", json!({"path": "a.rs"}))]),
+        Step::calls(vec![call(
+            "t2",
+            "file_edit",
+            json!({"path": "a.rs", "old_string": "fn a() {}", "new_string": "fn b() {}"}),
+        )]),
+        Step::text("Renamed.").held(),
+    ]);
+    let env = vec![
+        ("ANTHROPIC_BASE_URL".to_owned(), model.url().to_owned()),
+        ("ANTHROPIC_API_KEY".to_owned(), "sk-canary".to_owned()),
+        (
+            "POSTIL_MODEL".to_owned(),
+            "anthropic/claude-sonnet-4-5".to_owned(),
+        ),
+    ];
+    let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
+    editor.open("a.rs");
+    editor.replace("a.rs", "fn a", "// AUTHOR: name it b\nfn a");
+    let thread = threads(&editor, "a.rs", |list| list.len() == 1)[0]["id"].clone();
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+    model.wait_for_requests(3);
+    let running = threads(&editor, "a.rs", |list| list[0]["turn"]["running"] == true);
+    let run = running[0]["turn"]["run_id"].clone();
+    let turn = |fits: &dyn Fn(&Value) -> bool| {
+        editor.wait_message("postil/turns", |m| {
+            m["turns"]
+                .as_array()
+                .is_some_and(|turns| turns.iter().any(fits))
+        })
+    };
+    turn(&|t| t["id"] == run && t["running"] == true && t["tokens"].as_u64() > Some(0));
+    model.release();
+    let ended = turn(&|t| t["id"] == run && t["running"] == false);
+    assert_eq!(ended["turns"][0]["status"], "completed");
+
+    let read = editor
+        .command("postil.workflowRounds", json!({"run_id": run, "after": 0}))
+        .expect("rounds");
+    let rounds = read["rounds"].as_array().expect("a list").clone();
+    assert_eq!(read["run"]["thread_id"], thread);
+    assert_eq!(read["more"], false);
+    assert!(rounds.len() >= 4, "{rounds:?}");
+    let last = rounds.last().expect("one")["seq"].as_u64();
+    let rest = editor
+        .command(
+            "postil.workflowRounds",
+            json!({"run_id": run, "after": last}),
+        )
+        .expect("rounds");
+    assert_eq!(rest["rounds"], json!([]));
+
+    let changes = editor
+        .command("postil.turnChanges", json!({"run_id": run}))
+        .expect("changes");
+    let file = &changes["files"][0];
+    assert_eq!(file["uri"], json!(editor.uri("a.rs")));
+    assert_eq!(file["before"], "// AUTHOR: name it b\nfn a() {}\n");
+    assert_eq!(file["after"].as_str(), Some(editor.text("a.rs").as_str()));
+    assert_eq!(changes["files"].as_array().map(Vec::len), Some(1));
+}
+
+/// Workspace Trust that is given while the window is open.
+#[test]
+fn trust_that_changes_counts_from_then_on() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    let model = Model::start(vec![Step::text("Only looked."), Step::text("Could write.")]);
+    let env = vec![
+        ("ANTHROPIC_BASE_URL".to_owned(), model.url().to_owned()),
+        ("ANTHROPIC_API_KEY".to_owned(), "sk-canary".to_owned()),
+        (
+            "POSTIL_MODEL".to_owned(),
+            "anthropic/claude-sonnet-4-5".to_owned(),
+        ),
+    ];
+    let mut editor = start(&workspace, json!({"trusted": false}), env);
+    editor.open("a.rs");
+    for (question, tool) in [("one", false), ("two", true)] {
+        editor.replace("a.rs", "fn a", &format!("// AUTHOR: {question}\nfn a"));
+        editor
+            .take_action("a.rs", 0, "Reply as agent")
+            .expect("started");
+        let asked = model.wait_for_requests(if tool { 2 } else { 1 });
+        let tools = asked.last().expect("one").body["tools"].to_string();
+        assert_eq!(tools.contains("file_edit"), tool, "{tools}");
+        editor.wait_text("a.rs", |text| text.contains("AGENT:"));
+        let text = editor.text("a.rs");
+        editor.replace("a.rs", &text, "fn a() {}\n");
+        editor.notify("postil/didChangeTrust", json!({"trusted": true}));
+    }
+}
