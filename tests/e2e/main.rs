@@ -26,5 +26,6 @@ mod store; // runs and rounds, two processes
 mod threads; // reading and writing threads
 mod tools; // the tools of an agent, called through the binary
 mod turns; // agent turns on the scripted model, and offline
+mod vscode; // the extension in the real editor
 mod whole; // whole trees: what is kept of a scan, branch switches, watching, hooks and CI
 mod writing; // writes to disk beside others, on a full disk, killed half-way

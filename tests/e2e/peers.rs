@@ -57,6 +57,20 @@ pub fn have(names: &[&str]) -> bool {
     false
 }
 
+/// The same for what is built in the repository by a step of its own (`npm ci`).
+#[must_use]
+pub fn have_built(path: &str) -> bool {
+    let there = Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists();
+    assert!(
+        there || std::env::var_os("POSTIL_PEERS").is_none_or(|v| v != "require"),
+        "no {path}: see its README or .ci/run"
+    );
+    if !there {
+        note(path);
+    }
+    there
+}
+
 /// The PATH with the peers first, for programs that look their children up there.
 pub fn path() -> OsString {
     let old = std::env::var_os("PATH").unwrap_or_default();

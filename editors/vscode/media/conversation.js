@@ -1,0 +1,112 @@
+// Draws the rounds of a run as they come. Everything is put in as text: nothing of it is markup.
+(() => {
+    const vscode = acquireVsCodeApi();
+    const at = (id) => document.getElementById(id);
+    const make = (name, kind, text) => {
+        const element = document.createElement(name);
+        if (kind) element.className = kind;
+        if (text !== undefined) element.textContent = text;
+        return element;
+    };
+    at("cancel").addEventListener("click", () => vscode.postMessage({ is: "cancel" }));
+    at("review").addEventListener("click", () => vscode.postMessage({ is: "review" }));
+
+    const WHO = { user: "Author", assistant: "Agent", tool: "Tool", reply: "Answer in the file", system: "postil", error: "Failed" };
+    const number = new Intl.NumberFormat("en");
+    const money = (dollars) => (dollars > 0 ? `$${dollars.toFixed(dollars < 0.1 ? 4 : 2)}` : "");
+
+    /** A tool's result, or a call, folded where it is long; the lines of a diff in its colours. */
+    const body = (text) => {
+        const pre = make("pre");
+        const diff = /^(@@ |--- |\+\+\+ )/m.test(text);
+        if (!diff) {
+            pre.textContent = text;
+            return pre;
+        }
+        for (const line of text.split("\n")) {
+            const kind = /^(\+\+\+|---|@@)/.test(line) ? "place" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
+            pre.append(make("span", kind, `${line}\n`));
+        }
+        return pre;
+    };
+    const folded = (title, text, open) => {
+        const details = make("details");
+        details.open = open;
+        details.append(make("summary", "", title), body(text));
+        return details;
+    };
+    /** The input of an edit as what goes and what comes. */
+    const call = (line) => {
+        const [, name, input] = /^([a-z_]+) (\{.*\})$/s.exec(line) ?? [];
+        if (!name) return undefined;
+        try {
+            const given = JSON.parse(input);
+            const rest = Object.entries(given).filter(([key]) => !["old_string", "new_string"].includes(key));
+            const title = `${name}  ${rest.map(([key, value]) => `${key}: ${typeof value === "string" ? value.split("\n")[0].slice(0, 80) : JSON.stringify(value)}`).join(", ")}`;
+            if (typeof given.old_string !== "string" || typeof given.new_string !== "string") {
+                return folded(title, JSON.stringify(given, null, 2), false);
+            }
+            const marked = (mark, text) => text.split("\n").map((one) => mark + one).join("\n");
+            return folded(title, `@@ ${given.path ?? ""} @@\n${marked("-", given.old_string)}\n${marked("+", given.new_string)}`, true);
+        } catch {
+            return undefined;
+        }
+    };
+
+    const draw = (round) => {
+        const role = round.role ?? "unknown";
+        const box = make("section", `round ${role}`);
+        const who = make("div", "who");
+        const meta = round.metadata;
+        who.append(make("b", "", role === "tool" && meta.tool ? meta.tool : (WHO[role] ?? role)));
+        const facts = [];
+        if (meta.model) facts.push(meta.model);
+        if (meta.input_tokens !== undefined) facts.push(`${number.format(meta.input_tokens)} in, ${number.format(meta.output_tokens ?? 0)} out`);
+        if (meta.cost) facts.push(money(meta.cost));
+        if (meta.duration_ms !== undefined) facts.push(`${(meta.duration_ms / 1000).toFixed(1)} s`);
+        if (meta.is_error) facts.push("refused or failed");
+        if (meta.file) facts.push(`${meta.file}${meta.line ? `:${meta.line}` : ""}`);
+        for (const fact of facts) who.append(make("span", "", fact));
+        box.append(who);
+        const text = round.content + (round.cut ? "\n… (more in: postil workflow thread)" : "");
+        if (role === "tool") {
+            box.append(folded(text.split("\n")[0].slice(0, 120) || "(nothing)", text, false));
+        } else if (role === "assistant") {
+            let plain = [];
+            const flush = () => {
+                if (plain.join("").trim() !== "") box.append(body(plain.join("\n").trim()));
+                plain = [];
+            };
+            for (const line of text.split("\n")) {
+                const element = call(line);
+                if (element) {
+                    flush();
+                    box.append(element);
+                } else {
+                    plain.push(line);
+                }
+            }
+            flush();
+        } else {
+            box.append(body(text));
+        }
+        return box;
+    };
+
+    window.addEventListener("message", ({ data }) => {
+        if (data.is !== "rounds") return;
+        if (data.first) at("rounds").replaceChildren();
+        const { run } = data;
+        // Who has scrolled up is reading.
+        const below = window.innerHeight + window.scrollY >= document.body.scrollHeight - 40;
+        at("title").textContent = run.file;
+        const facts = [run.running ? "running" : run.status, run.model, `${number.format(run.rounds)} rounds`, `${number.format(run.tokens)} tokens`, money(run.cost)];
+        at("facts").textContent = facts.filter(Boolean).join(" · ");
+        at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
+        at("cancel").hidden = !run.running;
+        at("review").hidden = run.running;
+        at("rounds").append(...data.rounds.map(draw));
+        if (below && !data.first) window.scrollTo(0, document.body.scrollHeight);
+    });
+    vscode.postMessage({ is: "ready" });
+})();

@@ -1,0 +1,21 @@
+// dist/postil.vsix: node scripts/package.mjs [POSTIL TARGET]
+//
+// With a program and a platform (`linux-x64`, `darwin-arm64`, `win32-x64` …) the program comes along as server/postil.
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const [, , program, target] = process.argv;
+const root = fileURLToPath(new URL("..", import.meta.url));
+const run = (file, ...args) => execFileSync(process.execPath, [file, ...args], { cwd: root, stdio: "inherit" });
+
+rmSync(`${root}server`, { recursive: true, force: true });
+if (program) {
+    const name = target.startsWith("win32") ? "postil.exe" : "postil";
+    mkdirSync(`${root}server`);
+    copyFileSync(program, `${root}server/${name}`);
+    chmodSync(`${root}server/${name}`, 0o755);
+}
+run("esbuild.mjs", "--minify");
+const out = program ? `dist/postil-${target}.vsix` : "dist/postil.vsix";
+run("node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", out, ...(target ? ["--target", target] : []));

@@ -1,0 +1,107 @@
+// The language client. In a bundle of its own: the window does not wait for it.
+
+import * as vscode from "vscode";
+import {
+    CloseAction,
+    ErrorAction,
+    LanguageClient,
+    RevealOutputChannelOn,
+    TransportKind,
+    type LanguageClientOptions,
+    type ServerOptions,
+} from "vscode-languageclient/node";
+import { PREFIX, type ThreadsParams, type TurnsParams } from "./protocol";
+
+export interface Hooks {
+    log: vscode.LogOutputChannel;
+    threads(params: ThreadsParams): void;
+    turns(params: TurnsParams): void;
+    /** The server ended though nobody asked it to. */
+    ended(): void;
+    /** The settings as the server reads them. */
+    settings(): unknown;
+    shows(what: "codeLens" | "diagnostics"): boolean;
+    openConversation(argument: unknown): Promise<void>;
+}
+
+export interface Connection {
+    request(verb: string, argument: object): Promise<unknown>;
+    trustChanged(trusted: boolean): void;
+    stop(): Promise<void>;
+}
+
+export async function connect(program: string, hooks: Hooks): Promise<Connection> {
+    const server: ServerOptions = { command: program, args: ["serve"], transport: TransportKind.stdio };
+    let asked = false;
+    let started = false;
+    const options: LanguageClientOptions = {
+        // Every language has comments.
+        documentSelector: [{ scheme: "file" }],
+        initializationOptions: {
+            commandPrefix: PREFIX,
+            threads: true,
+            trusted: vscode.workspace.isTrusted,
+        },
+        diagnosticCollectionName: "postil",
+        outputChannel: hooks.log,
+        revealOutputChannelOn: RevealOutputChannelOn.Never,
+        markdown: { isTrusted: false, supportHtml: false },
+        errorHandler: {
+            error: () => ({ action: ErrorAction.Continue, handled: true }),
+            closed: () => {
+                if (!asked && started) {
+                    hooks.ended();
+                }
+                return { action: CloseAction.DoNotRestart, handled: true };
+            },
+        },
+        initializationFailedHandler: () => false,
+        middleware: {
+            workspace: {
+                configuration: (params) => params.items.map((item) => (item.section === "postil" ? hooks.settings() : null)),
+            },
+            provideCodeLenses: (document, token, next) => (hooks.shows("codeLens") ? next(document, token) : []),
+            handleDiagnostics: (uri, diagnostics, next) => {
+                next(uri, hooks.shows("diagnostics") ? diagnostics : []);
+            },
+            provideDiagnostics: async (document, previous, token, next) => {
+                const report = await next(document, previous, token);
+                return report && "items" in report && !hooks.shows("diagnostics") ? { ...report, items: [] } : report;
+            },
+            executeCommand: async (command, args, next) => {
+                if (command === `${PREFIX}openConversation`) {
+                    await hooks.openConversation(args[0]);
+                    return;
+                }
+                return (await next(command, args)) as unknown;
+            },
+        },
+    };
+    const client = new LanguageClient("postil", "postil", server, options);
+    client.onNotification("postil/threads", (params: ThreadsParams) => {
+        hooks.threads(params);
+    });
+    client.onNotification("postil/turns", (params: TurnsParams) => {
+        hooks.turns(params);
+    });
+    try {
+        await client.start();
+    } catch (error) {
+        await client.dispose().catch(() => undefined);
+        throw error;
+    }
+    started = true;
+    return {
+        request: (verb, argument) =>
+            client.sendRequest("workspace/executeCommand", { command: PREFIX + verb, arguments: [argument] }),
+        trustChanged: (trusted) => {
+            void client.sendNotification("postil/didChangeTrust", { trusted });
+        },
+        stop: async () => {
+            asked = true;
+            await client.dispose(2000).catch((error: unknown) => {
+                hooks.log.info(`the server was not stopped in order: ${String(error)}`);
+            });
+        },
+    };
+}

@@ -1,0 +1,245 @@
+// The commands. Each may come from the palette or a key (the thread at the cursor), from a comment thread, from the
+// tree, or with the server's own argument.
+
+import * as vscode from "vscode";
+import type { Comments } from "./comments";
+import type { Conversations } from "./conversation";
+import type { Known, Located } from "./known";
+import type { ChangedFile } from "./protocol";
+import type { Reviews } from "./review";
+import type { Server } from "./server";
+import type { Node, ThreadTree } from "./tree";
+
+interface Parts {
+    server: Server;
+    known: Known;
+    comments: Comments;
+    tree: ThreadTree;
+    conversations: Conversations;
+    reviews: Reviews;
+}
+
+/** What a verb is told of the thread that it is about. */
+interface Named {
+    uri: string;
+    thread_id: string;
+}
+
+export function register(parts: Parts): vscode.Disposable[] {
+    const { server, known, comments, tree, conversations, reviews } = parts;
+
+    const chosen = (argument: unknown): Located | undefined => {
+        if (isReply(argument)) {
+            return chosen(argument.thread);
+        }
+        if (isCommentThread(argument)) {
+            const thread = comments.shown(argument);
+            return thread && { uri: argument.uri, thread };
+        }
+        if (isNode(argument) && argument.is === "thread") {
+            return argument;
+        }
+        const id = (argument as { thread_id?: unknown } | undefined)?.thread_id;
+        if (typeof id === "string") {
+            return known.byId(id);
+        }
+        const editor = vscode.window.activeTextEditor;
+        const thread = editor && known.at(editor.document.uri, editor.selection.active.line);
+        return editor && thread && { uri: editor.document.uri, thread };
+    };
+
+    const thread = (argument: unknown): Located | undefined => {
+        const located = chosen(argument);
+        if (!located) {
+            void vscode.window.showInformationMessage("postil: there is no thread at the cursor. Put the cursor on one, or pick it in the view Threads.");
+        }
+        return located;
+    };
+
+    const name = ({ uri, thread: { id } }: Located): Named => ({ uri: uri.toString(), thread_id: id });
+
+    const onThread =
+        (verb: string) =>
+        async (argument: unknown): Promise<void> => {
+            const located = thread(argument);
+            if (located) {
+                await server.run(verb, name(located));
+            }
+        };
+
+    /** Writes what stands in a reply box into the file. `undefined`: it could not, the text stays in the box. */
+    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
+        const text = reply.text.trim();
+        const there = comments.shown(reply.thread);
+        const uri = reply.thread.uri.toString();
+        try {
+            if (there) {
+                if (text !== "") {
+                    await server.ask("reply", { uri, thread_id: there.id, text });
+                }
+                return { uri, thread_id: there.id };
+            }
+            const line = reply.thread.range.start.line;
+            comments.adopt(reply.thread, line);
+            const done = await server.ask<{ thread_id?: string }>("newThread", { uri, position: { line, character: 0 }, text });
+            return done.thread_id === undefined ? undefined : { uri, thread_id: done.thread_id };
+        } catch (error) {
+            comments.release(reply.thread);
+            const why = error instanceof Error ? error.message : String(error);
+            // The box is empty by now: what was typed must not be lost with it.
+            const again = "Copy My Text";
+            if ((await vscode.window.showErrorMessage(`postil: ${why}`, again)) === again) {
+                await vscode.env.clipboard.writeText(reply.text);
+            }
+            return undefined;
+        }
+    };
+
+    const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
+        const named = await send(reply);
+        if (named) {
+            await server.run("replyAsAgent", named);
+        }
+    };
+
+    const all: Record<string, (...args: never[]) => unknown> = {
+        "postil.comment.reply": (reply: vscode.CommentReply) => send(reply),
+        "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
+        "postil.comment.ask": (reply: vscode.CommentReply) => sendAndAsk(reply),
+        "postil.comment.startAndAsk": (reply: vscode.CommentReply) => sendAndAsk(reply),
+        "postil.comment.discard": (view: vscode.CommentThread) => {
+            view.dispose();
+        },
+        "postil.replyAsAgent": onThread("replyAsAgent"),
+        "postil.plan": onThread("plan"),
+        "postil.reply": onThread("reply"),
+        "postil.resolve": onThread("dismissThread"),
+        "postil.cancel": onThread("cancelTurn"),
+        "postil.undoTurn": onThread("undoTurn"),
+        "postil.replyAll": async (argument: unknown) => {
+            const uri = isNode(argument) && argument.is === "file" ? argument.uri : undefined;
+            await server.run("replyAll", uri ? { uri: uri.toString() } : {});
+        },
+        "postil.replyAllInFile": async () => {
+            const uri = vscode.window.activeTextEditor?.document.uri;
+            if (uri) {
+                await server.run("replyAll", { uri: uri.toString() });
+            }
+        },
+        "postil.newThread": async () => {
+            const editor = vscode.window.activeTextEditor;
+            if (editor?.document.uri.scheme !== "file") {
+                void vscode.window.showInformationMessage("postil: open a file that is on the disk, and put the cursor on the line that you ask about.");
+                return;
+            }
+            const position = { line: editor.selection.active.line, character: 0 };
+            await server.run("newThread", { uri: editor.document.uri.toString(), position });
+        },
+        "postil.clearAndCommit": async (argument: unknown) => {
+            const uri = isNode(argument) && argument.is === "file" ? argument.uri : vscode.window.activeTextEditor?.document.uri;
+            if (uri) {
+                await server.run("clearAndCommit", { uri: uri.toString() });
+            }
+        },
+        "postil.openConversation": async (argument: unknown) => {
+            const run = (argument as { run_id?: unknown } | undefined)?.run_id;
+            if (typeof run === "string") {
+                await conversations.show({ run_id: run });
+                return;
+            }
+            const located = thread(argument);
+            if (located) {
+                await conversations.show({ thread_id: located.thread.id });
+            }
+        },
+        "postil.reviewTurn": async (argument: unknown) => {
+            const run = (argument as { run_id?: unknown } | undefined)?.run_id;
+            if (typeof run === "string") {
+                await reviews.show({ run_id: run });
+                return;
+            }
+            const located = thread(argument);
+            if (located) {
+                await reviews.show({ thread_id: located.thread.id });
+            }
+        },
+        "postil.review.diff": (file: ChangedFile) => reviews.diff(file),
+        "postil.review.accept": (file: ChangedFile) => {
+            reviews.accept(file);
+        },
+        "postil.review.reject": (file: ChangedFile) => reviews.reject(file),
+        "postil.review.acceptAll": () => {
+            reviews.accept(undefined);
+        },
+        "postil.review.rejectAll": () => reviews.reject(undefined),
+        "postil.showThread": async (argument: unknown) => {
+            const located = thread(argument);
+            if (located) {
+                await reveal(located, comments);
+            }
+        },
+        "postil.nextThread": () => step(known, comments, 1),
+        "postil.previousThread": () => step(known, comments, -1),
+        "postil.groupByState": () => {
+            tree.group(true);
+        },
+        "postil.groupByFile": () => {
+            tree.group(false);
+        },
+        "postil.restart": () => server.restart(),
+        "postil.showLog": () => {
+            server.log.show();
+        },
+        "postil.doctor": () => {
+            // As a person would: the answer is for reading.
+            const terminal = vscode.window.createTerminal({ name: "postil doctor" });
+            terminal.show();
+            terminal.sendText("postil doctor");
+        },
+        "postil.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:postil.postil"),
+        "postil.walkthrough": () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false),
+    };
+    return Object.entries(all).map(([id, run]) => vscode.commands.registerCommand(id, run as (...args: unknown[]) => unknown));
+}
+
+/** Goes to a thread and opens it in the margin. */
+async function reveal({ uri, thread }: Located, comments: Comments): Promise<void> {
+    const at = new vscode.Position(thread.range.start.line, thread.range.start.character);
+    await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at) });
+    const view = comments.viewOf(uri, thread.id);
+    if (view) {
+        view.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
+    }
+}
+
+/** The next thread that waits, in this file and then in the others. */
+async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void> {
+    const all = [...known.all()].sort((a, b) => a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line);
+    if (all.length === 0) {
+        void vscode.window.showInformationMessage("postil: there are no threads.");
+        return;
+    }
+    const editor = vscode.window.activeTextEditor;
+    const here = editor ? { path: editor.document.uri.path, line: editor.selection.active.line } : { path: "", line: -1 };
+    const order = (located: Located): number => located.uri.path.localeCompare(here.path) || located.thread.range.start.line - here.line;
+    const next =
+        by === 1
+            ? (all.find((located) => order(located) > 0) ?? all[0])
+            : (all.findLast((located) => order(located) < 0 && !(located.uri.path === here.path && located.thread.range.end.line >= here.line)) ?? all.at(-1));
+    if (next) {
+        await reveal(next, comments);
+    }
+}
+
+function isCommentThread(argument: unknown): argument is vscode.CommentThread {
+    return typeof argument === "object" && argument !== null && "collapsibleState" in argument && "uri" in argument;
+}
+
+function isReply(argument: unknown): argument is vscode.CommentReply {
+    return typeof argument === "object" && argument !== null && "thread" in argument && isCommentThread(argument.thread);
+}
+
+function isNode(argument: unknown): argument is Node {
+    return typeof argument === "object" && argument !== null && "is" in argument;
+}
+

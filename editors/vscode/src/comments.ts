@@ -1,0 +1,184 @@
+// Each thread as one of the editor's own comment threads. The text in the file is the truth: what is shown here is
+// made from what the server says of it, into the same objects as before, so that a reply that is being written stays.
+
+import * as vscode from "vscode";
+import type { Message, Thread } from "./protocol";
+import type { Known } from "./known";
+import type { Server } from "./server";
+import { asMarkdown, pair, said, speaker, stateLabel, stateOf } from "./threads";
+
+/** Threads of files that are not open are shown up to here; the tree has all. */
+const MOST = 2000;
+
+interface Shown {
+    id: string;
+    line: number;
+    label: string;
+    comments: string;
+    view: vscode.CommentThread;
+}
+
+export class Comments implements vscode.Disposable {
+    private readonly controller: vscode.CommentController;
+    private readonly files = new Map<string, Shown[]>();
+    private readonly subscriptions: vscode.Disposable[];
+
+    constructor(
+        private readonly context: vscode.ExtensionContext,
+        private readonly known: Known,
+        private readonly server: Server,
+    ) {
+        this.controller = vscode.comments.createCommentController("postil", "postil");
+        this.controller.options = {
+            prompt: "Reply",
+            placeHolder: "Write to the agent; it stands in the file as an AUTHOR line",
+        };
+        this.controller.commentingRangeProvider = {
+            provideCommentingRanges: (document) =>
+                document.uri.scheme === "file" && this.server.state.is === "running"
+                    ? [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)]
+                    : [],
+        };
+        this.subscriptions = [
+            this.controller,
+            known.onFile((uri) => {
+                this.update(uri);
+            }),
+            vscode.workspace.onDidOpenTextDocument((document) => {
+                this.update(document.uri);
+            }),
+        ];
+    }
+
+    /** The thread that a comment thread shows. */
+    shown(view: vscode.CommentThread): Thread | undefined {
+        const shown = this.files.get(view.uri.toString())?.find((one) => one.view === view);
+        return shown && this.known.threads(view.uri).find((thread) => thread.id === shown.id);
+    }
+
+    /** The comment thread that shows this thread. */
+    viewOf(uri: vscode.Uri, id: string): vscode.CommentThread | undefined {
+        return this.files.get(uri.toString())?.find((one) => one.id === id)?.view;
+    }
+
+    /** A thread that was begun in the margin and is being written into the file: the one that comes there is it. */
+    adopt(view: vscode.CommentThread, line: number): void {
+        const shown = this.files.get(view.uri.toString()) ?? [];
+        shown.push({ id: "", line, label: "", comments: "", view });
+        this.files.set(view.uri.toString(), shown);
+    }
+
+    /** It was not written after all. */
+    release(view: vscode.CommentThread): void {
+        const shown = this.files.get(view.uri.toString()) ?? [];
+        this.files.set(
+            view.uri.toString(),
+            shown.filter((one) => one.view !== view || one.id !== ""),
+        );
+    }
+
+    private update(uri: vscode.Uri): void {
+        const key = uri.toString();
+        const before = this.files.get(key) ?? [];
+        const now = this.known.threads(uri).filter((thread) => said(thread).length > 0);
+        const open = vscode.workspace.textDocuments.some((document) => document.uri.toString() === key);
+        const room = open ? now.length : MOST - this.count() + before.length;
+        const threads = now.slice(0, Math.max(0, room));
+        const found = pair(before, threads);
+        const after = threads.map((thread, index) => {
+            const shown = before[found[index] ?? -1] ?? this.show(uri, thread);
+            this.refresh(shown, thread);
+            return shown;
+        });
+        for (const [index, shown] of before.entries()) {
+            if (found.includes(index)) {
+                continue;
+            }
+            if (shown.id === "") {
+                // Its lines are on their way.
+                after.push(shown);
+            } else {
+                shown.view.dispose();
+            }
+        }
+        if (after.length > 0) {
+            this.files.set(key, after);
+        } else {
+            this.files.delete(key);
+        }
+    }
+
+    private count(): number {
+        let all = 0;
+        for (const shown of this.files.values()) {
+            all += shown.length;
+        }
+        return all;
+    }
+
+    private show(uri: vscode.Uri, thread: Thread): Shown {
+        const view = this.controller.createCommentThread(uri, range(thread), []);
+        view.canReply = true;
+        view.state = vscode.CommentThreadState.Unresolved;
+        const expanded = vscode.workspace.getConfiguration("postil.editor").get<string>("threads") === "expanded";
+        view.collapsibleState = expanded ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;
+        return { id: thread.id, line: thread.range.start.line, label: "", comments: "", view };
+    }
+
+    /** Sets what differs, for each assignment is a message to the window. */
+    private refresh(shown: Shown, thread: Thread): void {
+        const { view } = shown;
+        const [line, last] = [thread.range.start.line, thread.range.end.line];
+        shown.id = thread.id;
+        shown.line = line;
+        if (view.range.start.line !== line || view.range.end.line !== last) {
+            view.range = range(thread);
+        }
+        const context = contextOf(thread);
+        if (view.contextValue !== context) {
+            view.contextValue = context;
+        }
+        const label = stateLabel(thread);
+        if (shown.label !== label) {
+            shown.label = label;
+            view.label = label;
+        }
+        const messages = said(thread);
+        const comments = JSON.stringify(messages.map((message) => [speaker(message), message.text]));
+        if (shown.comments !== comments) {
+            shown.comments = comments;
+            view.comments = messages.map((message) => this.comment(message));
+        }
+    }
+
+    private comment(message: Message): vscode.Comment {
+        const body = new vscode.MarkdownString(asMarkdown(message.text));
+        body.isTrusted = false;
+        body.supportHtml = false;
+        const icon = message.role === "agent" ? "agent.svg" : "author.svg";
+        return {
+            body,
+            mode: vscode.CommentMode.Preview,
+            author: {
+                name: speaker(message),
+                iconPath: vscode.Uri.joinPath(this.context.extensionUri, "resources", icon),
+            },
+            contextValue: message.role,
+        };
+    }
+
+    dispose(): void {
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
+    }
+}
+
+function range(thread: Thread): vscode.Range {
+    return new vscode.Range(thread.range.start.line, 0, thread.range.end.line, 0);
+}
+
+/** `pending`, `running`, `answered`, `new`, and with a turn of this window `.turn` behind it. */
+function contextOf(thread: Thread): string {
+    return stateOf(thread) + (thread.turn ? ".turn" : "");
+}

@@ -1,0 +1,84 @@
+// The entry. It draws the empty views and leaves the rest to after the window has started.
+
+const begun = performance.now();
+
+import * as vscode from "vscode";
+import { Comments } from "./comments";
+import { register } from "./commands";
+import { Conversations } from "./conversation";
+import { Known } from "./known";
+import { Reviews } from "./review";
+import { Server } from "./server";
+import { explicit } from "./settings";
+import { Status } from "./status";
+import { ThreadTree } from "./tree";
+
+let server: Server | undefined;
+
+/** For tests, and for whoever wants to know. */
+export interface Api {
+    /** Milliseconds from the first line of this file to the end of `activate`. */
+    activation: number;
+    known: Known;
+    server: Server;
+}
+
+export function activate(context: vscode.ExtensionContext): Api {
+    const log = vscode.window.createOutputChannel("postil", { log: true });
+    const manifest = context.extension.packageJSON as { contributes: { configuration: { properties: Record<string, { markdownDescription?: string }> }[] } };
+    const running: Server = new Server(context, log, {
+        settings: () => {
+            const properties = manifest.contributes.configuration[0]?.properties ?? {};
+            const configuration = vscode.workspace.getConfiguration("postil");
+            const keys = Object.keys(properties).map((key) => key.slice("postil.".length));
+            return explicit(keys, (key) => configuration.inspect(key));
+        },
+        shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
+        openConversation: (argument) => conversations.show(argument as { thread_id?: string }),
+    });
+    server = running;
+    const known = new Known(running);
+    const comments = new Comments(context, known, running);
+    const tree = new ThreadTree(context, known);
+    const reviews = new Reviews(running);
+    const conversations: Conversations = new Conversations(context, running, known);
+    context.subscriptions.push(
+        log,
+        running,
+        known,
+        comments,
+        tree,
+        reviews,
+        conversations,
+        new Status(running, known),
+        ...register({ server: running, known, comments, tree, conversations, reviews }),
+        vscode.workspace.onDidGrantWorkspaceTrust(() => {
+            running.trustChanged();
+        }),
+        vscode.workspace.onDidChangeConfiguration((change) => {
+            if (change.affectsConfiguration("postil.path")) {
+                void running.restart();
+            }
+        }),
+    );
+    // Without a folder there is nothing to look through until a file is opened.
+    const isFile = (document: vscode.TextDocument): boolean => document.uri.scheme === "file";
+    if ((vscode.workspace.workspaceFolders ?? []).length > 0 || vscode.workspace.textDocuments.some(isFile)) {
+        setImmediate(() => void running.start());
+    } else {
+        const first = vscode.workspace.onDidOpenTextDocument((document) => {
+            if (isFile(document)) {
+                first.dispose();
+                void running.start();
+            }
+        });
+        context.subscriptions.push(first);
+    }
+    const activation = performance.now() - begun;
+    log.info(`activated in ${activation.toFixed(1)} ms`);
+    return { activation, known, server: running };
+}
+
+export async function deactivate(): Promise<void> {
+    await server?.stop();
+}

@@ -1,0 +1,96 @@
+// What the server tells of threads and turns, in its own words (server/lsp/margin.rs).
+
+export interface Position {
+    line: number;
+    character: number;
+}
+
+export interface Range {
+    start: Position;
+    end: Position;
+}
+
+export interface Message {
+    role: "author" | "agent";
+    name: string | null;
+    /** 0-based. */
+    line: number;
+    text: string;
+}
+
+export interface TurnOfThread {
+    run_id: string;
+    running: boolean;
+    failed: boolean;
+    message: string;
+}
+
+export interface Thread {
+    id: string;
+    status: "pending" | "awaiting_user";
+    malformed: boolean;
+    title: string;
+    /** From the first marker to the end of the last message. */
+    range: Range;
+    messages: Message[];
+    turn: TurnOfThread | null;
+}
+
+/** `postil/threads`: every thread of a file; none: it has none any more. */
+export interface ThreadsParams {
+    uri: string;
+    version: number | null;
+    threads: Thread[];
+}
+
+export interface Turn {
+    id: string;
+    thread_id: string;
+    file: string;
+    status: string;
+    started: string;
+    rounds: number;
+    tokens: number;
+    /** US dollars. */
+    cost: number;
+    running: boolean;
+    message: string | null;
+    model: string;
+    error: string | null;
+}
+
+/** `postil/turns`: those that run, and once more each that has ended. */
+export interface TurnsParams {
+    turns: Turn[];
+}
+
+export interface Round {
+    seq: number;
+    role: string | null;
+    time: string;
+    metadata: Record<string, unknown>;
+    content: string;
+    cut: boolean;
+}
+
+export interface Rounds {
+    run: Turn | null;
+    rounds: Round[];
+    more: boolean;
+}
+
+export interface ChangedFile {
+    file: string;
+    uri: string;
+    before: string | null;
+    after: string | null;
+}
+
+export interface Changes {
+    run_id: string;
+    thread_id: string;
+    files: ChangedFile[];
+}
+
+/** Before each of the server's commands, so that they cannot be mistaken for ours. */
+export const PREFIX = "postil.server.";

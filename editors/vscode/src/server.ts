@@ -1,0 +1,207 @@
+// The server's life: found, started, started again after it ended by itself, and one message where that fails.
+
+import * as os from "node:os";
+import * as vscode from "vscode";
+import { Backoff, find } from "./binary";
+import type { Connection, Hooks } from "./client";
+import type { ThreadsParams, TurnsParams } from "./protocol";
+
+export type State = { is: "off" | "starting" | "running" } | { is: "failed"; why: string };
+
+export class Server implements vscode.Disposable {
+    private connection: Connection | undefined;
+    private current: State = { is: "off" };
+    private readonly backoff = new Backoff();
+    private again: NodeJS.Timeout | undefined;
+    /** What is going on now; starts and stops come one after the other. */
+    private queue: Promise<void> = Promise.resolve();
+    private over = false;
+    /** Why the author was told last; the same is not said twice. */
+    private told = "";
+
+    private readonly changed = new vscode.EventEmitter<State>();
+    readonly onState = this.changed.event;
+    private readonly threads = new vscode.EventEmitter<ThreadsParams>();
+    readonly onThreads = this.threads.event;
+    private readonly turns = new vscode.EventEmitter<TurnsParams>();
+    readonly onTurns = this.turns.event;
+    /** Nothing that an earlier server told of holds any more. */
+    private readonly lost = new vscode.EventEmitter<undefined>();
+    readonly onLost = this.lost.event;
+
+    constructor(
+        private readonly context: vscode.ExtensionContext,
+        readonly log: vscode.LogOutputChannel,
+        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation">,
+    ) {}
+
+    get state(): State {
+        return this.current;
+    }
+
+    private set(state: State): void {
+        this.current = state;
+        this.changed.fire(state);
+    }
+
+    start(): Promise<void> {
+        return this.next(async () => {
+            if (!this.connection) {
+                await this.begin();
+            }
+        });
+    }
+
+    restart(): Promise<void> {
+        this.backoff.reset();
+        this.told = "";
+        return this.next(async () => {
+            await this.end();
+            await this.begin();
+        });
+    }
+
+    private next(work: () => Promise<void>): Promise<void> {
+        clearTimeout(this.again);
+        this.queue = this.queue.then(() => (this.over ? undefined : work())).catch((error: unknown) => {
+            this.log.error(String(error));
+        });
+        return this.queue;
+    }
+
+    private async begin(): Promise<void> {
+        this.set({ is: "starting" });
+        const found = await find({
+            setting: vscode.workspace.getConfiguration("postil").get<string>("path", "").trim(),
+            extension: this.context.extensionPath,
+            search: process.env["PATH"] ?? "",
+            home: os.homedir(),
+            workspace: (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath),
+            platform: process.platform,
+        });
+        if ("problem" in found) {
+            this.fail(found.message, found.problem === "missing" || found.problem === "too-old");
+            return;
+        }
+        this.log.info(`starting ${found.path}, version ${found.version}`);
+        const { connect } = await import("./client.js");
+        try {
+            this.connection = await connect(found.path, {
+                ...this.more,
+                log: this.log,
+                threads: (params) => {
+                    this.threads.fire(params);
+                },
+                turns: (params) => {
+                    this.turns.fire(params);
+                },
+                ended: () => {
+                    this.crashed();
+                },
+            });
+            this.set({ is: "running" });
+        } catch (error) {
+            this.log.error(`the server did not start: ${String(error)}`);
+            this.retry("postil could not be started; its log says why.");
+        }
+    }
+
+    private crashed(): void {
+        this.log.error("the server ended by itself");
+        const gone = this.connection;
+        this.connection = undefined;
+        void gone?.stop();
+        this.lost.fire(undefined);
+        this.retry("postil ended unexpectedly, again and again, and is not started any more. Its log says why.");
+    }
+
+    private retry(giveUp: string): void {
+        const wait = this.backoff.next(Date.now());
+        if (wait === undefined) {
+            this.fail(giveUp, false);
+            return;
+        }
+        this.set({ is: "starting" });
+        this.log.info(`it is started again in ${wait} ms`);
+        this.again = setTimeout(() => void this.start(), wait);
+    }
+
+    /** Says once what is wrong; the status bar goes on saying it. */
+    private fail(why: string, install: boolean): void {
+        this.set({ is: "failed", why });
+        if (this.told === why) {
+            return;
+        }
+        this.told = why;
+        const buttons = install ? ["How to Install", "Open Settings", "Try Again"] : ["Show Log", "Open Settings", "Try Again"];
+        void vscode.window.showErrorMessage(why, ...buttons).then((button) => {
+            switch (button) {
+                case "How to Install":
+                    return vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false);
+                case "Open Settings":
+                    return vscode.commands.executeCommand("workbench.action.openSettings", "postil.path");
+                case "Show Log":
+                    this.log.show();
+                    return undefined;
+                case "Try Again":
+                    return this.restart();
+                default:
+                    return undefined;
+            }
+        });
+    }
+
+    private async end(): Promise<void> {
+        const connection = this.connection;
+        this.connection = undefined;
+        await connection?.stop();
+        if (connection) {
+            this.lost.fire(undefined);
+        }
+        this.set({ is: "off" });
+    }
+
+    /** A verb of the server. Where it fails the author is told in one sentence, and gets `undefined`. */
+    async run<T = unknown>(verb: string, argument: object): Promise<T | undefined> {
+        try {
+            return await this.ask<T>(verb, argument);
+        } catch (error) {
+            const why = error instanceof Error ? error.message : String(error);
+            this.log.info(`${verb}: ${why}`);
+            void vscode.window.showErrorMessage(`postil: ${why}`);
+            return undefined;
+        }
+    }
+
+    /** The same, for who says himself what went wrong. */
+    async ask<T = unknown>(verb: string, argument: object): Promise<T> {
+        if (!this.connection) {
+            await this.start();
+        }
+        if (!this.connection) {
+            throw new Error(this.current.is === "failed" ? this.current.why : "the server is being started: try again");
+        }
+        return (await this.connection.request(verb, argument)) as T;
+    }
+
+    trustChanged(): void {
+        this.connection?.trustChanged(vscode.workspace.isTrusted);
+    }
+
+    async stop(): Promise<void> {
+        clearTimeout(this.again);
+        this.over = true;
+        await this.queue;
+        const connection = this.connection;
+        this.connection = undefined;
+        await connection?.stop();
+    }
+
+    dispose(): void {
+        clearTimeout(this.again);
+        this.changed.dispose();
+        this.threads.dispose();
+        this.turns.dispose();
+        this.lost.dispose();
+    }
+}

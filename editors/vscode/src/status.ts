@@ -1,0 +1,76 @@
+// The status bar: what waits, what runs, what it cost.
+
+import * as vscode from "vscode";
+import type { Known } from "./known";
+import type { Server } from "./server";
+import { count, countsLabel, money } from "./threads";
+
+export class Status implements vscode.Disposable {
+    private readonly item: vscode.StatusBarItem;
+    private readonly subscriptions: vscode.Disposable[];
+
+    constructor(
+        private readonly server: Server,
+        private readonly known: Known,
+    ) {
+        this.item = vscode.window.createStatusBarItem("postil", vscode.StatusBarAlignment.Left, 10);
+        this.item.name = "postil";
+        this.subscriptions = [
+            this.item,
+            server.onState(() => {
+                this.draw();
+            }),
+            known.onFile(() => {
+                this.draw();
+            }),
+            known.onTurns(() => {
+                this.draw();
+            }),
+        ];
+        this.draw();
+        this.item.show();
+    }
+
+    private draw(): void {
+        const { item } = this;
+        const state = this.server.state;
+        item.backgroundColor = undefined;
+        item.command = "postil.threads.focus";
+        if (state.is === "failed") {
+            item.text = "$(warning) postil";
+            item.tooltip = state.why;
+            item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
+            item.command = "postil.restart";
+            return;
+        }
+        if (state.is !== "running") {
+            item.text = state.is === "starting" ? "$(sync~spin) postil" : "$(comment-discussion) postil";
+            item.tooltip = state.is === "starting" ? "postil is being started" : "postil is not running";
+            return;
+        }
+        const counts = count([...this.known.all()].map(({ thread }) => thread));
+        const running = this.known.running();
+        const cost = money(this.known.cost());
+        const parts = [running.length > 0 ? `$(sync~spin) ${running.length} at work` : `$(comment-discussion) ${counts.pending + counts.answered + counts.new}`];
+        if (cost !== "") {
+            parts.push(cost);
+        }
+        item.text = parts.join(" · ");
+        const tooltip = new vscode.MarkdownString();
+        tooltip.appendText(countsLabel(counts) || "No threads");
+        for (const turn of running) {
+            tooltip.appendText(`\n${turn.file}: ${turn.message ?? ""} · ${turn.tokens} tokens ${money(turn.cost)}`);
+        }
+        if (cost !== "") {
+            tooltip.appendText(`\nTurns of this window: ${cost}`);
+        }
+        item.tooltip = tooltip;
+        item.accessibilityInformation = { label: `postil: ${countsLabel(counts)}; ${running.length} at work` };
+    }
+
+    dispose(): void {
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
+    }
+}

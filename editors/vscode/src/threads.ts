@@ -1,0 +1,155 @@
+// Threads as plain data: which shown thread a new one is, what it is called, what its texts look like. Knows nothing
+// of the editor.
+
+import type { Message, Thread } from "./protocol";
+
+/** What a thread waits for; the first part of `contextValue`, on which menus depend. */
+export type State = "running" | "pending" | "answered" | "new";
+
+export function stateOf(thread: Thread): State {
+    if (thread.turn?.running) {
+        return "running";
+    }
+    if (thread.status === "pending") {
+        return "pending";
+    }
+    return thread.messages.some((message) => message.role === "agent") ? "answered" : "new";
+}
+
+/** In the words that the server has for it. */
+export function stateLabel(thread: Thread): string {
+    switch (stateOf(thread)) {
+        case "running":
+            return thread.turn?.message ? `Agent at work: ${thread.turn.message}` : "Agent at work";
+        case "pending":
+            return thread.turn?.failed ? `Awaiting agent (the last turn failed: ${thread.turn.message})` : "Awaiting agent";
+        case "answered":
+            return "Answered";
+        case "new":
+            return "New";
+    }
+}
+
+/** Messages that say something: an empty AUTHOR line is where the author goes on. */
+export function said(thread: Thread): Message[] {
+    return thread.messages.filter((message) => message.text !== "");
+}
+
+export function speaker(message: Message): string {
+    const role = message.role === "author" ? "AUTHOR" : "AGENT";
+    return message.name ? `${role} (${message.name})` : role;
+}
+
+/**
+ * For each of `now` the index of the shown thread that it is, or -1. By id first; the id of a thread changes with its
+ * first words, so that one that is being typed is known by where it stands.
+ */
+export function pair(shown: { id: string; line: number }[], now: Thread[]): number[] {
+    const byId = new Map(shown.map((one, index) => [one.id, index]));
+    const free = new Set(shown.keys());
+    const found = now.map((thread) => {
+        const index = byId.get(thread.id);
+        return index !== undefined && free.delete(index) ? index : -1;
+    });
+    const byLine = new Map<number, number>();
+    for (const index of free) {
+        const one = shown[index];
+        if (one) {
+            byLine.set(one.line, index);
+        }
+    }
+    return found.map((index, at) => {
+        const line = now[at]?.range.start.line;
+        const same = line === undefined ? undefined : byLine.get(line);
+        if (index >= 0 || same === undefined || line === undefined) {
+            return index;
+        }
+        byLine.delete(line);
+        return same;
+    });
+}
+
+/**
+ * A text of a file as Markdown that shows it as it stands: code spans and fences stay code, nothing becomes a link, an
+ * image, a heading or HTML. An image alone would tell its host that somebody reads this file.
+ */
+export function asMarkdown(text: string): string {
+    const out: string[] = [];
+    let fence: string | undefined;
+    for (const line of text.split("\n")) {
+        const mark = /^\s*(```+|~~~+)/.exec(line)?.[1];
+        if (fence !== undefined) {
+            out.push(line);
+            if (mark?.startsWith(fence) && line.trim() === mark) {
+                fence = undefined;
+            }
+        } else if (mark !== undefined) {
+            fence = mark;
+            // The word behind a fence names a language; anything else of it is text that could end it.
+            out.push(mark + (/^\s*[`~]+\s*([\w+#-]*)/.exec(line)?.[1] ?? ""));
+        } else {
+            out.push(`${inline(line)}  `);
+        }
+    }
+    if (fence !== undefined) {
+        out.push(fence);
+    }
+    return out.join("\n");
+}
+
+/** One line: what stands between back quotes as code, the rest escaped. */
+function inline(line: string): string {
+    const trimmed = line.trimStart();
+    const indent = "&nbsp;".repeat(line.length - trimmed.length);
+    const parts = trimmed.split(/(`[^`]+`)/);
+    const shown = parts.map((part, index) => (index % 2 === 1 ? part : escape(part)));
+    return indent + shown.join("");
+}
+
+function escape(text: string): string {
+    return (
+        text
+            .replace(/&/g, "&amp;")
+            .replace(/</g, "&lt;")
+            .replace(/[\\`*_{}[\]()#+\-.!|~>$]/g, "\\$&")
+            // A bare address would become a link: what is clicked should have been meant so.
+            .replace(/(https?|www|ftp|mailto)(?=[:\\])/gi, "$1&#8203;")
+    );
+}
+
+export interface Counts {
+    pending: number;
+    running: number;
+    answered: number;
+    new: number;
+}
+
+export function count(threads: Iterable<Thread>): Counts {
+    const counts: Counts = { pending: 0, running: 0, answered: 0, new: 0 };
+    for (const thread of threads) {
+        counts[stateOf(thread)] += 1;
+    }
+    return counts;
+}
+
+/** `2 awaiting agent · 1 answered`. */
+export function countsLabel(counts: Counts): string {
+    const parts: [number, string][] = [
+        [counts.running, "at work"],
+        [counts.pending, "awaiting agent"],
+        [counts.answered, "answered"],
+        [counts.new, "new"],
+    ];
+    return parts
+        .filter(([many]) => many > 0)
+        .map(([many, what]) => `${many} ${what}`)
+        .join(" · ");
+}
+
+/** `$0.12`; nothing where nothing was spent. */
+export function money(dollars: number): string {
+    if (dollars <= 0) {
+        return "";
+    }
+    return dollars < 0.01 ? "<$0.01" : `$${dollars.toFixed(2)}`;
+}

@@ -1,0 +1,132 @@
+// The view Threads: by file, or by what they wait for, with counts.
+
+import * as vscode from "vscode";
+import type { Known, Located } from "./known";
+import { count, countsLabel, stateLabel, stateOf, type State } from "./threads";
+
+export type Node =
+    | { is: "file"; uri: vscode.Uri }
+    | { is: "state"; state: State }
+    | ({ is: "thread" } & Located);
+
+const STATES: [State, string, string][] = [
+    ["running", "Agent at work", "sync~spin"],
+    ["pending", "Awaiting agent", "comment-unresolved"],
+    ["answered", "Answered", "comment-discussion"],
+    ["new", "New", "comment-draft"],
+];
+
+export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+    private readonly changed = new vscode.EventEmitter<undefined>();
+    readonly onDidChangeTreeData = this.changed.event;
+    readonly view: vscode.TreeView<Node>;
+    private byState: boolean;
+    private due: NodeJS.Timeout | undefined;
+    private readonly subscriptions: vscode.Disposable[];
+
+    constructor(
+        private readonly context: vscode.ExtensionContext,
+        private readonly known: Known,
+    ) {
+        this.byState = context.workspaceState.get("byState", false);
+        this.view = vscode.window.createTreeView<Node>("postil.threads", { treeDataProvider: this, showCollapseAll: true });
+        this.subscriptions = [
+            this.view,
+            known.onFile(() => {
+                this.soon();
+            }),
+            known.onTurns(() => {
+                this.soon();
+            }),
+        ];
+        this.group(this.byState);
+    }
+
+    /** A scan tells of many files at once. */
+    private soon(): void {
+        this.due ??= setTimeout(() => {
+            this.due = undefined;
+            this.changed.fire(undefined);
+            const waiting = count([...this.known.all()].map(({ thread }) => thread));
+            this.view.badge =
+                waiting.answered > 0 ? { value: waiting.answered, tooltip: `${waiting.answered} answered, awaiting you` } : undefined;
+        }, 50);
+    }
+
+    group(byState: boolean): void {
+        this.byState = byState;
+        void this.context.workspaceState.update("byState", byState);
+        void vscode.commands.executeCommand("setContext", "postil.byState", byState);
+        this.changed.fire(undefined);
+    }
+
+    getChildren(node?: Node): Node[] {
+        const all = [...this.known.all()];
+        const byPlace = (a: Located, b: Located): number =>
+            a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line;
+        if (!node) {
+            if (this.byState) {
+                return STATES.filter(([state]) => all.some(({ thread }) => stateOf(thread) === state)).map(([state]) => ({ is: "state", state }));
+            }
+            return [...this.known.files.values()]
+                .sort((a, b) => a.uri.path.localeCompare(b.uri.path))
+                .map(({ uri }) => ({ is: "file", uri }));
+        }
+        switch (node.is) {
+            case "file":
+                return this.known.threads(node.uri).map((thread) => ({ is: "thread", uri: node.uri, thread }));
+            case "state":
+                return all
+                    .filter(({ thread }) => stateOf(thread) === node.state)
+                    .sort(byPlace)
+                    .map((located) => ({ is: "thread", ...located }));
+            case "thread":
+                return [];
+        }
+    }
+
+    getTreeItem(node: Node): vscode.TreeItem {
+        switch (node.is) {
+            case "file": {
+                const item = new vscode.TreeItem(node.uri, vscode.TreeItemCollapsibleState.Expanded);
+                item.id = `file ${node.uri.toString()}`;
+                item.iconPath = vscode.ThemeIcon.File;
+                item.description = countsLabel(count(this.known.threads(node.uri)));
+                item.contextValue = "file";
+                return item;
+            }
+            case "state": {
+                const [, label, icon] = STATES.find(([state]) => state === node.state) ?? ["", "", ""];
+                const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Expanded);
+                item.id = `state ${node.state}`;
+                item.iconPath = new vscode.ThemeIcon(icon);
+                item.description = String(this.getChildren(node).length);
+                return item;
+            }
+            case "thread": {
+                const { thread, uri } = node;
+                const state = stateOf(thread);
+                const item = new vscode.TreeItem(thread.title);
+                item.id = `thread ${uri.toString()} ${thread.id}`;
+                item.iconPath = new vscode.ThemeIcon(STATES.find(([one]) => one === state)?.[2] ?? "comment");
+                const line = thread.range.start.line + 1;
+                item.description = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
+                item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(uri)}:${line}`;
+                item.contextValue = `thread.${state}${thread.turn ? ".turn" : ""}`;
+                const options: vscode.TextDocumentShowOptions = {
+                    selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
+                };
+                item.command = { command: "vscode.open", title: "Open", arguments: [uri, options] };
+                return item;
+            }
+        }
+    }
+
+    dispose(): void {
+        clearTimeout(this.due);
+        this.changed.dispose();
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// The real editor: code-server with the packaged extension, in headless Chromium. Where nothing but a program's own
+// words tell that something has come to be, it is waited for on the screen.
+import { spawn, spawnSync } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const peers = process.env.POSTIL_PEERS_DIR;
+const { chromium } = createRequire(join(peers, "code-server/node_modules/"))("playwright-core");
+const entry = join(peers, "code-server/node_modules/code-server/out/node/entry.js");
+
+/** How long anything may take before a test fails. */
+export const DEADLINE = Number(process.env.POSTIL_DEADLINE ?? 60_000);
+
+const SETTINGS = {
+    "workbench.startupEditor": "none",
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoUpdate": false,
+    "extensions.autoCheckUpdates": false,
+    "extensions.ignoreRecommendations": true,
+    "workbench.enableExperiments": false,
+    "workbench.settings.enableNaturalLanguageSearch": false,
+    "chat.disableAIFeatures": true,
+    "chat.commandCenter.enabled": false,
+    "workbench.tips.enabled": false,
+    "window.commandCenter": false,
+    "workbench.layoutControl.enabled": false,
+    "editor.minimap.enabled": false,
+    // Room for the text.
+    "comments.openView": "never",
+    "git.openRepositoryInParentFolders": "never",
+    // Ctrl+Z in a test takes back what it sees, not what it fears.
+    "files.hotExit": "off",
+    "editor.occurrencesHighlight": "off",
+};
+
+/** A code-server of its own, with the extension installed as a user installs it. */
+export class Code {
+    /**
+     * options: `vsix` (none: not installed), `settings` (the user's), `machine` (the machine's), `trust` (ask for
+     * Workspace Trust), `env`
+     */
+    static async start(options = {}) {
+        const code = new Code();
+        code.dir = mkdtempSync(join(tmpdir(), "postil-code-"));
+        const user = join(code.dir, "user");
+        mkdirSync(join(user, "User"), { recursive: true });
+        mkdirSync(join(user, "Machine"), { recursive: true });
+        code.machine = join(user, "Machine/settings.json");
+        code.user = join(user, "User/settings.json");
+        writeFileSync(code.user, JSON.stringify({ ...SETTINGS, "security.workspace.trust.enabled": options.trust === true, ...options.settings }));
+        writeFileSync(code.machine, JSON.stringify(options.machine ?? {}));
+        writeFileSync(join(code.dir, "config.yaml"), "");
+        const env = {
+            ...process.env,
+            ...options.env,
+            // Nothing is fetched: a port on which nobody listens.
+            EXTENSIONS_GALLERY: '{"serviceUrl": "http://127.0.0.1:9"}',
+        };
+        // What this process was started with would make the server a child of another VS Code.
+        delete env.VSCODE_IPC_HOOK_CLI;
+        // The PATH is that of this process, not what a login shell would make of it.
+        env.VSCODE_CLI = "1";
+        const common = ["--config", join(code.dir, "config.yaml"), "--user-data-dir", user, "--extensions-dir", join(code.dir, "ext")];
+        if (options.vsix) {
+            const installed = spawnSync(process.execPath, [entry, ...common, "--install-extension", options.vsix], { env, encoding: "utf8" });
+            if (!/successfully installed/.test(installed.stdout)) {
+                throw new Error(`the extension was not installed: ${installed.stdout}${installed.stderr}`);
+            }
+        }
+        const trust = options.trust ? [] : ["--disable-workspace-trust"];
+        code.server = spawn(
+            process.execPath,
+            [entry, ...common, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", ...trust],
+            // A group of its own, so that its children end with it.
+            { env, stdio: ["ignore", "pipe", "pipe"], detached: true },
+        );
+        code.log = "";
+        code.url = await new Promise((resolve, reject) => {
+            const late = setTimeout(() => reject(new Error(`code-server did not start: ${code.log}`)), DEADLINE);
+            const heard = (bytes) => {
+                code.log += bytes;
+                const found = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(code.log);
+                if (found) {
+                    clearTimeout(late);
+                    resolve(found[1]);
+                }
+            };
+            code.server.stdout.on("data", heard);
+            code.server.stderr.on("data", heard);
+            code.server.on("exit", (status) => reject(new Error(`code-server ended with ${status}: ${code.log}`)));
+        });
+        code.browser = await chromium.launch({
+            executablePath: process.env.POSTIL_CHROMIUM ?? "/usr/bin/chromium",
+            headless: true,
+            args: [
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                // Every host but this one is unknown at once.
+                "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+            ],
+        });
+        return code;
+    }
+
+    /** A window on a folder. */
+    async open(folder, options = {}) {
+        const context = await this.browser.newContext({ viewport: options.viewport ?? { width: 1300, height: 850 }, deviceScaleFactor: options.scale ?? 1 });
+        const page = await context.newPage();
+        page.setDefaultTimeout(DEADLINE);
+        const window = new Window(page, this);
+        page.on("console", (message) => {
+            window.console += `${message.type()}: ${message.text()}\n`;
+        });
+        await page.addInitScript(options.before ?? (() => {}));
+        await page.goto(`${this.url}/?folder=${folder}`);
+        await page.waitForSelector(".monaco-workbench");
+        return window;
+    }
+
+    async stop() {
+        await this.browser?.close();
+        if (this.server?.exitCode === null) {
+            const gone = new Promise((resolve) => this.server.on("exit", resolve));
+            this.server.removeAllListeners("exit");
+            this.server.on("exit", () => {});
+            process.kill(-this.server.pid, "SIGTERM");
+            await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 5000))]);
+            try {
+                process.kill(-this.server.pid, "SIGKILL");
+            } catch {
+                // It is gone.
+            }
+        }
+        rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
+    }
+}
+
+/** Text of the screen has non-breaking spaces. */
+export const plain = (text) => text.replaceAll("\u00a0", " ");
+
+/** One window, and what a person does in it. */
+export class Window {
+    console = "";
+
+    constructor(page, code) {
+        this.page = page;
+        this.code = code;
+    }
+
+    /** Waits until `look` gives something; fails with what it gave last. */
+    async until(what, look, limit = DEADLINE) {
+        const end = Date.now() + limit;
+        let last;
+        for (;;) {
+            last = await look();
+            if (last) return last;
+            if (Date.now() > end) {
+                const seen = await this.page.evaluate(() => document.body.innerText).catch(() => "");
+                throw new Error(`in vain: ${what}\n${seen}`);
+            }
+            await this.page.waitForTimeout(30);
+        }
+    }
+
+    /** A command by the palette. */
+    async command(title) {
+        await this.page.keyboard.press("F1");
+        const input = this.page.locator(".quick-input-widget input");
+        await input.waitFor({ state: "visible" });
+        await input.fill(`>${title}`);
+        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+        await this.page.keyboard.press("Enter");
+        await input.waitFor({ state: "hidden" });
+    }
+
+    /** Opens a file as Ctrl+P does. */
+    async file(name, line) {
+        await this.page.keyboard.press("F1");
+        const input = this.page.locator(".quick-input-widget input");
+        await input.waitFor({ state: "visible" });
+        await input.fill(name);
+        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name.split("/").pop() }).first().waitFor();
+        await this.page.keyboard.press("Enter");
+        await this.page.locator(".tab.active", { hasText: name.split("/").pop() }).waitFor();
+        await this.page.locator(".editor-instance .view-line").first().waitFor();
+        if (line !== undefined) {
+            await this.goto(line);
+        }
+    }
+
+    /** Puts the cursor at the begin of a 1-based line of the active editor. */
+    async goto(line) {
+        await this.page.keyboard.press("Control+g");
+        const input = this.page.locator(".quick-input-widget input");
+        await input.waitFor({ state: "visible" });
+        await input.fill(`:${line}`);
+        await this.page.keyboard.press("Enter");
+        await input.waitFor({ state: "hidden" });
+    }
+
+    /** The lines that are on the screen, from top to bottom. */
+    async lines(editor = ".editor-instance") {
+        const lines = await this.page
+            .locator(`${editor} .lines-content > .view-lines > .view-line`)
+            .evaluateAll((all) => all.map((line) => [parseFloat(line.style.top), line.textContent ?? ""]));
+        return lines.sort((a, b) => a[0] - b[0]).map(([, text]) => plain(text));
+    }
+
+    async text() {
+        return (await this.lines()).join("\n");
+    }
+
+    async sees(text) {
+        await this.until(`the text ${JSON.stringify(text)}`, async () => (await this.text()).includes(text));
+    }
+
+    async misses(text) {
+        await this.until(`the text without ${JSON.stringify(text)}`, async () => !(await this.text()).includes(text));
+    }
+
+    /** What the notifications say. */
+    async notices() {
+        return (await this.page.locator(".notification-list-item-message").allInnerTexts()).map(plain);
+    }
+
+    async notice(text) {
+        return this.until(`a notice with ${JSON.stringify(text)}`, async () => (await this.notices()).find((one) => one.includes(text)));
+    }
+
+    async press(button) {
+        await this.page.locator(".notifications-toasts .monaco-button, .notification-list-item .monaco-button", { hasText: button }).first().click();
+    }
+
+    async status() {
+        return plain((await this.page.locator('.statusbar-item[id="postil.postil.postil"]').first().textContent().catch(() => "")) ?? "");
+    }
+
+    async picture(file) {
+        await this.page.screenshot({ path: file });
+    }
+
+    async close() {
+        await this.page.context().close();
+    }
+}
+
+/** Runs a case; of one that fails there is a picture and what the window said. */
+export async function attempt(name, out, windows, work) {
+    try {
+        await work();
+        console.log(`ok: ${name}`);
+        return true;
+    } catch (error) {
+        mkdirSync(out, { recursive: true });
+        console.log(`failed: ${name}: ${error.stack ?? error}`);
+        for (const [index, window] of windows().entries()) {
+            const file = join(out, `${name}-${index}`);
+            await window.picture(`${file}.png`).catch(() => {});
+            appendFileSync(`${file}.log`, window.console);
+        }
+        return false;
+    }
+}

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { explicit } from "../../src/settings.ts";
+
+test("only what somebody set is sent, the nearest first", () => {
+    const set: Record<string, object> = {
+        "turn.maxCost": { defaultValue: 5, globalValue: 2 },
+        "turn.review": { defaultValue: "off" },
+        model: { globalValue: "offline", workspaceValue: "anthropic/x" },
+    };
+    assert.deepEqual(
+        explicit(["model", "turn.maxCost", "turn.review", "proxy.mode"], (key) => set[key]),
+        { model: "anthropic/x", turn: { maxCost: 2 } },
+    );
+});
+
+interface Manifest {
+    contributes: { commands: { command: string }[]; configuration: { properties: Record<string, { scope: string }> }[]; menus: Record<string, { command: string }[]> };
+}
+const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as Manifest;
+
+test("no workspace names a program, an endpoint or a permission", () => {
+    const all = Object.assign({}, ...manifest.contributes.configuration.map((one) => one.properties)) as Record<string, { scope: string }>;
+    assert.equal(all["postil.path"]?.scope, "machine");
+    const names = Object.keys(all).filter((key) => /^postil\.(providers|servers|permissions)/.test(key));
+    assert.deepEqual(names, []);
+});
+
+test("every command in a menu is declared, and every one declared is there", () => {
+    const declared = new Set(manifest.contributes.commands.map(({ command }) => command));
+    for (const { command } of Object.values(manifest.contributes.menus).flat()) {
+        assert.ok(declared.has(command), command);
+    }
+    const source = readFileSync(new URL("../../src/commands.ts", import.meta.url), "utf8");
+    for (const command of declared) {
+        assert.ok(source.includes(`"${command}"`), command);
+    }
+});

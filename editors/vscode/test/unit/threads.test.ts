@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Message, Thread } from "../../src/protocol.ts";
+import { asMarkdown, count, countsLabel, money, pair, stateLabel, stateOf } from "../../src/threads.ts";
+
+function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
+    return {
+        id,
+        status: messages.at(-1)?.[0] === "author" && messages.at(-1)?.[1] !== "" ? "pending" : "awaiting_user",
+        malformed: false,
+        title: id,
+        range: { start: { line, character: 0 }, end: { line: line + messages.length - 1, character: 0 } },
+        messages: messages.map(([role, text], index) => ({ role, name: null, line: line + index, text })),
+        turn: null,
+    };
+}
+
+test("a thread is known by its id, wherever it stands", () => {
+    const shown = [
+        { id: "a", line: 1 },
+        { id: "b", line: 5 },
+    ];
+    assert.deepEqual(pair(shown, [thread("b", 1, ["author", "x"]), thread("a", 9, ["author", "y"])]), [1, 0]);
+});
+
+test("one whose first words are being typed is known by its line", () => {
+    const shown = [
+        { id: "a", line: 1 },
+        { id: "b", line: 5 },
+    ];
+    assert.deepEqual(pair(shown, [thread("a2", 1, ["author", "x"]), thread("b", 6, ["author", "y"])]), [0, 1]);
+    assert.deepEqual(pair(shown, [thread("c", 3, ["author", "x"])]), [-1]);
+});
+
+test("no shown thread is given away twice", () => {
+    assert.deepEqual(pair([{ id: "a", line: 1 }], [thread("a", 1, ["author", "x"]), thread("a", 1, ["author", "x"])]), [0, -1]);
+});
+
+test("states and their words", () => {
+    const pending = thread("p", 0, ["author", "why?"]);
+    assert.equal(stateOf(pending), "pending");
+    assert.equal(stateOf(thread("n", 0, ["author", ""])), "new");
+    const answered = thread("a", 0, ["author", "why?"], ["agent", "so"], ["author", ""]);
+    assert.equal(stateOf(answered), "answered");
+    pending.turn = { run_id: "r", running: true, failed: false, message: "thinking" };
+    assert.equal(stateLabel(pending), "Agent at work: thinking");
+    pending.turn = { run_id: "r", running: false, failed: true, message: "no key" };
+    assert.match(stateLabel(pending), /failed: no key/);
+    assert.equal(countsLabel(count([pending, answered, answered])), "1 awaiting agent · 2 answered");
+});
+
+test("money is told where some was spent", () => {
+    assert.deepEqual([0, 0.001, 0.1234, 12].map(money), ["", "<$0.01", "$0.12", "$12.00"]);
+});
+
+test("a text is shown as it stands: code as code, and nothing that loads or leads somewhere", () => {
+    assert.equal(asMarkdown("uses `a_b`"), "uses `a_b`  ");
+    for (const bad of ["![x](https://example.org/p.png)", "[x](command:rm)", "<img src=x>", "# title", "a_b_c *d*", "https://example.org", "1. x", "- x", "> x", "a | b"]) {
+        // What is put between the parts of an address is not to be seen.
+        const shown = asMarkdown(bad).replaceAll("&#8203;", "\u200b");
+        assert.doesNotMatch(shown, /(^|[^\\])[![<#*_>|]/, shown);
+        assert.doesNotMatch(shown, /https:\/\//, shown);
+    }
+    assert.equal(asMarkdown("```rust\nlet a_b = 1;\n```"), "```rust\nlet a_b = 1;\n```");
+    assert.equal(asMarkdown("```\n![x](y)"), "```\n![x](y)\n```", "a fence that is left open is closed");
+    assert.equal(asMarkdown("``` ![x](https://x)\ncode\n```").split("\n")[0], "```");
+});
