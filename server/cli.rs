@@ -16,6 +16,7 @@ mod args;
 mod demo;
 mod doctor;
 mod host;
+mod log;
 mod out;
 mod permissions;
 mod sarif;
@@ -47,7 +48,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(serve_args)) => serve(&serve_args, args.global.no_cache),
         Some(command) => {
             let out = Out::new(args.global.json, args.global.quiet, args.global.color);
-            log_to_stderr(args.global.verbose);
+            log::begin(args.global.verbose);
             let cx = Cx {
                 workspace: args.global.workspace,
                 no_cache: args.global.no_cache,
@@ -216,24 +217,8 @@ fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
         } => Transport::Listen(*address),
         _ => Transport::Stdio,
     };
-    log_to_stderr(0);
+    log::begin(0);
     crate::lsp::serve(transport, no_cache)
-}
-
-/// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it.
-fn log_to_stderr(verbose: u8) {
-    let default = match verbose {
-        0 => "error",
-        1 => "info",
-        _ => "debug",
-    };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("POSTIL_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .try_init();
 }
 
 fn block_on(future: impl Future<Output = Outcome>) -> Outcome {

@@ -16,6 +16,7 @@ pub mod config;
 pub mod files;
 pub mod host;
 pub mod index;
+pub mod log;
 pub mod models;
 pub mod os;
 pub mod store;

@@ -8,17 +8,23 @@ mod change;
 mod file_edit;
 mod file_read;
 mod file_write;
+mod git_status;
 mod glob;
 mod grep;
+mod images;
 mod input;
 mod list_files;
+mod log_read;
 mod lsp;
+mod memory;
 mod patch;
 mod patch_apply;
 mod permit;
+mod plan;
 #[cfg(test)]
 mod tests;
 mod think;
+mod todo;
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -41,8 +47,12 @@ use permit::{permit, quoted};
 
 pub use ask_user::Asked;
 pub use change::{FileChange, change_file, change_files, minimal_edits};
+pub use images::{Image, Images};
 pub use input::{parse, schema};
+pub use memory::facts;
 pub use permit::Gate;
+pub use plan::Plan;
+pub use todo::{Todos, todo_lines};
 
 /// What a tool works with: the run's root, the face, the children.
 pub struct Context {
@@ -51,8 +61,8 @@ pub struct Context {
     pub children: Arc<Children>,
     pub store: Option<Arc<Store>>,
     pub run: String,
-    /// Read-only: writing tools are refused.
-    pub plan: bool,
+    /// Read-only while it is on: writing tools are refused.
+    pub plan: Plan,
     pub trusted: bool,
     pub cancel: CancellationToken,
     /// Questions to the author, and what was granted.
@@ -63,6 +73,10 @@ pub struct Context {
     pub writing: DashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>,
     /// Where `ask_user` leaves its question for the turn; `None`: nobody can be asked.
     pub question: Option<Mutex<Option<Asked>>>,
+    /// What the agent means to do.
+    pub todos: Todos,
+    /// What the calls since the last answer have to show.
+    pub images: Images,
 }
 
 /// A text as the run knows it: what it read last, or wrote itself.
@@ -173,9 +187,17 @@ impl Registry {
                 Arc::new(grep::Grep),
                 Arc::new(glob::Glob),
                 Arc::new(list_files::ListFiles),
+                Arc::new(git_status::GitStatus),
                 Arc::new(lsp::Lsp),
                 Arc::new(think::Think),
                 Arc::new(ask_user::AskUser),
+                Arc::new(todo::TodoRead),
+                Arc::new(todo::TodoWrite),
+                Arc::new(plan::PlanEnter),
+                Arc::new(plan::PlanExit),
+                Arc::new(memory::MemoryRead),
+                Arc::new(memory::MemoryWrite),
+                Arc::new(log_read::LogRead),
             ],
             settings: Settings::default(),
         }
@@ -282,7 +304,12 @@ impl Registry {
 
 /// Whether this run may change anything.
 fn may_change(cx: &Context, name: &str) -> Result<(), String> {
-    if cx.plan {
+    if cx.plan.is_authors() {
+        return Err(format!(
+            "Tool {name} is disabled in plan mode, which the author chose. Say in your answer what you would change."
+        ));
+    }
+    if cx.plan.is_on() {
         return Err(format!(
             "Tool {name} is disabled in plan mode. Use plan_exit to re-enable write tools."
         ));

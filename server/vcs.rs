@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 mod blame;
 mod commit;
+mod status;
 #[cfg(test)]
 mod tests;
 
 pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place, version};
+pub use status::status;
 
 /// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
 /// the order of the index; `None` where there is no repository that can be read.

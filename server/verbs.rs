@@ -15,7 +15,7 @@ use crate::files::FileError;
 use crate::session::{Done, Error, Session, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
-use crate::tools::{self, Context, Registry};
+use crate::tools::{self, Context, Images, Plan, Registry, Todos};
 
 /// What a verb does to the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -475,13 +475,15 @@ impl Scope {
             children: self.session.children.clone(),
             store: None,
             run: String::new(),
-            plan: true,
+            plan: Plan::of_author(true),
             trusted: self.session.is_trusted(self.workspace.root()),
             cancel: cancel.clone(),
             gate: self.session.gate.clone(),
             seen: DashMap::new(),
             writing: DashMap::new(),
             question: None,
+            todos: Todos::default(),
+            images: Images::default(),
         };
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {

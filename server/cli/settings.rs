@@ -16,7 +16,7 @@ use crate::config;
 use crate::present::visible;
 use crate::session::{Error, Session};
 use crate::store::RunStatus;
-use crate::tools::{Context, Registry};
+use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::vcs;
 
 /// A wrong setting, with its line where it has one.
@@ -242,13 +242,15 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 children: session.children.clone(),
                 store: run.as_ref().map(|(store, _)| store.clone()),
                 run: run.as_ref().map(|(_, id)| id.clone()).unwrap_or_default(),
-                plan: false,
+                plan: Plan::default(),
                 trusted,
                 cancel: CancellationToken::new(),
                 gate: session.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
                 question: None,
+                todos: Todos::default(),
+                images: Images::default(),
             };
             let answer = registry.call(&context, &name, input).await;
             if let Some((store, id)) = run {

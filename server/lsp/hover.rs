@@ -7,9 +7,12 @@ use crate::present;
 use crate::session::{Session, View};
 use crate::store::Run;
 use crate::threads::Thread;
+use crate::tools;
 
 /// Links that are listed.
 const MOST: usize = 8;
+/// Entries of the agent's list that are shown.
+const MOST_TODOS: usize = 12;
 
 pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &Thread) -> Value {
     let client = server.capabilities();
@@ -26,7 +29,7 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let store = session
         .workspace_of(&view.path)
         .and_then(|workspace| workspace.store().ok());
-    let run = store.and_then(|store| store.run(&thread.id).ok());
+    let run = store.as_ref().and_then(|store| store.run(&thread.id).ok());
     if let Some(run) = &run {
         let mut facts = vec![
             format!("run {}", run.id),
@@ -41,6 +44,16 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
             facts.push(format!("${:.4}", run.cost));
         }
         lines.push(facts.join(" · "));
+        let todos = store.map_or_else(Vec::new, |store| tools::todo_lines(&store, &run.id));
+        lines.extend(
+            todos
+                .iter()
+                .take(MOST_TODOS)
+                .map(|todo| present::short(todo, 120)),
+        );
+        if todos.len() > MOST_TODOS {
+            lines.push(format!("… {} more to do", todos.len() - MOST_TODOS));
+        }
     }
     let document = to_proto::document(view);
     let bytes = thread

@@ -19,7 +19,7 @@ use crate::host::{Level, Progress, Question};
 use crate::present;
 use crate::store::{Change, GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{Action, Role, Status, Thread};
-use crate::tools::{Context, Registry};
+use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::turn::{self, Answerer, Job, Outcome};
 
 /// How often a cancel from another process is looked for.
@@ -362,13 +362,15 @@ impl Session {
                 children: self.children.clone(),
                 store: Some(task.store.clone()),
                 run: task.run.id.clone(),
-                plan: !may_write,
+                plan: Plan::of_author(!may_write),
                 trusted,
                 cancel: task.cancel.clone(),
                 gate: self.gate.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
                 question: Some(std::sync::Mutex::default()),
+                todos: Todos::default(),
+                images: Images::default(),
             };
             let job = Job {
                 thread: task.thread.clone(),

@@ -58,6 +58,18 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// The newest round of a run with this role.
+    pub fn newest_of(&self, run: &str, role: &str) -> Result<Option<Round>, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT rounds.* FROM rounds WHERE run = (SELECT num FROM runs WHERE id = ?1) AND role = ?2
+                 ORDER BY seq DESC LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([run, role], round_from).optional())
+            .map_err(|e| self.fault(e))
+    }
+
     /// Rounds before `before` (or the newest), newest first, at most `limit`.
     pub fn rounds_back(
         &self,

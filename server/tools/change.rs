@@ -127,13 +127,22 @@ pub(super) async fn change_all_locked(
     cx: &Context,
     wanted: Vec<FileChange>,
 ) -> Result<(), Unchanged> {
+    change(cx, wanted, true).await
+}
+
+/// The same for a file of postil's own, which is guarded from other tools and asked about nowhere.
+pub(super) async fn change_ours(cx: &Context, wanted: FileChange) -> Result<(), Unchanged> {
+    change(cx, vec![wanted], false).await
+}
+
+async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(), Unchanged> {
     may_change(cx, "that changes files")?;
     let mut paths = Vec::new();
     for wanted in &wanted {
         let resolved = cx.tree.resolve_path(&wanted.path);
         let resolved = resolved.map_err(|e| e.to_string())?;
         let shown = cx.shown(&resolved);
-        if let Some(why) = trust::protected(&shown) {
+        if let Some(why) = trust::protected(&shown).filter(|_| asks) {
             let question = format!("The agent wants to change {}; {why}.", quoted(&shown).0);
             each_time(cx, question).await?;
         }

@@ -52,6 +52,10 @@ impl Tool for FileRead {
             limit,
         } = parse(self.name(), &input)?;
         let text = match cx.tree.read(&path) {
+            // A small image may have no NUL in it.
+            Ok(text) if text.lossy && kind(&bytes(cx, &path)).is_some() => {
+                return Ok(named(cx, &path, &cx.shown(&text.path)));
+            }
             Ok(text) => text,
             Err(FileError::Binary(shown)) => return Ok(named(cx, &path, &shown)),
             Err(FileError::IsFolder(shown)) => {
@@ -140,19 +144,25 @@ pub(super) fn split_lines(text: &str) -> Vec<&str> {
 
 /// What a binary file is, instead of its bytes.
 fn named(cx: &Context, path: &str, shown: &str) -> String {
-    let bytes = cx
-        .tree
-        .resolve(path)
-        .and_then(|p| cx.tree.read_bytes(&p))
-        .unwrap_or_default();
-    let kind = MAGIC
-        .iter()
-        .find(|(magic, _)| bytes.starts_with(magic))
-        .map_or("a binary file", |(_, kind)| kind);
-    format!(
-        "({shown} is {kind} of {} bytes; it is not shown)",
-        bytes.len()
-    )
+    let bytes = bytes(cx, path);
+    let kind = kind(&bytes).unwrap_or("a binary file");
+    let shows = match cx.images.show(shown, &bytes) {
+        Ok(()) => String::from("it follows"),
+        Err(why) => why,
+    };
+    format!("({shown} is {kind} of {} bytes; {shows})", bytes.len())
+}
+
+fn bytes(cx: &Context, path: &str) -> Vec<u8> {
+    let resolved = cx.tree.resolve(path);
+    resolved
+        .and_then(|path| cx.tree.read_bytes(&path))
+        .unwrap_or_default()
+}
+
+fn kind(bytes: &[u8]) -> Option<&'static str> {
+    let known = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic));
+    known.map(|(_, kind)| *kind)
 }
 
 const MAGIC: &[(&[u8], &str)] = &[

@@ -17,6 +17,9 @@ pub fn schema<T: JsonSchema>() -> Value {
     if let Some(object) = schema.as_object_mut() {
         object.remove("title");
         object.remove("description"); // the tool's own
+        // Some endpoints want it even of a tool that takes nothing.
+        let properties = || Value::Object(Default::default());
+        object.entry("properties").or_insert_with(properties);
     }
     schema
 }

@@ -16,6 +16,7 @@ mod changes;
 mod language;
 mod patching;
 mod reading;
+mod state;
 
 /// An editor with open documents, and an author who answers each question alike.
 struct Desk {
@@ -113,13 +114,15 @@ impl Bench {
             children: Children::new(Vec::new(), limits, buffers),
             store: Some(store.clone()),
             run,
-            plan: false,
+            plan: Plan::default(),
             trusted: true,
             cancel: CancellationToken::new(),
             gate: Gate::new(&folder.path().join("data")),
             seen: DashMap::new(),
             writing: DashMap::new(),
             question: None,
+            todos: Todos::default(),
+            images: Images::default(),
         };
         Self {
             _folder: folder,
@@ -208,7 +211,7 @@ async fn names_and_modes_are_refused_in_these_words() {
         b.err("grep", json!({"pattern": "x"})).await,
         "Tool grep is disabled by user config."
     );
-    b.cx.plan = true;
+    b.ok("plan_enter", json!({})).await;
     for tool in ["file_write", "file_edit"] {
         assert_eq!(
             b.err(tool, json!({"path": "a.txt"})).await,
@@ -218,7 +221,7 @@ async fn names_and_modes_are_refused_in_these_words() {
         );
     }
     b.ok("file_read", json!({"path": "a.txt"})).await;
-    b.cx.plan = false;
+    b.ok("plan_exit", json!({})).await;
     b.cx.trusted = false;
     has(
         &b.err("file_write", json!({"path": "b.txt", "content": "x"}))

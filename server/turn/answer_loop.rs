@@ -84,7 +84,7 @@ pub(super) async fn run(
         }
     };
     // What would be refused is not offered.
-    let may_write = cx.trusted && !cx.plan;
+    let may_write = cx.trusted && !cx.plan.is_on();
     let offered = |tool: &&Arc<dyn Tool>| may_write || tool.risk() == Risk::Read;
     let tools = registry
         .tools()
@@ -193,7 +193,7 @@ impl Loop<'_> {
     fn start(&self, asked: String) -> Entry {
         Entry::Start {
             model: self.model.name(),
-            plan: self.cx.plan,
+            plan: self.cx.plan.is_authors(),
             asked,
             turns: self.request.turns.clone(),
         }
@@ -473,6 +473,9 @@ impl Loop<'_> {
         }
         if self.spent.cost > 0.0 {
             message.push_str(&format!(" · ${:.2}", self.spent.cost));
+        }
+        if let Some(todos) = self.cx.todos.progress(self.cx) {
+            message.push_str(&format!(" · {todos}"));
         }
         report(self.cx, message);
     }

@@ -115,7 +115,7 @@ impl Work<'_> {
             workspaces: std::slice::from_ref(&root),
             server: server(&root),
             prompt: prompt(self.cx, &first),
-            read_only: self.cx.plan,
+            read_only: self.cx.plan.is_on(),
         };
         let begun = Instant::now();
         let ended = acp::converse(self.agent, brief, self, &self.cx.cancel).await;
@@ -343,12 +343,12 @@ impl Work<'_> {
 
     /// Says what it changed without asking us.
     async fn tell(&self, told: disk::Told) -> Result<(), Outcome> {
-        let Some(text) = told.sentence(&self.agent.title, self.cx.plan) else {
+        let Some(text) = told.sentence(&self.agent.title, self.cx.plan.is_on()) else {
             return Ok(());
         };
         let fields = metadata([("changed_directly", json!(told.changed))]);
         self.recorder.round("system", fields, text.clone()).await?;
-        let level = if told.is_grave(self.cx.plan) {
+        let level = if told.is_grave(self.cx.plan.is_on()) {
             crate::host::Level::Warning
         } else {
             crate::host::Level::Info

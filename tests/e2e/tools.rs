@@ -1,6 +1,7 @@
 //! The agent's tools, called by a scripted model through the built binary.
 
 mod patches; // patch_apply: open files, files on disk, undo
+mod state; // what a run keeps: list, mode, memory, log
 
 use serde_json::{Value, json};
 

@@ -335,7 +335,7 @@ async fn changes_are_recorded_before_they_are_made() {
 #[tokio::test]
 async fn a_plan_changes_nothing_whoever_asks() {
     let mut b = Bench::new();
-    b.cx.plan = true;
+    b.cx.plan = Plan::of_author(true);
     b.write("a.txt", "one\n");
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
     let path = b.root.join("a.txt");
@@ -345,7 +345,7 @@ async fn a_plan_changes_nothing_whoever_asks() {
             .unwrap_err(),
         "plan mode",
     );
-    b.cx.plan = false;
+    b.cx.plan = Plan::default();
     change_file(&b.cx, &path, Some(&seen), "two\n")
         .await
         .unwrap();

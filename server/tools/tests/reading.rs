@@ -78,7 +78,7 @@ async fn file_read_names_what_is_no_text() {
     b.write("src/x.rs", "");
     assert_eq!(
         b.ok("file_read", json!({"path": "a.png"})).await,
-        "(a.png is an image (PNG) of 11 bytes; it is not shown)"
+        "(a.png is an image (PNG) of 11 bytes; it follows)"
     );
     has(
         &b.ok("file_read", json!({"path": "blob"})).await,

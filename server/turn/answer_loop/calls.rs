@@ -19,6 +19,8 @@ const DOOM: u32 = 3;
 const STUBBORN: u32 = 3;
 /// Characters of a tool's result that reach the model, whatever the tool's own limit.
 const MAX_RESULT: usize = 120_000;
+/// An image counts as so many characters.
+const IMAGE: usize = 5_000;
 /// Tools that were begun get so long after a cancel to say what they did.
 const TOOL_GRACE: Duration = Duration::from_millis(400);
 
@@ -168,6 +170,16 @@ do something else, or answer.",
                 id: call.id,
                 content,
                 is_error,
+            });
+        }
+        for image in self.cx.images.take() {
+            self.added += IMAGE;
+            results.push(Block::Text {
+                text: format!("The image {}:", one_line(&image.name)),
+            });
+            results.push(Block::Image {
+                media_type: image.media_type.to_owned(),
+                data: image.data,
             });
         }
         if beyond > 0 {

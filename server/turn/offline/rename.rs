@@ -34,7 +34,7 @@ impl Offline<'_> {
                 "Nothing was renamed: this workspace is not trusted.",
             )));
         }
-        if self.cx.plan {
+        if self.cx.plan.is_on() {
             self.cx.host.message(
                 Level::Info,
                 &format!(

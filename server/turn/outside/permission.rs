@@ -29,7 +29,7 @@ pub(super) async fn decide(work: &Work<'_>, call: &Call, choices: &[Choice]) -> 
     let Some(matter) = matter(work, call) else {
         return refuse();
     };
-    if work.cx.plan && matter.risk > Risk::Read {
+    if work.cx.plan.is_on() && matter.risk > Risk::Read {
         return refuse();
     }
     let decided = matter

@@ -83,7 +83,7 @@ impl Bench {
             host: listener.clone(),
             store: None,
             run: String::from("run-1"),
-            plan: false,
+            plan: Default::default(),
             // No folder of it is: no child server starts.
             trusted: true,
             cancel: CancellationToken::new(),
@@ -91,6 +91,8 @@ impl Bench {
             seen: Default::default(),
             writing: Default::default(),
             question: Some(Default::default()),
+            todos: Default::default(),
+            images: Default::default(),
         };
         Self {
             workspace,

@@ -1,5 +1,6 @@
 //! The answers that need no model, by what tree-sitter sees: no child server runs here.
 
+use postil::tools::Plan;
 use postil::turn::Outcome;
 
 use super::bench::Bench;
@@ -83,7 +84,8 @@ async fn what_cannot_be_renamed_is_said_and_left_alone() {
     for (plan, trusted, words) in [(true, true, "read-only"), (false, false, "not trusted")] {
         let code = "// AUTHOR: rename load to x\nfn load() {}\n";
         let mut bench = Bench::with(&[("src/a.rs", code)]);
-        (bench.cx.plan, bench.cx.trusted) = (plan, trusted);
+        bench.cx.plan = Plan::of_author(plan);
+        bench.cx.trusted = trusted;
         let said = text(bench.offline().await);
         assert!(said.contains(words), "{said}");
         assert_eq!(bench.workspace.read("src/a.rs"), code);

@@ -1,0 +1,57 @@
+//! The log: to standard error as far as it is asked for, and the newest lines kept for `log_read`.
+
+use std::fmt::{Debug, Write as _};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt};
+
+use crate::log;
+
+/// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it.
+pub(super) fn begin(verbose: u8) {
+    let default = match verbose {
+        0 => "error",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("POSTIL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let to_stderr = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_filter(filter);
+    let kept = Kept.with_filter(EnvFilter::new("warn,postil=info"));
+    let _ = tracing_subscriber::registry()
+        .with(to_stderr)
+        .with(kept)
+        .try_init();
+}
+
+struct Kept;
+
+impl<S: Subscriber> Layer<S> for Kept {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line(format!(
+            "{:.0} {} {}:",
+            jiff::Timestamp::now(),
+            event.metadata().level(),
+            event.metadata().target()
+        ));
+        event.record(&mut line);
+        log::keep(&line.0);
+    }
+}
+
+/// The message first, other fields as `name=value`.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = match field.name() {
+            "message" => write!(self.0, " {value:?}"),
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}

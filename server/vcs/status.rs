@@ -1,0 +1,153 @@
+//! What differs from the last commit. libgit2 reads it: neither `core.fsmonitor` nor a filter or hook of the
+//! repository is run, which the git program would do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::{Repository, Status, StatusOptions};
+
+use super::bytes_to_path;
+
+/// The lines of `git status --short` for what is below `root` (or below `below`, absolute), paths relative
+/// to `root`. Submodules are not looked into.
+///
+/// # Errors
+/// A sentence for the model: no repository, or one that cannot be read.
+pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> {
+    let unread = |e: git2::Error| format!("The repository cannot be read: {}.", e.message());
+    let repository = Repository::discover(root)
+        .map_err(|_| String::from("The workspace is in no git repository."))?;
+    let top = repository
+        .workdir()
+        .and_then(|top| top.canonicalize().ok())
+        .ok_or_else(|| String::from("The repository has no work tree."))?;
+    let prefix = root.strip_prefix(&top).unwrap_or(Path::new(""));
+    let within = below.unwrap_or(root).strip_prefix(&top).unwrap_or(prefix);
+
+    let mut options = StatusOptions::new();
+    options
+        .include_untracked(true)
+        .renames_head_to_index(true)
+        .exclude_submodules(true)
+        .update_index(false)
+        .disable_pathspec_match(true);
+    if !within.as_os_str().is_empty() {
+        options.pathspec(within);
+    }
+    let shown = |bytes: &[u8]| {
+        let path = bytes_to_path(bytes);
+        let relative = path.strip_prefix(prefix).unwrap_or(path);
+        let text = relative.to_string_lossy();
+        // A folder keeps its mark.
+        let folder = if bytes.ends_with(b"/") && !text.ends_with('/') {
+            "/"
+        } else {
+            ""
+        };
+        quoted(&format!("{text}{folder}"))
+    };
+    let conflicts = conflicts(&repository).map_err(unread)?;
+    let statuses = repository.statuses(Some(&mut options)).map_err(unread)?;
+    let mut tracked = Vec::new();
+    let mut untracked = Vec::new();
+    for entry in statuses.iter() {
+        let path = entry.path_bytes();
+        if entry.status().contains(Status::WT_NEW) {
+            untracked.push(format!("?? {}", shown(path)));
+            continue;
+        }
+        let Some(letters) = conflicts
+            .get(path)
+            .copied()
+            .or_else(|| letters(entry.status()))
+        else {
+            continue;
+        };
+        let moved = entry.head_to_index().and_then(|delta| {
+            let (old, new) = (
+                delta.old_file().path_bytes()?,
+                delta.new_file().path_bytes()?,
+            );
+            (old != new).then(|| format!("{} -> {}", shown(old), shown(new)))
+        });
+        tracked.push(format!(
+            "{letters} {}",
+            moved.unwrap_or_else(|| shown(path))
+        ));
+    }
+    tracked.append(&mut untracked);
+    Ok(tracked)
+}
+
+/// The two columns; `None`: unchanged or ignored.
+fn letters(status: Status) -> Option<&'static str> {
+    let index = [
+        (Status::INDEX_NEW, 1),
+        (Status::INDEX_MODIFIED, 2),
+        (Status::INDEX_DELETED, 3),
+        (Status::INDEX_RENAMED, 4),
+        (Status::INDEX_TYPECHANGE, 5),
+    ];
+    let tree = [
+        (Status::WT_MODIFIED, 1),
+        (Status::WT_DELETED, 2),
+        (Status::WT_TYPECHANGE, 3),
+        (Status::WT_RENAMED, 4),
+    ];
+    let column = |table: &[(Status, usize)]| {
+        let found = table.iter().find(|(flag, _)| status.contains(*flag));
+        found.map_or(0, |(_, at)| *at)
+    };
+    let row = [
+        [None, Some(" M"), Some(" D"), Some(" T"), Some(" R")],
+        [Some("A "), Some("AM"), Some("AD"), Some("AT"), Some("AR")],
+        [Some("M "), Some("MM"), Some("MD"), Some("MT"), Some("MR")],
+        [Some("D "), Some("DM"), Some("DD"), Some("DT"), Some("DR")],
+        [Some("R "), Some("RM"), Some("RD"), Some("RT"), Some("RR")],
+        [Some("T "), Some("TM"), Some("TD"), Some("TT"), Some("TR")],
+    ];
+    row.get(column(&index))?.get(column(&tree)).copied()?
+}
+
+/// Paths that a merge left open, with what each side did.
+fn conflicts(repository: &Repository) -> Result<BTreeMap<Vec<u8>, &'static str>, git2::Error> {
+    let mut found = BTreeMap::new();
+    for conflict in repository.index()?.conflicts()? {
+        let conflict = conflict?;
+        let letters = match (&conflict.ancestor, &conflict.our, &conflict.their) {
+            (_, Some(_), Some(_)) if conflict.ancestor.is_none() => "AA",
+            (_, Some(_), Some(_)) => "UU",
+            (Some(_), Some(_), None) => "UD",
+            (Some(_), None, Some(_)) => "DU",
+            (None, Some(_), None) => "AU",
+            (None, None, Some(_)) => "UA",
+            _ => "DD",
+        };
+        let entry = conflict.our.or(conflict.their).or(conflict.ancestor);
+        if let Some(entry) = entry {
+            found.insert(entry.path, letters);
+        }
+    }
+    Ok(found)
+}
+
+/// A name with blanks or worse in quotes, as git shows it.
+fn quoted(name: &str) -> String {
+    let odd = |c: char| c == ' ' || c == '"' || c == '\\' || c.is_control();
+    if !name.contains(odd) {
+        return name.to_owned();
+    }
+    let mut out = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
