@@ -2,6 +2,7 @@
 //! diagnostic, answered from the menu of code actions, and taken back with `u`.
 
 mod colours;
+mod languages;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -88,11 +89,16 @@ fn path() -> OsString {
     std::env::join_paths(built.into_iter().chain(std::env::split_paths(&peers))).expect("a path")
 }
 
-#[test]
-fn a_thread_is_shown_and_answered_in_helix() {
-    if !peers::have(&["hx", "tmux", "pylsp"]) {
-        return;
-    }
+/// The user's folder of Helix.
+fn config(workspace: &Workspace) -> PathBuf {
+    let data = workspace.data();
+    let config = data.parent().expect("a folder").with_file_name("config");
+    std::fs::create_dir_all(config.join("helix")).expect("a folder");
+    config.join("helix")
+}
+
+/// A trusted project of two modules, and Helix set up as editors/helix has it; `hx FILE:4` in a terminal.
+fn opened(file: &str) -> (Workspace, Terminal) {
     let workspace = Workspace::new();
     workspace.write(
         "pyproject.toml",
@@ -113,19 +119,17 @@ fn a_thread_is_shown_and_answered_in_helix() {
         .output();
     assert!(trust.expect("it runs").status.success());
 
-    let config = workspace
-        .data()
-        .parent()
-        .expect("a folder")
-        .with_file_name("config")
-        .join("helix");
-    std::fs::create_dir_all(&config).expect("a folder");
-    let languages = Path::new(env!("CARGO_MANIFEST_DIR")).join("editors/helix/languages.toml");
-    std::fs::copy(languages, config.join("languages.toml"))
-        .expect("the project's own languages.toml");
+    let config = config(&workspace);
+    let editors = Path::new(env!("CARGO_MANIFEST_DIR")).join("editors/helix");
+    std::fs::copy(
+        editors.join("languages.toml"),
+        config.join("languages.toml"),
+    )
+    .expect("the project's own languages.toml");
+    let keys = std::fs::read_to_string(editors.join("config.toml")).expect("config.toml");
     std::fs::write(
         config.join("config.toml"),
-        "[editor]\nend-of-line-diagnostics = \"hint\"\n",
+        format!("[editor]\nend-of-line-diagnostics = \"hint\"\n{keys}"),
     )
     .expect("config.toml");
 
@@ -135,7 +139,86 @@ fn a_thread_is_shown_and_answered_in_helix() {
         .env("POSTIL_MODEL", "offline")
         .env("TERM", "xterm-256color");
     let socket = workspace.data().parent().expect("a folder").join("tmux");
-    let terminal = Terminal::open(command, socket, "hx notes.py:4");
+    let terminal = Terminal::open(command, socket, &format!("hx {file}"));
+    (workspace, terminal)
+}
+
+/// Takes the action `title` from the open menu.
+fn take(terminal: &Terminal, title: &str) {
+    let menu = terminal.wait("the menu", |s| s.contains(title));
+    // The menu is a box; its first action is chosen already.
+    let lines: Vec<&str> = menu.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.contains(title))
+        .expect("on the screen");
+    let column = lines[at]
+        .find(title)
+        .map(|byte| lines[at][..byte].chars().count())
+        .unwrap_or_default();
+    let starts = |line: &str| {
+        let rest: String = line.chars().skip(column).take(2).collect();
+        rest.starts_with(char::is_uppercase)
+    };
+    let mut first = at;
+    while first > 0 && starts(lines[first - 1]) {
+        first -= 1;
+    }
+    for _ in first..at {
+        terminal.key("Down");
+    }
+    terminal.key("Enter");
+}
+
+#[test]
+fn a_thread_is_begun_listed_answered_and_resolved_by_keys_in_helix() {
+    if !peers::have(&["hx", "tmux", "pylsp"]) {
+        return;
+    }
+    let (workspace, terminal) = opened("notes.py:5");
+    terminal.wait("the file", |s| s.contains("def load(path)"));
+    // The server's diagnostics tell that it is there.
+    terminal.key("O");
+    terminal.text("# AUTHOR: where is `load` used?");
+    terminal.key("Escape");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    for key in ["Space", "m", "l"] {
+        terminal.key(key);
+    }
+    terminal.wait("the picker", |s| {
+        s.contains("pending awaiting agent: where")
+    });
+    terminal.key("Escape");
+    for key in ["Space", "m", "r"] {
+        terminal.key(key);
+    }
+    terminal.wait("the answer", |s| {
+        s.contains("# AGENT: `load` is used at 2 places")
+    });
+    for key in ["Space", "m", "a"] {
+        terminal.key(key);
+    }
+    take(&terminal, "Resolve (remove thread)");
+    terminal.wait("the file without it", |s| !s.contains("AGENT: "));
+    terminal.wait("the code", |s| s.contains("return path"));
+    // On a line without one.
+    for key in ["g", "e", "k", "Space", "m", "a"] {
+        terminal.key(key);
+    }
+    take(&terminal, "New thread here");
+    terminal.wait("a marker", |s| s.contains("# AUTHOR:"));
+    terminal.text(":wq!");
+    terminal.key("Enter");
+    terminal.wait("its end", |s| s.is_empty() || !s.contains("NOR"));
+    assert!(workspace.read("notes.py").contains("# AUTHOR:"));
+}
+
+#[test]
+fn a_thread_is_shown_and_answered_in_helix() {
+    if !peers::have(&["hx", "tmux", "pylsp"]) {
+        return;
+    }
+    let (workspace, terminal) = opened("notes.py:4");
     terminal.wait("the file", |s| s.contains("def load(path)"));
 
     terminal.key("O");
@@ -144,18 +227,7 @@ fn a_thread_is_shown_and_answered_in_helix() {
     terminal.wait("the thread's diagnostic", |s| s.contains("awaiting agent"));
     terminal.key("Space");
     terminal.key("a");
-    let menu = terminal.wait("the menu", |s| s.contains("Reply as agent"));
-    assert!(menu.contains("Resolve"), "{menu}");
-    // The menu hangs below the cursor's line; the language's own servers have their actions first.
-    let row = |part: &str| {
-        menu.lines()
-            .position(|l| l.contains(part))
-            .expect("on the screen")
-    };
-    for _ in row("# AUTHOR: ") + 1..row("Reply as agent") {
-        terminal.key("Down");
-    }
-    terminal.key("Enter");
+    take(&terminal, "Reply as agent");
     terminal.wait("the answer", |s| {
         s.contains("# AGENT: ") && s.contains("def load_data(path)")
     });

@@ -31,6 +31,7 @@ in_both!(
     words_are_completed,
     a_folder_is_trusted_and_a_file_cleared,
     why_leads_to_what_agents_did,
+    a_question_is_answered_by_a_choice,
 );
 
 const NONE: &[(&str, &str)] = &[("POSTIL_MODEL", "offline")];
@@ -418,6 +419,50 @@ fn why_leads_to_what_agents_did(program: &str) {
         "the conversation",
         "vim.startswith(vim.api.nvim_buf_get_name(0), 'postil://run/')",
     );
+}
+
+fn a_question_is_answered_by_a_choice(program: &str) {
+    let workspace = python_project();
+    let input = json!({"question": "Bytes or text?", "choices": ["bytes", "text"]});
+    let ask = |id: &str| Step::calls(vec![call(id, "ask_user", input.clone())]);
+    let model = Model::start(vec![
+        ask("a"),
+        Step::text("Text it is."),
+        ask("b"),
+        Step::text("Bytes it is."),
+    ]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":5<CR>:Postil reply<CR>");
+    nvim.wait_text("AGENT: Bytes or text?");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":Postil choose text<CR>");
+    nvim.wait_text("AGENT: Text it is.");
+    nvim.wait_codes("awaiting_user");
+    // From the menu, which holds the choices alone.
+    nvim.keys(":4<CR>:Postil say and now?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait(
+        "the second question",
+        "select(2, text():gsub('Bytes or text', '')) == 2",
+    );
+    nvim.wait_codes("awaiting_user");
+    nvim.lua("pick, offered = 'bytes', {}");
+    nvim.keys(":4<CR>:Postil choose<CR>");
+    let one = nvim.wait(
+        "the menu or the answer",
+        "(#offered > 0 and offered) or text():find('Bytes it is', 1, true)",
+    );
+    assert!(!one.to_string().contains("Resolve"), "{one}");
+    nvim.wait_text("AGENT: Bytes it is.");
+    // Nothing stopped half-way: the server says so, and nothing is changed.
+    nvim.wait_codes("awaiting_user");
+    let text = nvim.text();
+    nvim.keys(":4<CR>:Postil continue<CR>");
+    nvim.wait("the refusal", "#notes > 0");
+    assert_eq!(nvim.text(), text);
 }
 
 /// The figures of the plugin's page are of the whole file; here only that nothing but it is loaded at the start.

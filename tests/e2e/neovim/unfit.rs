@@ -88,7 +88,7 @@ fn buffers_that_are_no_files_of_this_machine(program: &str) {
         outside.with_file_name("renamed.py").display()
     ));
     nvim.ex("write");
-    nvim.wait_codes("pending");
+    nvim.wait("its thread", "codes():find('pending')");
     std::fs::remove_file(outside.with_file_name("renamed.py")).expect("removed");
     nvim.keys(":1<CR>:Postil say still here<CR>");
     nvim.wait_text("still here");

@@ -253,6 +253,31 @@ M.all = {
       end)
     end,
   },
+  -- A question of the agent's with choices, answered by one of them.
+  choose = {
+    run = function(call)
+      if call.text == "" then
+        local wanted = asks.prefix(call.client) .. "choose"
+        return vim.lsp.buf.code_action({
+          filter = function(action)
+            local command = type(action.command) == "table" and action.command.command or action.command
+            return command == wanted
+          end,
+        })
+      end
+      local text = call.text
+      call.text = ""
+      one(call, function(thread)
+        asks.verb(call.client, "choose", vim.tbl_extend("force", thread, { text = text }))
+      end)
+    end,
+  },
+  continue = {
+    about = "run",
+    run = function(call)
+      each(call, "continue")
+    end,
+  },
   threads = {
     about = "file",
     free = true,
