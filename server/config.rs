@@ -90,6 +90,8 @@ pub struct Provider {
     pub api_key_env: Option<String>,
     /// Program and arguments that print the key.
     pub api_key_command: Option<Vec<String>>,
+    /// The key lies in the system's keyring.
+    pub keyring: bool,
     /// What the endpoint speaks.
     pub api: Api,
     /// Whether anything of it was set by the user, and not known before.

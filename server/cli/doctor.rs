@@ -62,7 +62,7 @@ pub(super) async fn model(
     findings.push(match remote.key() {
         KeySource::None => (None, String::from("no key is sent")),
         KeySource::Found { from, .. } => (Some(true), format!("the key comes from {from} (not shown)")),
-        KeySource::Command(command) => match command.first() {
+        KeySource::Command { command, setting } => match command.first() {
             Some(program) if children::find_program(program, &[]).is_some() => (
                 Some(true),
                 format!("the key comes from {} when a turn begins", choice.key),
@@ -70,7 +70,7 @@ pub(super) async fn model(
             program => (
                 Some(false),
                 format!(
-                    "the program of apiKeyCommand (`{}`) is not on PATH: install it, or correct the setting in your config.toml",
+                    "the program of {setting} (`{}`) is not on PATH: install it, or correct the setting in your config.toml",
                     program.map(String::as_str).unwrap_or_default()
                 ),
             ),

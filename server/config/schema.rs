@@ -65,6 +65,10 @@ pub(super) struct RawProvider {
     /// Program and arguments that print the key; run without a shell, when the key is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
+    /// Whether the key lies in the system's keyring, under the service `postil` and the provider's name as
+    /// the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyring: Option<bool>,
     /// What the endpoint speaks: `messages` (Anthropic's), `responses` (OpenAI's), or `chat` (OpenAI's
     /// older one, which most other servers speak). Absent: `chat`, and each provider's own where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -419,6 +423,7 @@ impl Raw {
                     .to_owned(),
                 api_key_env: p.api_key_env,
                 api_key_command: p.api_key_command,
+                keyring: p.keyring.unwrap_or(false),
                 api: p.api.unwrap_or(Api::Chat),
                 configured: named.contains(&name),
             };

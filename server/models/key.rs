@@ -66,18 +66,45 @@ pub enum KeySource {
     None,
     /// Found already; `from` names the place, for messages.
     Found { key: Key, from: String },
-    /// Program and arguments that print the key, run without a shell.
-    Command(Vec<String>),
+    /// Program and arguments that print the key, run without a shell; `setting` says so.
+    Command {
+        command: Vec<String>,
+        setting: &'static str,
+    },
 }
 
 impl KeySource {
+    /// The keyring of the system, asked through the system's own program for it: service `postil`, account
+    /// the provider's name. `None` where the system has no such program.
+    pub fn keyring(provider: &str) -> Option<Self> {
+        let words: &[&str] = if cfg!(target_os = "macos") {
+            &[
+                "security",
+                "find-generic-password",
+                "-w",
+                "-s",
+                "postil",
+                "-a",
+            ]
+        } else if cfg!(unix) {
+            &["secret-tool", "lookup", "service", "postil", "account"]
+        } else {
+            return None;
+        };
+        let words = words.iter().copied().chain([provider]);
+        Some(Self::Command {
+            command: words.map(str::to_owned).collect(),
+            setting: "keyring",
+        })
+    }
+
     /// The place, for a sentence. Never the key.
     pub fn place(&self) -> String {
         match self {
             Self::None => String::from("no key"),
             Self::Found { from, .. } => from.clone(),
-            Self::Command(command) => format!(
-                "apiKeyCommand ({})",
+            Self::Command { command, setting } => format!(
+                "{setting} ({})",
                 command.first().map(String::as_str).unwrap_or_default()
             ),
         }
@@ -91,11 +118,11 @@ impl KeySource {
         match self {
             Self::None => Ok(None),
             Self::Found { key, .. } => Ok(Some(key.clone())),
-            Self::Command(command) => {
+            Self::Command { command, setting } => {
                 if let Some(key) = known().get(command) {
                     return Ok(Some(key.clone()));
                 }
-                let key = run(command).await?;
+                let key = run(command, setting).await?;
                 known().insert(command.clone(), key.clone());
                 Ok(Some(key))
             }
@@ -104,7 +131,7 @@ impl KeySource {
 
     /// The key was refused: the program is asked again the next time.
     pub(super) fn forget(&self) {
-        if let Self::Command(command) = self {
+        if let Self::Command { command, .. } = self {
             known().remove(command);
         }
     }
@@ -119,11 +146,11 @@ fn known() -> std::sync::MutexGuard<'static, BTreeMap<Vec<String>, Key>> {
         .unwrap_or_else(|e| e.into_inner())
 }
 
-async fn run(command: &[String]) -> Result<Key, ModelError> {
+async fn run(command: &[String], setting: &str) -> Result<Key, ModelError> {
     let failed = |why: String| {
         let name = command.first().map(String::as_str).unwrap_or_default();
         ModelError::NoKey(format!(
-            "the program of apiKeyCommand (`{name}`) {why}: run it in a terminal, or correct the setting in your config.toml"
+            "the program of {setting} (`{name}`) {why}: run it in a terminal, or correct the setting in your config.toml"
         ))
     };
     let Some((program, arguments)) = command.split_first() else {
@@ -133,6 +160,8 @@ async fn run(command: &[String]) -> Result<Key, ModelError> {
     };
     let mut child = tokio::process::Command::new(program)
         .args(arguments)
+        // Not the workspace: a PATH with `.` in it must not find a program there.
+        .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         // What it says may hold what it was to keep.
@@ -168,8 +197,20 @@ async fn run(command: &[String]) -> Result<Key, ModelError> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_keyring_is_asked_for_one_provider() {
+        let Some(KeySource::Command { command, setting }) = KeySource::keyring("anthropic") else {
+            panic!("unix has one");
+        };
+        assert_eq!(setting, "keyring");
+        assert_eq!(command.last().map(String::as_str), Some("anthropic"));
+    }
+
     fn command(words: &[&str]) -> KeySource {
-        KeySource::Command(words.iter().map(|w| (*w).to_owned()).collect())
+        KeySource::Command {
+            command: words.iter().map(|w| (*w).to_owned()).collect(),
+            setting: "apiKeyCommand",
+        }
     }
 
     #[tokio::test]

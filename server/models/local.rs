@@ -10,8 +10,10 @@ use super::http;
 
 /// A question to this machine is answered at once, or not.
 const WAIT: Duration = Duration::from_millis(200);
-/// An answer holds for so long.
+/// A model that was found counts for so long, and that there is none: whoever starts a server does not want
+/// to wait for it to be seen.
 const KEEP: Duration = Duration::from_secs(30);
+const KEEP_NONE: Duration = Duration::from_secs(3);
 /// Bytes of a list of models.
 const LIST: usize = 4 << 20;
 /// Models that are asked what they can do.
@@ -37,7 +39,7 @@ pub async fn model(base_url: &str) -> Option<String> {
             .unwrap_or_else(|e| e.into_inner())
     };
     if let Some((at, model)) = known().get(base_url)
-        && at.elapsed() < KEEP
+        && at.elapsed() < if model.is_some() { KEEP } else { KEEP_NONE }
     {
         return model.clone();
     }

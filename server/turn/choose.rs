@@ -126,6 +126,9 @@ impl Chooser<'_> {
 
     /// Whether nothing is missing to ask this provider, as far as can be told without running a program.
     fn has_key(&self, provider: &Provider) -> bool {
+        if provider.keyring {
+            return true;
+        }
         match (&provider.api_key_command, &provider.api_key_env) {
             (Some(command), _) if !command.is_empty() => true,
             (_, Some(name)) => self.variable(name).is_some(),
@@ -157,7 +160,15 @@ impl Chooser<'_> {
             });
         }
         match (&provider.api_key_command, variable) {
-            (Some(command), _) => Ok(KeySource::Command(command.clone())),
+            (Some(command), _) => Ok(KeySource::Command {
+                command: command.clone(),
+                setting: "apiKeyCommand",
+            }),
+            _ if provider.keyring => KeySource::keyring(name).ok_or_else(|| {
+                ModelError::NoKey(format!(
+                    "the keyring of this system cannot be read: set providers.{name}.apiKeyCommand in your config.toml"
+                ))
+            }),
             (None, None) => Ok(KeySource::None),
             (None, Some(variable)) => Err(ModelError::NoKey(format!(
                 "no key for {name}/{model}: set {variable} in the environment and start postil again, or set model = \"offline\""

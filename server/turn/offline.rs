@@ -23,7 +23,7 @@ use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
 
 /// What is said to everything else.
 const HELP: &str = "Without a model I can only `rename X to Y`, tell `where is X used`, `where is X defined`, `what is X`, `who wrote this`, \
-and `list todos`. For anything else set ANTHROPIC_API_KEY, or `model` in postil's config.toml, and ask again.";
+and `list todos`. For anything else set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or name a `model` in postil's config.toml, and ask again.";
 
 /// Who answered where no child server did. An answer stays in the author's code, so it says no more; what
 /// could be done about it is told beside ([`Offline::hint`]).

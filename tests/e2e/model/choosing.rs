@@ -155,6 +155,49 @@ fn assert_nowhere(folder: &std::path::Path) {
     }
 }
 
+/// A key in the system's keyring, which is asked through the system's own program: here one of ours, on the
+/// user's PATH. One of the same name in the workspace is not run, whatever the PATH.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_in_the_keyring_is_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let model = Model::start(vec![Step::text("It is fine.")]);
+    let workspace = project(&format!(
+        "model = \"anthropic/claude-sonnet-5-5\"\n[providers.anthropic]\nbaseUrl = \"{}\"\nkeyring = true\n",
+        model.url()
+    ));
+    let program = |path: &std::path::Path, text: &str| {
+        std::fs::write(path, text).expect("a program");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("rights");
+    };
+    let bin = tempfile::tempdir().expect("a folder");
+    let ours = "#!/bin/sh\n[ \"$*\" = 'lookup service postil account anthropic' ] && printf 'sk-canary-%s' 0123456789\n";
+    program(&bin.path().join("secret-tool"), ours);
+    let evil = workspace.write("secret-tool", "");
+    program(
+        &evil,
+        "#!/bin/sh\ntouch \"$(dirname \"$0\")/evil\"; echo wrong\n",
+    );
+    let path = format!(".:{}:/usr/bin:/bin", bin.path().display());
+    let environment = [("PATH", path.as_str())];
+    let said = doctor(&workspace, false, &environment);
+    assert!(
+        said.contains("the key comes from keyring (secret-tool) when a turn begins"),
+        "{said}"
+    );
+    let output = reply(&workspace, &environment);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(
+        model.requests()[0]
+            .headers
+            .iter()
+            .any(|(n, v)| n == "x-api-key" && v == KEY)
+    );
+    assert!(!workspace.path("evil").exists());
+    assert!(!text(&output).contains(KEY));
+}
+
 #[test]
 fn a_workspace_names_no_provider_and_no_program() {
     let workspace = project("model = \"offline\"\n");

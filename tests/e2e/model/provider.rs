@@ -342,3 +342,72 @@ async fn the_server_refuses_what_the_api_refuses() {
     }
     assert_eq!(model.take_faults().len(), 4);
 }
+
+/// The prompt in the order that the API caches it, a text a block, and whether the block ends a part that
+/// is kept. The marks themselves are no part of it.
+fn cached_blocks(body: &serde_json::Value) -> Vec<(String, bool)> {
+    let mut blocks = Vec::new();
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let said = messages.flat_map(|m| m["content"].as_array().into_iter().flatten());
+    for block in [&body["tools"], &body["system"]]
+        .into_iter()
+        .flat_map(|list| list.as_array().into_iter().flatten())
+        .chain(said)
+    {
+        let mut bare = block.clone();
+        let marked = bare
+            .as_object_mut()
+            .and_then(|map| map.remove("cache_control"))
+            .is_some();
+        blocks.push((bare.to_string(), marked));
+    }
+    blocks
+}
+
+/// What a cache as the API describes it would give each request: the longest part that an earlier request
+/// marked, found at a mark or at most 20 blocks before one.
+#[tokio::test]
+async fn each_round_pays_for_what_is_new_alone() {
+    let calls = |round: usize, count: usize| {
+        let calls = (0..count).map(|n| {
+            call(
+                &format!("toolu_{round}_{n}"),
+                "glob",
+                json!({"pattern": format!("*{round}.{n}")}),
+            )
+        });
+        Step::calls(calls.collect())
+    };
+    let model = Model::start(vec![
+        calls(1, 1),
+        calls(2, 3),
+        // More blocks than the API looks back.
+        calls(3, 30),
+        calls(4, 1),
+        Step::text("Done."),
+    ]);
+    super::bench::Bench::new().run(&model).await;
+    let asked = model.requests();
+    assert_eq!(asked.len(), 5);
+    let mut kept: Vec<Vec<String>> = Vec::new();
+    for (round, asked) in asked.iter().enumerate() {
+        let blocks = cached_blocks(&asked.body);
+        let marks: Vec<usize> = (0..blocks.len()).filter(|at| blocks[*at].1).collect();
+        assert!(marks.len() <= 4, "{marks:?}");
+        let texts: Vec<String> = blocks.into_iter().map(|(text, _)| text).collect();
+        let hit = marks
+            .iter()
+            .flat_map(|mark| mark.saturating_sub(20)..=*mark)
+            .filter(|at| kept.iter().any(|k| texts.get(..=*at) == Some(k.as_slice())))
+            .max();
+        if round > 0 {
+            let before = kept.iter().map(Vec::len).max().unwrap_or_default();
+            assert_eq!(
+                hit.map(|at| at + 1),
+                Some(before),
+                "round {round}: all that went before"
+            );
+        }
+        kept.extend(marks.iter().map(|mark| texts[..=*mark].to_vec()));
+    }
+}
