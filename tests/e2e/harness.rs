@@ -24,6 +24,9 @@ pub use workspace::{Workspace, uri_of};
 /// How long a test waits for anything before it fails.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
+/// Among an editor's `choices`: this question and those after it are left open.
+pub const NEVER: &str = "<never>";
+
 /// What the editor does with `workspace/applyEdit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnApply {

@@ -8,6 +8,7 @@ mod peers; // the real editors and servers, where they are installed
 
 // The tests, a module per feature.
 mod acp; // outside agents that answer
+mod attacks; // what others' text and files try, and that it comes to nothing
 mod children; // child language servers and the proxy
 mod cli; // every command, its output and exit status
 mod commits; // clearing and committing, on real repositories

@@ -117,7 +117,9 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
         "window/showDocument" => json!({"success": true}),
         "window/showMessageRequest" => {
             let mut state = shared.lock();
-            if state.choices.is_empty() {
+            if state.choices.first().is_some_and(|c| c == super::NEVER) {
+                return None;
+            } else if state.choices.is_empty() {
                 Value::Null
             } else {
                 json!({"title": state.choices.remove(0)})

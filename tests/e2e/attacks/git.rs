@@ -1,0 +1,389 @@
+//! Attack 16: git runs what a repository's configuration names. No call of ours may, in a workspace that is not trusted.
+
+use super::*;
+
+/// Every place in git's configuration and attributes that names a program; `@` stands for it.
+const CONFIG: &str = r#"
+[core]
+	repositoryformatversion = 0
+	bare = false
+	fsmonitor = @ fsmonitor
+	hooksPath = .hooks
+	sshCommand = @ ssh
+	editor = @ editor
+	pager = @ pager
+	askPass = @
+	gitProxy = @
+	alternateRefsCommand = @ alternates
+	untrackedCache = true
+	attributesFile = .attributes
+[sequence]
+	editor = @ sequence
+[pager]
+	log = @ pager-log
+	diff = @ pager-diff
+	show = @ pager-show
+	status = @ pager-status
+	blame = @ pager-blame
+[credential]
+	helper = !@ credential
+[credential "https://example.invalid"]
+	helper = !@ credential-url
+[gpg]
+	program = @
+	format = openpgp
+[gpg "ssh"]
+	program = @
+	defaultKeyCommand = @ key
+[gpg "x509"]
+	program = @
+[user]
+	signingKey = ABCD
+[commit]
+	gpgSign = true
+	verbose = true
+[tag]
+	gpgSign = true
+[log]
+	showSignature = true
+[diff]
+	external = @ diff-external
+	renames = true
+[diff "canary"]
+	textconv = @ textconv
+	command = @ diff-command
+	cachetextconv = true
+[diff "text.conv"]
+	textconv = @ textconv-dotted
+[merge]
+	tool = canary
+[merge "canary"]
+	driver = @ merge-driver
+	name = canary
+[mergetool "canary"]
+	cmd = @ mergetool
+[difftool "canary"]
+	cmd = @ difftool
+[filter "canary"]
+	clean = @ clean
+	smudge = @ smudge
+	required = true
+[filter "canary.process"]
+	process = @ process
+	required = true
+[interactive]
+	diffFilter = @ diffFilter
+[alias]
+	status = !@ alias
+	st = !@ alias
+	rev-parse = !@ alias
+	commit = !@ alias
+	diff = !@ alias
+	log = !@ alias
+[submodule "sub"]
+	path = sub
+	url = ext::@ ext
+	update = !@ submodule
+	active = true
+[submodule]
+	recurse = true
+[status]
+	submoduleSummary = true
+[protocol]
+	allow = always
+[protocol "ext"]
+	allow = always
+[remote "origin"]
+	url = ext::@ promisor
+	uploadpack = @ uploadpack
+	promisor = true
+	partialclonefilter = blob:none
+	vcs = canary
+[extensions]
+	worktreeConfig = true
+[gc]
+	auto = 1
+	autoDetach = false
+[maintenance]
+	auto = true
+[trailer "canary"]
+	command = @ trailer
+	cmd = @ trailer
+	ifmissing = add
+[uploadpack]
+	packObjectsHook = @ pack
+[receive]
+	procReceiveRefs = refs
+[sendemail]
+	smtpServer = @
+[browser "canary"]
+	cmd = @ browser
+[web]
+	browser = canary
+[guitool "canary"]
+	cmd = @ gui
+[man]
+	viewer = canary
+[man "canary"]
+	cmd = @ man
+[instaweb]
+	httpd = @
+[trace2]
+	eventTarget = af_unix:/nowhere
+[include]
+	path = more.config
+"#;
+const HOOKS: &[&str] = &[
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "post-checkout",
+    "post-merge",
+    "post-rewrite",
+    "pre-auto-gc",
+    "post-index-change",
+    "reference-transaction",
+    "fsmonitor-watchman",
+    "pre-push",
+    "pre-rebase",
+    "applypatch-msg",
+    "post-applypatch",
+    "update",
+    "pre-receive",
+    "proc-receive",
+    "push-to-checkout",
+];
+const ATTRIBUTES: &str =
+    "*.rs filter=canary diff=canary merge=canary\n*.md filter=canary.process diff=text.conv\n";
+
+/// A clone that would run a program wherever git can be made to, and the program's mark.
+struct Hostile {
+    ground: Ground,
+    mark: PathBuf,
+}
+
+impl Hostile {
+    fn new(script: Vec<Step>) -> Self {
+        let ground = Ground::new(script);
+        let w = &ground.workspace;
+        let mark = ground.base().join("CANARY");
+        let canary = ground.base().join("canary");
+        let body = format!(
+            "#!/bin/sh\necho \"$0 $*\" >> '{}'\nexit 1\n",
+            mark.display()
+        );
+        executable(&canary, &body);
+        w.write("README.md", "# A project\n");
+        w.write("src/b.rs", "// AUTHOR: who wrote this?\nfn b() {}\n");
+        w.git(&["init", "-q"]);
+        w.git(&["add", "-A"]);
+        w.git(&["commit", "-qm", "First"]);
+        w.write(FILE, format!("{CODE}// more\n"));
+        w.git(&["commit", "-qam", "Second"]);
+        // A gitlink, and a bare repository among the files, with a configuration of its own.
+        let commit = w.git(&["rev-parse", "HEAD"]);
+        let link = format!("160000,{},sub", commit.trim());
+        w.git(&["update-index", "--add", "--cacheinfo", &link]);
+        w.git(&["commit", "-qm", "Third"]);
+        w.write(
+            ".gitmodules",
+            "[submodule \"sub\"]\n\tpath = sub\n\turl = ext::sh -c canary\n\tupdate = !canary\n",
+        );
+        w.git(&["init", "-q", "--bare", "embedded"]);
+        let at = canary.display().to_string();
+        let config = CONFIG.replace('@', &at);
+        let bare = config.replace("bare = false", "bare = true\n\tworktree = .");
+        w.write("embedded/config", bare);
+        w.write("embedded/src.rs", "// AUTHOR: why?\nfn e() {}\n");
+        w.write(".git/config", &config);
+        w.write(".git/config.worktree", &config);
+        w.write(
+            ".git/more.config",
+            format!("[core]\n\tfsmonitor = {at} included\n"),
+        );
+        w.write(".gitattributes", ATTRIBUTES);
+        w.write(".attributes", ATTRIBUTES);
+        w.write(".git/info/attributes", ATTRIBUTES);
+        for hook in HOOKS {
+            for folder in [".hooks", ".git/hooks", "embedded/hooks"] {
+                executable(&w.path(&format!("{folder}/{hook}")), &body);
+            }
+        }
+        for name in [
+            "git",
+            "git-remote-canary",
+            "git-remote-ext",
+            "ssh",
+            "clangd",
+        ] {
+            executable(&w.path(name), &body);
+        }
+        let hostile = Self { ground, mark };
+        hostile.unmarked("making it");
+        hostile
+    }
+
+    /// Every blob of the history is gone, as in a partial clone.
+    fn lose_objects(&self) {
+        let w = &self.ground.workspace;
+        let list = w
+            .command("git")
+            .args([
+                "-c",
+                "core.fsmonitor=false",
+                "rev-list",
+                "--objects",
+                "HEAD",
+            ])
+            .output();
+        let list = String::from_utf8(list.expect("git runs").stdout).expect("text");
+        for line in list.lines().filter(|line| line.contains('.')) {
+            let (a, b) = line[..40].split_at(2);
+            std::fs::remove_file(w.path(&format!(".git/objects/{a}/{b}"))).expect("a loose object");
+        }
+    }
+
+    #[track_caller]
+    fn unmarked(&self, after: &str) {
+        let ran = std::fs::read_to_string(&self.mark).unwrap_or_default();
+        assert!(ran.is_empty(), "{after} ran:\n{ran}");
+    }
+
+    /// Whatever its exit status: nothing of the repository runs.
+    #[track_caller]
+    fn runs_nothing(&self, args: &[&str]) -> Output {
+        let output = self.ground.run(args);
+        self.unmarked(&format!("{args:?}"));
+        output
+    }
+}
+
+fn executable(path: &Path, body: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+    std::fs::write(path, body).expect("written");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+}
+
+fn thread_of(hostile: &Hostile, file: &str) -> String {
+    let list: Value =
+        serde_json::from_str(&hostile.ground.well(&["threads", "--json", file])).expect("JSON");
+    list["threads"][0]["id"]
+        .as_str()
+        .expect("a thread")
+        .to_owned()
+}
+
+#[test]
+fn attack_16_the_canary_sings_where_git_is_let() {
+    // Else the other tests of this attack would show nothing.
+    let hostile = Hostile::new(vec![]);
+    let git = |args: &[&str]| {
+        let mut command = hostile.ground.workspace.command("git");
+        let _ = command.args(args).stdin(Stdio::null()).output();
+        std::fs::read_to_string(&hostile.mark).unwrap_or_default()
+    };
+    let ran = git(&["status"]);
+    assert!(ran.contains("included"), "{ran}");
+    let ran = git(&["diff"]);
+    assert!(ran.contains("process"), "{ran}");
+    // What a partial clone has not is fetched when somebody looks at it, by a program that the clone names.
+    hostile.lose_objects();
+    let ran = git(&["cat-file", "-p", "HEAD:src/net.rs"]);
+    assert!(ran.contains("promisor"), "{ran}");
+}
+
+#[test]
+fn attack_16_nothing_is_fetched_for_what_a_partial_clone_has_not() {
+    let hostile = Hostile::new(vec![Step::text("Seen.")]);
+    let id = thread_of(&hostile, "src/b.rs");
+    hostile.lose_objects();
+    for args in [
+        &["threads"][..],
+        &["doctor"],
+        &["reply", &id, "--model", "offline"],
+        &["clear", "src/b.rs", "-m", "Cleared"],
+        &["tools", "call", "git_status", "{}"],
+    ] {
+        hostile.runs_nothing(args);
+    }
+}
+
+#[test]
+fn attack_16_no_command_runs_what_a_repository_names_to_git() {
+    let hostile = Hostile::new(vec![
+        tool("git_status", json!({})),
+        Step::text("Seen."),
+        Step::text("Again."),
+    ]);
+    for args in [
+        &["threads", "--json"][..],
+        &["check"],
+        &["doctor"],
+        &["servers"],
+        &["config", "show"],
+        &["permissions"],
+        &["trust"],
+        &["process"],
+        &["workflow", "list"],
+        &["tools", "list"],
+        &["tools", "call", "git_status", "{}"],
+        &["tools", "call", "grep", r#"{"pattern":"fn"}"#],
+        &["tools", "call", "glob", r#"{"pattern":"**/*"}"#],
+        &["-C", "embedded", "threads", "--json"],
+        &["-C", "embedded", "doctor"],
+        &["-C", "src", "threads"],
+    ] {
+        hostile.runs_nothing(args);
+    }
+    let id = thread_of(&hostile, "src/b.rs");
+    hostile.runs_nothing(&["reply", &id, "--model", "offline"]);
+    hostile.runs_nothing(&["say", &id, "and why?"]);
+    let output = hostile.runs_nothing(&["reply", &id]);
+    assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+    hostile.runs_nothing(&["undo", &id]);
+    hostile.runs_nothing(&["respond", &id, "So."]);
+    let new = hostile.ground.ask("src/net.rs:1", "who wrote this?");
+    hostile.runs_nothing(&["reply", &new, "--model", "offline"]);
+    hostile.runs_nothing(&["dismiss", &new]);
+    // Two files committed, one that git knows and one that it does not.
+    let output = hostile.runs_nothing(&["clear", "src/b.rs", "-m", "Cleared"]);
+    assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+    hostile.ground.workspace.write("src/new.rs", "fn n() {}\n");
+    hostile.runs_nothing(&["new", "src/new.rs:1", "commit file"]);
+    hostile.runs_nothing(&["process"]);
+    hostile.runs_nothing(&["-C", "embedded", "clear", "src.rs"]);
+}
+
+#[test]
+fn attack_16_nor_does_an_editors_server() {
+    let hostile = Hostile::new(vec![tool("git_status", json!({})), Step::text("Seen.")]);
+    let mut editor = hostile.ground.editor(false);
+    editor.open(FILE);
+    editor.open("src/b.rs");
+    editor.wait_codes("src/b.rs", &["pending"]);
+    hostile.unmarked("opening");
+    let position = json!({"line": 1, "character": 4});
+    let params = json!({"textDocument": {"uri": editor.uri("src/b.rs")}, "position": position});
+    for method in ["hover", "definition", "references", "completion"] {
+        let _ = editor.request(&format!("textDocument/{method}"), params.clone());
+        hostile.unmarked(method);
+    }
+    editor.state().choices = vec![String::from("Read-only this time")];
+    editor
+        .take_action("src/b.rs", 0, "Reply as agent")
+        .expect("starts");
+    editor.wait_text("src/b.rs", |text| text.contains("AGENT: Seen."));
+    hostile.unmarked("a turn");
+    let argument = json!({"uri": editor.uri("src/b.rs")});
+    editor
+        .command("postil.clearAndCommit", argument)
+        .expect("cleared");
+    editor.save("src/b.rs");
+    editor.wait_for("the commit", |_| {
+        let head = std::fs::read(hostile.ground.workspace.path(".git/logs/HEAD")).ok()?;
+        (head.iter().filter(|b| **b == b'\n').count() > 3).then_some(())
+    });
+    hostile.unmarked("a commit");
+}
