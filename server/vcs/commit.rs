@@ -45,7 +45,7 @@ pub fn place(path: &Path) -> Result<Place, GitError> {
     let outside = || GitError::NotARepository(path.display().to_string());
     // One answer each: a path may hold a line end.
     let ask = |what: &str| -> Result<PathBuf, GitError> {
-        let out = git(folder, &[], &["rev-parse", what], None)?;
+        let out = git(folder, &untrusted(), &["rev-parse", what], None)?;
         if out.status.success() {
             return path_of(&out.stdout).ok_or_else(outside);
         }
@@ -232,6 +232,11 @@ fn restore_index(place: &Place, before: Option<&[u8]>) -> std::io::Result<()> {
     written
 }
 
+/// Enough for calls that look at no file.
+fn untrusted() -> Vec<String> {
+    vec![String::from("core.hooksPath=/dev/null")]
+}
+
 /// Switches off, by name, everything of a repository's configuration that would run a program.
 fn quiet_settings(top: &Path) -> Vec<String> {
     let mut settings: Vec<String> = [
@@ -246,7 +251,7 @@ fn quiet_settings(top: &Path) -> Vec<String> {
     .into();
     let names = git(
         top,
-        &[],
+        &untrusted(),
         &[
             "config",
             "--name-only",
@@ -271,6 +276,8 @@ fn quiet_settings(top: &Path) -> Vec<String> {
 }
 
 /// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
+/// `settings`: none only where the workspace is trusted; with any, nothing is fetched either, for a partial
+/// clone names the program that fetches what it has not.
 fn git(
     folder: &Path,
     settings: &[String],
@@ -304,6 +311,11 @@ fn git(
         "GIT_PREFIX",
     ] {
         command.env_remove(name);
+    }
+    if !settings.is_empty() {
+        command
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "none");
     }
     let failed = |error| GitError::Failed(format!("git could not be started: {error}"));
     let Some(input) = input else {
@@ -340,7 +352,7 @@ fn program(folder: &Path) -> Option<PathBuf> {
 
 /// What `git --version` says; `None` where there is no git.
 pub fn version() -> Option<String> {
-    let out = git(Path::new("/"), &[], &["--version"], None).ok()?;
+    let out = git(Path::new("/"), &untrusted(), &["--version"], None).ok()?;
     out.status
         .success()
         .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
