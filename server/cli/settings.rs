@@ -377,7 +377,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
             );
         }
     }
-    match vcs::version() {
+    match vcs::version(&root) {
         Some(version) => add("git", Some(true), version),
         None => add(
             "git",

@@ -339,20 +339,41 @@ fn path_of(printed: &[u8]) -> Option<PathBuf> {
     (!line.is_empty()).then(|| super::bytes_to_path(line).to_owned())
 }
 
-/// git on PATH, but for what lies in the current folder or in the one it is to work in.
+/// git on PATH, but for what lies in a project: the one that it is to work in, or the one where we stand.
 fn program(folder: &Path) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    // `/` is asked for the version alone: nothing of a project is below it that is not below any other folder.
-    let inside = |entry: &Path| folder.parent().is_some() && entry.starts_with(folder);
+    let here = std::env::current_dir().ok();
+    let projects: Vec<PathBuf> = [Some(folder), here.as_deref()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
+        .map(|folder| project(&folder).to_owned())
+        // `/` is no project: everything is below it.
+        .filter(|project| project.parent().is_some())
+        .collect();
+    let inside = |file: &Path| {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        projects
+            .iter()
+            .any(|project| file.starts_with(project) || real.starts_with(project))
+    };
     std::env::split_paths(&path)
-        .filter(|entry| entry.is_absolute() && !inside(entry))
+        .filter(|entry| entry.is_absolute())
         .map(|entry| entry.join(if cfg!(windows) { "git.exe" } else { "git" }))
-        .find(|file| file.is_file())
+        .find(|file| file.is_file() && !inside(file))
 }
 
-/// What `git --version` says; `None` where there is no git.
-pub fn version() -> Option<String> {
-    let out = git(Path::new("/"), &untrusted(), &["--version"], None).ok()?;
+/// The top of the repository that `folder` is in, else itself.
+fn project(folder: &Path) -> &Path {
+    folder
+        .ancestors()
+        .find(|above| above.join(".git").symlink_metadata().is_ok())
+        .unwrap_or(folder)
+}
+
+/// What `git --version` says in this folder; `None` where there is no git.
+pub fn version(folder: &Path) -> Option<String> {
+    let out = git(folder, &untrusted(), &["--version"], None).ok()?;
     out.status
         .success()
         .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())

@@ -10,6 +10,7 @@ use crate::harness::{Editor, OnApply, Workspace};
 mod bytes; // what a file holds
 mod names; // what a file is called, and what it is
 mod table; // docs/faults.md
+pub use table::read_all;
 mod turn; // what happens to a turn
 mod world; // what happens to a file while it is worked on
 

@@ -411,8 +411,7 @@ fn attack_11_hidden_text_is_shown_and_escapes_are_not_carried_out() {
         "postil.toml",
         format!(
             "[turn]\n\"{}\" = 1\n",
-            HIDDEN
-                .replace(['\u{1b}', '\u{7}', '\\'], \"\")
+            HIDDEN.replace(['\u{1b}', '\u{7}', '\\'], "")
         ),
     );
     ground.trust();

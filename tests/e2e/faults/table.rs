@@ -37,7 +37,7 @@ fn the_table_of_faults_names_tests_that_are() {
     assert!(unnamed.is_empty(), "not in the table: {unnamed:?}");
 }
 
-fn read_all(folder: &Path, sources: &mut String) {
+pub fn read_all(folder: &Path, sources: &mut String) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         if path.is_dir() {
