@@ -9,6 +9,8 @@ pub mod local;
 pub mod prices;
 mod remote;
 mod responses;
+#[cfg(test)]
+mod tests;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;

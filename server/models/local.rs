@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use super::http;
 
-/// A question to this machine is answered at once, or not.
-const WAIT: Duration = Duration::from_millis(200);
+/// Where nobody named the server it is answered at once, or not.
+pub const QUICK: Duration = Duration::from_millis(200);
+/// Whoever wrote it down waits for one that has much to do.
+pub const PATIENT: Duration = Duration::from_secs(2);
 /// A model that was found counts for so long, and that there is none: whoever starts a server does not want
 /// to wait for it to be seen.
 const KEEP: Duration = Duration::from_secs(30);
@@ -26,7 +28,7 @@ pub fn is_local(base_url: &str) -> bool {
 
 /// A model of the server at `base_url`, which is asked only where it is on this machine: one that can call
 /// tools where the server tells (Ollama), else its first. The answer, `None` too, is kept for a while.
-pub async fn model(base_url: &str) -> Option<String> {
+pub async fn model(base_url: &str, wait: Duration) -> Option<String> {
     type Known = Mutex<BTreeMap<String, (Instant, Option<String>)>>;
     static KNOWN: OnceLock<Known> = OnceLock::new();
     if !is_local(base_url) {
@@ -43,7 +45,7 @@ pub async fn model(base_url: &str) -> Option<String> {
     {
         return model.clone();
     }
-    let found = tokio::time::timeout(WAIT, ask(base_url))
+    let found = tokio::time::timeout(wait, ask(base_url))
         .await
         .ok()
         .flatten();
@@ -82,7 +84,7 @@ async fn send(base: &str, path: &str, body: Option<Value>) -> Option<Value> {
     if !response.status().is_success() {
         return None;
     }
-    let body = http::head_of(response, LIST, WAIT).await;
+    let body = http::head_of(response, LIST, PATIENT).await;
     serde_json::from_str(&body).ok()
 }
 
@@ -163,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_is_asked_elsewhere() {
-        assert_eq!(model("https://models.example/v1").await, None);
+        assert_eq!(model("https://models.example/v1", QUICK).await, None);
         assert!(is_local("http://localhost:1234/v1") && is_local("http://[::1]:8/"));
         assert!(!is_local("http://127.0.0.1.example/") && !is_local("no address"));
     }

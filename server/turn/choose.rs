@@ -81,6 +81,10 @@ impl Chooser<'_> {
         }
         match self.usual(provider, settings).await {
             Some(model) => self.model(provider, settings, &model, why),
+            None if local::is_local(&settings.base_url) => Err(ModelError::Unavailable(format!(
+                "{provider} has no model that can call tools, or does not run at {}: start it with one, or name another `model`",
+                settings.base_url
+            ))),
             None => Err(ModelError::Refused(format!(
                 "no model of {provider} is named: write `{provider}/…` as `model`"
             ))),
@@ -107,7 +111,7 @@ impl Chooser<'_> {
             }
         }
         if let Some(ollama) = providers.get("ollama")
-            && let Some(model) = local::model(&ollama.base_url).await
+            && let Some(model) = local::model(&ollama.base_url, local::QUICK).await
         {
             return self.model("ollama", ollama, &model, "Ollama runs on this machine");
         }
@@ -120,7 +124,7 @@ impl Chooser<'_> {
         match name {
             "anthropic" => Some(String::from(DEFAULT_MODEL)),
             "openai" => Some(String::from(DEFAULT_OPENAI)),
-            _ => local::model(&provider.base_url).await,
+            _ => local::model(&provider.base_url, local::PATIENT).await,
         }
     }
 

@@ -193,6 +193,12 @@ async fn the_first_that_works_answers() {
         (Some("openai/gpt"), None, &[KEY], "OPENAI_API_KEY"),
         (Some("nobody/gpt"), None, &[KEY], "offline"),
         (
+            Some("ollama"),
+            None,
+            &[],
+            "does not run at http://127.0.0.1:",
+        ),
+        (
             Some("openrouter/"),
             None,
             &[KEY],

@@ -101,14 +101,22 @@ impl remote::Assembly for Assembly {
                 });
             }
             "response.output_item.done" => {
-                let next = self.items.keys().next_back().map_or(0, |last| last + 1);
+                let next = self
+                    .items
+                    .keys()
+                    .next_back()
+                    .map_or(0, |last| last.saturating_add(1));
                 let at = event["output_index"].as_u64().unwrap_or(next);
-                if self.items.insert(at, event["item"].take()).is_some() {
+                let item = event.get_mut("item").map(Value::take).unwrap_or_default();
+                if self.items.insert(at, item).is_some() {
                     return Err(Trouble::Broken(String::from("the same item ended twice")));
                 }
             }
             "response.completed" | "response.incomplete" | "response.done" => {
-                self.end = event["response"].take();
+                self.end = event
+                    .get_mut("response")
+                    .map(Value::take)
+                    .unwrap_or_default();
                 return Ok(true);
             }
             "response.failed" | "response.cancelled" => {
@@ -144,7 +152,7 @@ impl remote::Assembly for Assembly {
         // Some servers send the items in the closing event alone.
         let mut items: Vec<Value> = std::mem::take(&mut self.items).into_values().collect();
         if items.is_empty()
-            && let Value::Array(output) = self.end["output"].take()
+            && let Some(Value::Array(output)) = self.end.get_mut("output").map(Value::take)
         {
             items = output;
         }

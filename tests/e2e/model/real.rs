@@ -120,6 +120,6 @@ async fn a_real_server_says_that_a_prompt_is_too_long() {
 #[tokio::test]
 async fn a_real_server_on_this_machine_is_found() {
     let Some(server) = start() else { return };
-    let model = local::model(&format!("{}/v1", server.base)).await;
+    let model = local::model(&format!("{}/v1", server.base), local::PATIENT).await;
     assert!(model.is_some_and(|m| m.contains("tiny")));
 }

@@ -1,0 +1,146 @@
+//! The three assemblies under data that nobody should send: no panic, and what comes out is usable.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use super::remote::{Assembly, Trouble};
+use super::{Block, anthropic, chat, responses};
+
+/// Words that mean something in one of the formats, so that wrong data comes near to right data.
+const KEYS: &[&str] = &[
+    "type",
+    "index",
+    "delta",
+    "choices",
+    "content",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "id",
+    "finish_reason",
+    "usage",
+    "prompt_tokens",
+    "error",
+    "message",
+    "code",
+    "response",
+    "output",
+    "item",
+    "output_index",
+    "content_block",
+    "text",
+    "partial_json",
+    "reasoning_details",
+    "reasoning_content",
+    "incomplete_details",
+    "reason",
+    "status",
+    "call_id",
+    "encrypted_content",
+    "summary",
+    "input",
+    "signature",
+    "input_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "refusal",
+    "object",
+    "model",
+];
+const WORDS: &[&str] = &[
+    "response.completed",
+    "response.output_item.done",
+    "response.incomplete",
+    "response.failed",
+    "error",
+    "response.output_item.added",
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "message_delta",
+    "message_stop",
+    "text",
+    "tool_use",
+    "thinking",
+    "function_call",
+    "reasoning",
+    "message",
+    "output_text",
+    "text_delta",
+    "input_json_delta",
+    "stop",
+    "tool_calls",
+    "{}",
+    "{\"a\":",
+    "",
+    "glob",
+    "call_1",
+];
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        prop_oneof![Just(0), Just(1), Just(u64::MAX), any::<u64>()].prop_map(Value::from),
+        prop::sample::select(WORDS).prop_map(Value::from),
+        "[ -~äß😀]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(KEYS), inner), 0..6).prop_map(|pairs| {
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }),
+        ]
+    })
+}
+
+/// An event that looks right on the outside.
+fn event() -> impl Strategy<Value = Value> {
+    (prop::sample::select(WORDS), value(), value()).prop_map(|(kind, body, more)| {
+        let mut event = Map::new();
+        event.insert(String::from("type"), Value::from(kind));
+        for key in ["response", "item", "delta", "content_block", "message"] {
+            event.insert(key.to_owned(), body.clone());
+        }
+        event.insert(String::from("index"), Value::from(0));
+        let choice = serde_json::json!([{"index": 0, "delta": body, "finish_reason": more}]);
+        event.insert(String::from("choices"), choice);
+        event.insert(String::from("usage"), more);
+        Value::Object(event)
+    })
+}
+
+fn check(mut assembly: Box<dyn Assembly>, events: &[String]) {
+    for event in events {
+        match assembly.take(event, &|_| {}) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err(Trouble::Broken(_) | Trouble::Reported(_)) => return,
+        }
+    }
+    let answer = assembly.finish("asked");
+    assert!(!answer.model.is_empty());
+    for block in answer.blocks {
+        if let Block::ToolUse { input, .. } = block {
+            assert!(input.is_object() || input.is_string(), "{input}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_event_does_harm(events in prop::collection::vec(prop_oneof![value(), event()], 0..6), raw in "[ -~]{0,20}") {
+        let mut events: Vec<String> = events.iter().map(Value::to_string).collect();
+        events.push(raw);
+        check(Box::new(anthropic::Assembly::default()), &events);
+        check(Box::new(responses::Assembly::new(String::from("a/b"))), &events);
+        check(Box::new(chat::Assembly::new(String::from("a/b"))), &events);
+    }
+}
