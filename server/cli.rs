@@ -178,6 +178,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Reply(args) => turns::reply(cx, args).await,
         Command::Undo { run } => turns::undo(cx, &run).await,
         Command::Workflow(command) => workflow::run(cx, command).await,
+        Command::Acp => Ok(crate::agent::serve(cx.folders()?).await == ExitCode::SUCCESS),
         Command::Mcp { read_only } => {
             let served = crate::mcp::serve(cx.root()?, cx.folders()?, read_only);
             Ok(served.await == ExitCode::SUCCESS)

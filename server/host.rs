@@ -42,9 +42,41 @@ pub struct Question {
 /// What a run is doing, for `$/progress` or a terminal's bar.
 #[derive(Clone, Debug)]
 pub enum Progress {
-    Begin { title: String },
-    Report { message: String },
-    End { message: String },
+    Begin {
+        title: String,
+    },
+    Report {
+        message: String,
+    },
+    /// A piece of what the agent says, as it comes.
+    Said {
+        text: String,
+    },
+    /// A tool is called …
+    Call {
+        id: String,
+        name: String,
+        input: serde_json::Value,
+    },
+    /// … and has answered.
+    Called {
+        id: String,
+        output: String,
+        is_error: bool,
+    },
+    End {
+        message: String,
+    },
+}
+
+impl Progress {
+    /// Of the conversation itself, which most faces show from the history.
+    pub fn is_talk(&self) -> bool {
+        matches!(
+            self,
+            Self::Said { .. } | Self::Call { .. } | Self::Called { .. }
+        )
+    }
 }
 
 #[async_trait]

@@ -30,6 +30,7 @@ pub mod session;
 // L6: its faces, and what they have in common
 pub mod verbs;
 
+pub mod agent;
 pub mod bridge;
 pub mod lsp;
 pub mod mcp;

@@ -20,10 +20,12 @@ use crate::threads::Thread;
 use crate::tools::Gate;
 use crate::trust::Trust;
 
+mod agents;
 mod commits;
 mod documents;
 mod live;
 mod names;
+mod prompt;
 mod provenance;
 mod turns;
 mod undo;

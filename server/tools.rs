@@ -213,9 +213,35 @@ impl Registry {
         &self.tools
     }
 
-    /// What the settings say of a call that is not carried out here.
-    pub fn decide(&self, name: &str, risk: Risk, about: &str) -> Decision {
-        trust::decide(&self.settings, name, risk, about)
+    /// Whether something may be done that is not carried out here, as if a tool of this name did it. `always`:
+    /// why it is asked whatever was allowed before.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn may(
+        &self,
+        cx: &Context,
+        (name, risk): (&str, Risk),
+        abouts: &[String],
+        input: &str,
+        always: Option<&str>,
+    ) -> Result<(), String> {
+        if risk > Risk::Read {
+            may_change(cx, name)?;
+        }
+        let decide = |about: &String| trust::decide(&self.settings, name, risk, about);
+        if let Some(about) = abouts.iter().find(|about| decide(about) == Decision::Deny) {
+            return Err(format!(
+                "{} is not allowed by the author's permissions.",
+                quoted(about).0
+            ));
+        }
+        for about in abouts {
+            if always.is_some() || decide(about) == Decision::Ask {
+                permit(cx, name, risk, about, input, always).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks name, mode, trust, parameters and permission, then calls.

@@ -37,7 +37,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("uuid", &["store", "lsp"]),
     ("rmcp", &["mcp"]),
-    ("agent_client_protocol", &["acp"]),
+    ("agent_client_protocol", &["acp", "agent"]),
     ("git2", &["vcs"]),
     ("ignore", &["files"]),
     ("grep_searcher", &["files"]),

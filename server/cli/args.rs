@@ -196,6 +196,14 @@ pub(super) enum Command {
         #[arg(long)]
         read_only: bool,
     },
+    /// Be an agent for an editor that speaks the Agent Client Protocol, on standard input and output
+    ///
+    /// A prompt is answered by the same loop, tools and permissions as a thread; a prompt that names a thread's
+    /// id answers that thread.
+    #[command(
+        after_help = "Example: postil acp, as the command of an agent in the editor's settings"
+    )]
+    Acp,
     /// Trust a workspace, or take its trust back
     #[command(after_help = "Example: postil trust . --yes")]
     Trust {

@@ -53,7 +53,8 @@ impl Host for Terminal {
     }
 
     fn progress(&self, run: &str, progress: Progress) {
-        if self.out.quiet || self.out.json || !std::io::stderr().is_terminal() {
+        if progress.is_talk() || self.out.quiet || self.out.json || !std::io::stderr().is_terminal()
+        {
             return;
         }
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,6 +75,7 @@ impl Host for Terminal {
                     bar.finish_and_clear();
                 }
             }
+            Progress::Said { .. } | Progress::Call { .. } | Progress::Called { .. } => {}
         }
     }
 

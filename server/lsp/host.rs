@@ -139,6 +139,10 @@ impl Host for EditorHost {
     }
 
     fn progress(&self, run: &str, progress: Progress) {
+        // Editors read the conversation from the history.
+        if progress.is_talk() {
+            return;
+        }
         let Some(server) = self.server.upgrade() else {
             return;
         };
@@ -169,6 +173,7 @@ impl Host for EditorHost {
                     let _ = sender.send(progress);
                 }
             }
+            Progress::Said { .. } | Progress::Call { .. } | Progress::Called { .. } => {}
         }
     }
 
@@ -352,6 +357,7 @@ async fn show_progress(
                 tokio::time::sleep(REPORT_EVERY).await;
             }
             Progress::End { message } => return tell(json!({"kind": "end", "message": message})),
+            Progress::Said { .. } | Progress::Call { .. } | Progress::Called { .. } => {}
         }
     }
 }

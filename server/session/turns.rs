@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::live::Live;
 use super::verbs::Made;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
+use crate::config::Settings;
 use crate::edits;
 use crate::host::{Level, Progress, Question};
 use crate::present;
@@ -34,15 +35,22 @@ pub(super) struct Turns {
     runs: DashMap<String, Entry>,
     /// Thread id to run id.
     by_thread: DashMap<String, String>,
+    /// Held while the author is asked for an outside agent; `true`: they did not say.
+    pub(super) proposal: tokio::sync::Mutex<bool>,
 }
 
-struct Entry {
-    state: TurnState,
-    cancel: CancellationToken,
-    end: watch::Sender<Option<TurnEnd>>,
+pub(super) struct Entry {
+    pub(super) state: TurnState,
+    pub(super) cancel: CancellationToken,
+    pub(super) end: watch::Sender<Option<TurnEnd>>,
 }
 
 impl Turns {
+    /// A turn that belongs to no thread.
+    pub(super) fn begin(&self, entry: Entry) {
+        self.runs.insert(entry.state.run_id.clone(), entry);
+    }
+
     pub(super) fn forget(&self, run: &str) {
         self.runs.remove_if(run, |_, entry| !entry.state.running);
     }
@@ -64,18 +72,18 @@ impl Turns {
 }
 
 /// What a spawned turn takes along.
-struct Task {
-    workspace: Arc<Workspace>,
-    store: Arc<Store>,
-    path: PathBuf,
-    file: String,
-    thread: Thread,
-    run: Run,
-    answerer: Answerer,
-    options: TurnOptions,
+pub(super) struct Task {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) store: Arc<Store>,
+    pub(super) path: PathBuf,
+    pub(super) file: String,
+    pub(super) thread: Thread,
+    pub(super) run: Run,
+    pub(super) answerer: Answerer,
+    pub(super) options: TurnOptions,
     /// The conversation that goes on; empty: the turn begins.
-    talk: Vec<String>,
-    cancel: CancellationToken,
+    pub(super) talk: Vec<String>,
+    pub(super) cancel: CancellationToken,
 }
 
 impl Session {
@@ -308,7 +316,7 @@ impl Session {
         let _ = tokio::time::timeout(WIND_UP, all).await;
     }
 
-    async fn run_task(self: Arc<Self>, task: Task) {
+    pub(super) async fn run_task(self: Arc<Self>, task: Task) {
         let title = format!(
             "postil: {}",
             present::short(
@@ -376,7 +384,7 @@ impl Session {
                 thread: task.thread.clone(),
                 file: task.file.clone(),
                 run: task.run.clone(),
-                answerer: task.answerer.clone(),
+                answerer: self.answerer(task, &loaded.settings, trusted).await,
                 max_rounds: loaded.settings.max_rounds,
                 max_cost: task
                     .options
@@ -406,6 +414,16 @@ impl Session {
         tokio::time::timeout(WIND_UP, turn)
             .await
             .unwrap_or(Outcome::Cancelled)
+    }
+
+    /// Who was chosen; where nothing is configured, an outside agent if the author wants that.
+    async fn answerer(&self, task: &Task, settings: &Settings, trusted: bool) -> Answerer {
+        let open = task.options.model.is_none() && settings.model.is_none() && trusted;
+        if !open || !matches!(task.answerer, Answerer::Offline) {
+            return task.answerer.clone();
+        }
+        let proposed = self.proposed(settings, task.workspace.root()).await;
+        proposed.map_or(Answerer::Offline, Answerer::Outside)
     }
 
     /// Whether this turn may change files; asks the author where that is open.
@@ -540,6 +558,9 @@ impl Session {
     }
 
     async fn answer(&self, task: &Task, text: &str) {
+        if task.thread.id.is_empty() {
+            return;
+        }
         // Kept before it is written: what is taken back later may not depend on how this ends.
         let note = |made: &Made| {
             let change = Change {

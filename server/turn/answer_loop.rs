@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::host::Progress;
 use crate::models::{
     Answer, Block, Event, Model, ModelError, Request, Speaker, Stop, ToolSpec, Turn, Usage,
 };
@@ -262,7 +263,8 @@ impl Loop<'_> {
         // Heard from another task's point of view: the closure must not borrow the loop mutably.
         let speaking = Mutex::new(false);
         let hear = |event: Event| match event {
-            Event::Text(_) => {
+            Event::Text(text) => {
+                self.cx.host.progress(&self.cx.run, Progress::Said { text });
                 let first = speaking
                     .lock()
                     .map(|mut speaking| !std::mem::replace(&mut *speaking, true))

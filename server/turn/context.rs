@@ -87,6 +87,12 @@ pub(super) async fn first(cx: &Context, job: &Job) -> String {
         text.push_str("What happened in this thread's run so far:\n");
         text.push_str(&quote("rounds", "oldest first, long ones cut", &rounds));
     }
+    // A question in a window of its own.
+    if job.file.is_empty() {
+        let _ = write!(text, "The conversation:\n{}", conversation(&job.thread));
+        text.push_str("\nDo what the newest AUTHOR message asks. Your answer is shown to the author in a window, not in a comment.");
+        return text;
+    }
     let place = format!(
         "{} line {}",
         one_line(&job.file),

@@ -32,6 +32,9 @@ const MAX_SAID: usize = 4 << 20;
 /// Tool calls that are followed at once.
 const MAX_CALLS: usize = 10_000;
 
+/// Steps of its plan that are kept.
+const MAX_STEPS: usize = 100;
+
 struct Work<'a> {
     cx: &'a Context,
     registry: &'a Registry,
@@ -236,6 +239,8 @@ impl Work<'_> {
                 if first {
                     self.report("answering");
                 }
+                let said = crate::host::Progress::Said { text };
+                self.cx.host.progress(&self.cx.run, said);
             }
             Update::Thought => self.report("thinking"),
             Update::Call(call) => self.follow(call).await?,
@@ -325,17 +330,23 @@ impl Work<'_> {
         if std::mem::replace(&mut self.state().plan, plan.clone()) == plan {
             return Ok(());
         }
-        let lines = plan.iter().take(200).fold(String::new(), |mut out, step| {
-            let mark = match step.state {
-                StepState::Pending => "[ ]",
-                StepState::Running => "[>]",
-                StepState::Done => "[x]",
+        // As `todo_write` keeps it, so that every face shows it in the same place.
+        let mut todos = Vec::new();
+        let mut lines = Vec::new();
+        for (at, step) in plan.iter().take(MAX_STEPS).enumerate() {
+            let status = match step.state {
+                StepState::Pending => "pending",
+                StepState::Running => "in_progress",
+                StepState::Done => "completed",
             };
-            let _ = writeln!(out, "{mark} {}", cut(&one_line(&step.text), 300));
-            out
-        });
-        let fields = metadata([("tool", json!("plan"))]);
-        self.recorder.round("tool", fields, lines).await?;
+            let (id, title) = ((at + 1).to_string(), cut(&one_line(&step.text), 200));
+            lines.push(format!("[{id}] {status}: {title}"));
+            todos.push(json!({"id": id, "title": title, "status": status}));
+        }
+        let fields = metadata([("todos", json!(todos))]);
+        self.recorder
+            .round("todo", fields, lines.join("\n"))
+            .await?;
         let running = plan.iter().find(|step| step.state == StepState::Running);
         self.report(running.map_or("planning", |step| &step.text));
         Ok(())

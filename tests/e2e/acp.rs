@@ -2,7 +2,10 @@
 //! program of its own that speaks the protocol's lines.
 
 mod asking; // what it wants to do, and who decides
+mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end
+mod proposed; // nothing is configured, and one is found
+mod real; // the real programs
 mod writing; // what it changes, through us and past us
 
 use std::path::Path;

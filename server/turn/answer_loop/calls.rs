@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::host::Progress;
 use crate::models::{Answer, Block, Stop};
 use crate::tools::Output;
 
@@ -116,6 +117,14 @@ do something else, or answer.",
         if let Some((name, input)) = to_do.first() {
             self.report(&format!("{}{many}", describe(name, input)));
         }
+        for call in calls.iter().filter(|call| call.refusal.is_none()) {
+            let begun = Progress::Call {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                input: call.input.clone(),
+            };
+            self.cx.host.progress(&self.cx.run, begun);
+        }
         let begun = Instant::now();
         let stopped = async {
             self.cx.cancel.cancelled().await;
@@ -154,6 +163,14 @@ do something else, or answer.",
                 continue;
             }
             let content = cut(&output.unwrap_or_else(|text| text), MAX_RESULT);
+            if done {
+                let ended = Progress::Called {
+                    id: call.id.clone(),
+                    output: content.clone(),
+                    is_error,
+                };
+                self.cx.host.progress(&self.cx.run, ended);
+            }
             self.added += content.len();
             if at < MAX_CALLS {
                 let fields = metadata([

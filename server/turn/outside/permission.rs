@@ -1,89 +1,51 @@
-//! What an outside agent asks before it does it: decided by the rules for our own tools, else by the author.
+//! What an outside agent asks before it does it: decided by the rules, grants and questions of our own tools.
 
 use crate::acp::{Call, Choice, Kind};
-use crate::host::Question;
-use crate::trust::{self, Decision, Risk};
+use crate::trust::{self, Risk};
 
-use super::super::{cut, one_line};
 use super::{Work, files, title};
 
 /// Tools of our own MCP server, as agents name them; with us they only read.
-const OURS: &str = "mcp__postil__";
+const OURS: &[&str] = &["mcp__postil__", "postil_"];
+
+const OUTSIDE: &str = "It lies outside of the workspace.";
+const NAMELESS: &str = "It does not say which file.";
 
 /// What is to be done, as our own tools would be named for it, and what it is about.
 struct Matter {
     tool: &'static str,
     risk: Risk,
     about: Vec<String>,
-    /// Asked whatever the rules say.
-    guarded: bool,
+    /// Why it is asked whatever was allowed before.
+    always: Option<String>,
 }
 
-/// The index of the choice.
+/// The index of the choice. What lasts is kept here, where it can be shown and revoked, so the agent is told
+/// of this once alone.
 pub(super) async fn decide(work: &Work<'_>, call: &Call, choices: &[Choice]) -> Option<usize> {
     let pick = |allows: bool| {
         let once = choices.iter().position(|c| c.allows == allows && !c.always);
         once.or_else(|| choices.iter().position(|c| c.allows == allows))
     };
-    let refuse = || pick(false);
     let Some(matter) = matter(work, call) else {
-        return refuse();
+        return pick(false);
     };
-    if work.cx.plan.is_on() && matter.risk > Risk::Read {
-        return refuse();
-    }
-    let decided = matter
-        .about
-        .iter()
-        .map(|about| work.registry.decide(matter.tool, matter.risk, about))
-        .fold(Decision::Allow, |all, one| match (all, one) {
-            (Decision::Deny, _) | (_, Decision::Deny) => Decision::Deny,
-            (Decision::Ask, _) | (_, Decision::Ask) => Decision::Ask,
-            _ => Decision::Allow,
-        });
-    match decided {
-        Decision::Deny => refuse(),
-        Decision::Allow if !matter.guarded => pick(true),
-        _ => ask(work, call, &matter, choices).await.or_else(refuse),
-    }
-}
-
-async fn ask(work: &Work<'_>, call: &Call, matter: &Matter, choices: &[Choice]) -> Option<usize> {
-    let what = match matter.risk {
-        Risk::Read => "read",
-        Risk::Write => "change",
-        Risk::Run => "run",
-        Risk::Send => "fetch",
-    };
-    let about = matter.about.join(", ");
-    let about = if about.trim().is_empty() {
-        title(call)
-    } else {
-        about
-    };
-    let text = format!(
-        "{} wants to {what} `{}`.",
-        work.agent.title,
-        cut(&one_line(&about), 300)
+    let input = call.input.as_ref().map(ToString::to_string);
+    let input = input.unwrap_or_else(|| call.id.clone());
+    let asked = work.registry.may(
+        work.cx,
+        (matter.tool, matter.risk),
+        &matter.about,
+        &input,
+        matter.always.as_deref(),
     );
-    // A choice that lasts would be kept by the agent, where we could neither show nor revoke it.
-    let offered: Vec<(usize, &Choice)> = choices
-        .iter()
-        .enumerate()
-        .filter(|(_, choice)| !choice.always)
-        .collect();
-    let question = Question {
-        text,
-        choices: offered
-            .iter()
-            .map(|(_, choice)| cut(&one_line(&choice.text), 60))
-            .collect(),
-    };
-    let chosen = tokio::select! {
-        chosen = work.cx.host.ask(question) => chosen,
-        () = work.cx.cancel.cancelled() => None,
-    };
-    chosen.and_then(|at| offered.get(at)).map(|(at, _)| *at)
+    match asked.await {
+        Ok(()) => pick(true),
+        Err(why) => {
+            tracing::info!("{}: {why}", work.agent.title);
+            pick(false)
+        }
+    }
 }
 
 /// `None`: it is refused without a question.
@@ -98,7 +60,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
     let shown = || title(call);
     let tree = &work.cx.tree;
     let mut about = Vec::new();
-    let mut guarded = false;
+    let mut always = None;
     match kind {
         Kind::Edit | Kind::Delete | Kind::Move => {
             let files = files(call);
@@ -106,32 +68,33 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 // What lies outside the root is no business of the turn.
                 let resolved = tree.resolve_path(file).ok()?;
                 let name = tree.relative(&resolved)?;
-                guarded |= trust::protected(&name).is_some();
+                if let Some(why) = trust::protected(&name) {
+                    always = Some(format!("{name}: {why}."));
+                }
                 about.push(name);
             }
-            // It does not say what it would change.
-            guarded |= files.is_empty();
             if files.is_empty() {
+                always = Some(NAMELESS.to_owned());
                 about.push(shown());
             }
             Some(Matter {
                 tool: "file_edit",
                 risk: Risk::Write,
                 about,
-                guarded,
+                always,
             })
         }
         Kind::Execute => Some(Matter {
             tool: "bash",
             risk: Risk::Run,
             about: vec![input(&["command", "cmd"]).unwrap_or_else(shown)],
-            guarded,
+            always,
         }),
         Kind::Fetch => Some(Matter {
             tool: "web_fetch",
             risk: Risk::Send,
             about: vec![input(&["url", "query"]).unwrap_or_else(shown)],
-            guarded,
+            always,
         }),
         Kind::Read | Kind::Search => {
             for file in files(call) {
@@ -142,7 +105,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 {
                     Some(name) => about.push(name),
                     None => {
-                        guarded = true;
+                        always = Some(OUTSIDE.to_owned());
                         about.push(file.display().to_string());
                     }
                 }
@@ -154,26 +117,26 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 tool: "file_read",
                 risk: Risk::Read,
                 about,
-                guarded,
+                always,
             })
         }
         Kind::Think => Some(Matter {
             tool: "think",
             risk: Risk::Read,
             about: vec![shown()],
-            guarded,
+            always,
         }),
         Kind::Other => {
             let names = [call.name.as_deref(), call.title.as_deref()];
             let ours = names.into_iter().flatten().any(|name| {
-                name.strip_prefix(OURS)
-                    .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+                let rest = OURS.iter().find_map(|start| name.strip_prefix(start));
+                rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
             });
             Some(Matter {
                 tool: if ours { "think" } else { "bash" },
                 risk: if ours { Risk::Read } else { Risk::Run },
                 about: vec![shown()],
-                guarded,
+                always,
             })
         }
     }

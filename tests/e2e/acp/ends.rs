@@ -40,9 +40,9 @@ fn its_last_message_is_the_answer() {
     };
     assert_eq!(shown("assistant"), ["Let me look.", "It returns 7."]);
     let tools = shown("tool");
-    assert_eq!(tools[0], "[>] look\n[ ] say\n");
-    assert!(tools[1].starts_with("Read net.rs\nseven "), "{tools:?}");
-    assert!(!tools[1].contains('\u{1b}'));
+    assert_eq!(shown("todo"), ["[1] in_progress: look\n[2] pending: say"]);
+    assert!(tools[0].starts_with("Read net.rs\nseven "), "{tools:?}");
+    assert!(!tools[0].contains('\u{1b}'));
     assert_eq!(shown("reply"), ["It returns 7."]);
     let (_, runs, _) = cli(&workspace, &["workflow", "list", "--json"]);
     assert!(runs.contains("0.25") && runs.contains("1200"), "{runs}");

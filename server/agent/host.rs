@@ -1,0 +1,268 @@
+//! The client as a host: text and tool calls as updates of its session, questions as its own, and the files
+//! that a prompt names as open buffers, which it reads and writes for us.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use agent_client_protocol::Client;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, PermissionOption, PermissionOptionKind, ReadTextFileRequest,
+    RequestPermissionOutcome, RequestPermissionRequest, SessionNotification, SessionUpdate,
+    TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, WriteTextFileRequest,
+};
+use async_trait::async_trait;
+
+use super::wire;
+use crate::children::uri;
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::present::visible;
+use crate::session::Session;
+use crate::text::apply_edits;
+
+pub(super) struct Editor {
+    session: String,
+    connection: ConnectionTo<Client>,
+    /// It reads and writes files for us.
+    files: bool,
+    engine: OnceLock<Weak<Session>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What was said in this turn.
+    spoken: String,
+    /// The call that the next question is likely to be about.
+    call: Option<String>,
+    questions: u64,
+}
+
+impl Editor {
+    pub(super) fn new(session: &str, connection: ConnectionTo<Client>, files: bool) -> Self {
+        Self {
+            session: session.to_owned(),
+            connection,
+            files,
+            engine: OnceLock::new(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn serve(&self, engine: &Arc<Session>) {
+        let _ = self.engine.set(Arc::downgrade(engine));
+    }
+
+    fn engine(&self) -> Option<Arc<Session>> {
+        self.engine.get()?.upgrade()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin(&self) {
+        let mut state = self.state();
+        state.spoken.clear();
+        state.call = None;
+    }
+
+    fn update(&self, update: SessionUpdate) {
+        let note = SessionNotification::new(self.session.clone(), update);
+        if let Err(error) = self.connection.send_notification(note) {
+            tracing::debug!("the editor is gone: {error}");
+        }
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        self.state().spoken.push_str(text);
+        let text = ContentBlock::Text(TextContent::new(text));
+        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(text)));
+    }
+
+    /// Says the answer, where it was not said as it came.
+    pub(super) fn conclude(&self, answer: &str) {
+        let is_said = self.state().spoken.trim_end().ends_with(answer.trim());
+        if !is_said {
+            let gap = if self.state().spoken.trim().is_empty() {
+                ""
+            } else {
+                "\n\n"
+            };
+            self.say(&format!("{gap}{answer}"));
+        }
+    }
+
+    /// The text of a file as the client has it.
+    async fn text(&self, path: &Path) -> Option<String> {
+        let request = ReadTextFileRequest::new(self.session.clone(), path);
+        let read = self.connection.send_request(request).block_task().await;
+        read.ok().map(|read| read.content)
+    }
+
+    /// Opens files as the client has them, and brings those that are open up to date.
+    pub(super) async fn fetch(&self, paths: &[PathBuf]) {
+        let Some(engine) = self.engine().filter(|_| self.files) else {
+            return;
+        };
+        let known = engine.buffers.paths();
+        for path in known.iter().chain(paths) {
+            if engine.workspace_of(path).is_none() {
+                continue;
+            }
+            match self.text(path).await {
+                Some(text) => open(&engine, path, &text),
+                None => {
+                    engine.buffers.close(path);
+                }
+            }
+        }
+    }
+}
+
+/// The buffer of a file is what the client says that stands there.
+fn open(engine: &Session, path: &Path, text: &str) {
+    let version = match engine.buffers.get(path) {
+        Some(buffer) if &*buffer.document.text() == text => return,
+        Some(buffer) => buffer.document.version() + 1,
+        None => 1,
+    };
+    engine
+        .buffers
+        .open(path.to_owned(), &uri::from_path(path), "", version, text);
+}
+
+#[async_trait]
+impl Host for Editor {
+    async fn apply(&self, _label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        let engine = self.engine().ok_or(NotApplied::NoEditor)?;
+        // Everything is compared before anything is written.
+        let mut writes = Vec::new();
+        for edit in edits {
+            let buffer = engine.buffers.get(&edit.path).ok_or(NotApplied::NoEditor)?;
+            let text = buffer.document.text();
+            if buffer.document.version() != edit.version {
+                return Err(NotApplied::Changed);
+            }
+            let now = self.text(&edit.path).await.ok_or(NotApplied::NoEditor)?;
+            if *now != *text {
+                open(&engine, &edit.path, &now);
+                return Err(NotApplied::Changed);
+            }
+            let new = apply_edits(&text, &edit.edits);
+            writes.push((edit.path, new));
+        }
+        for (path, text) in writes {
+            let request =
+                WriteTextFileRequest::new(self.session.clone(), path.clone(), text.clone());
+            let written = self.connection.send_request(request).block_task().await;
+            written.map_err(|error| NotApplied::Refused(visible(&error.message)))?;
+            open(&engine, &path, &text);
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, question: Question) -> Option<usize> {
+        let call = {
+            let mut state = self.state();
+            state.questions += 1;
+            let own = format!("question-{}", state.questions);
+            state.call.clone().unwrap_or(own)
+        };
+        let last = question.choices.len().saturating_sub(1);
+        let options: Vec<PermissionOption> = question
+            .choices
+            .iter()
+            .enumerate()
+            .map(|(at, text)| {
+                let kind = match at {
+                    at if at == last && last > 0 => PermissionOptionKind::RejectOnce,
+                    0 => PermissionOptionKind::AllowOnce,
+                    _ => PermissionOptionKind::AllowAlways,
+                };
+                PermissionOption::new(at.to_string(), visible(text), kind)
+            })
+            .collect();
+        let fields = ToolCallUpdateFields::new().title(visible(&question.text));
+        let request = RequestPermissionRequest::new(
+            self.session.clone(),
+            ToolCallUpdate::new(call, fields),
+            options,
+        );
+        let answer = self.connection.send_request(request).block_task().await;
+        match answer.ok()?.outcome {
+            RequestPermissionOutcome::Selected(selected) => selected
+                .option_id
+                .to_string()
+                .parse()
+                .ok()
+                .filter(|at| *at < question.choices.len()),
+            _ => None,
+        }
+    }
+
+    fn message(&self, level: Level, text: &str) {
+        // What fails a turn is the answer to its prompt.
+        if level != Level::Error {
+            let text = ContentBlock::Text(TextContent::new(format!("{}\n", visible(text))));
+            self.update(SessionUpdate::AgentThoughtChunk(ContentChunk::new(text)));
+        }
+    }
+
+    fn progress(&self, _run: &str, progress: Progress) {
+        match progress {
+            Progress::Said { text } => self.say(&text),
+            Progress::Call { id, name, input } => {
+                if let Some(plan) = wire::plan(&name, &input) {
+                    self.update(SessionUpdate::Plan(plan));
+                }
+                let about = ["path", "pattern", "command", "query", "url", "action"]
+                    .iter()
+                    .find_map(|key| input.get(key)?.as_str())
+                    .unwrap_or_default();
+                let title: String = visible(&format!("{name} {about}"))
+                    .chars()
+                    .take(200)
+                    .collect();
+                let path = input.get("path").and_then(|path| path.as_str());
+                let root = self
+                    .engine()
+                    .and_then(|e| e.workspaces().into_iter().next());
+                let locations = match (path, root) {
+                    (Some(path), Some(root)) => {
+                        vec![ToolCallLocation::new(root.root().join(path))]
+                    }
+                    _ => Vec::new(),
+                };
+                self.state().call = Some(id.clone());
+                let call = ToolCall::new(id, title.trim().to_owned())
+                    .kind(wire::kind(&name))
+                    .status(ToolCallStatus::InProgress)
+                    .locations(locations)
+                    .raw_input(input);
+                self.update(SessionUpdate::ToolCall(call));
+            }
+            Progress::Called {
+                id,
+                output,
+                is_error,
+            } => {
+                let status = if is_error {
+                    ToolCallStatus::Failed
+                } else {
+                    ToolCallStatus::Completed
+                };
+                let text = ContentBlock::Text(TextContent::new(visible(&output)));
+                let fields = ToolCallUpdateFields::new()
+                    .status(status)
+                    .content(vec![ToolCallContent::from(text)]);
+                let update = ToolCallUpdate::new(id, fields);
+                self.update(SessionUpdate::ToolCallUpdate(update));
+            }
+            Progress::Begin { .. } | Progress::Report { .. } | Progress::End { .. } => {}
+        }
+    }
+
+    fn changed(&self, _paths: &[PathBuf]) {}
+}

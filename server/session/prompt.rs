@@ -1,0 +1,77 @@
+//! A turn without a thread: what an author asks in a window of its own. It has the tools, the permissions and
+//! the history of every turn; its answer is the face's to show.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::turns::{Entry, Task};
+use super::{Error, Session, TurnOptions, TurnState, Workspace};
+use crate::store::{GoOn, Run};
+use crate::threads::{Message, Role, Status, Thread};
+use crate::turn;
+
+impl Session {
+    /// `said`: what was said so far in this window, the new question last. Each is a run of its own.
+    pub async fn start_prompt(
+        self: &Arc<Self>,
+        workspace: Arc<Workspace>,
+        said: Vec<(Role, String)>,
+        options: TurnOptions,
+    ) -> Result<Run, Error> {
+        let store = workspace.store()?;
+        let loaded = workspace.loaded();
+        let answerer = turn::choose(&loaded.settings, options.model.as_deref())
+            .await
+            .map_err(|error| Error::Other(error.to_string()))?
+            .answerer;
+        let message = |(role, text): (Role, String)| Message {
+            role,
+            name: None,
+            text,
+            line: 0,
+            last_line: 0,
+            marker: 0..0,
+            range: 0..0,
+        };
+        let thread = Thread {
+            id: String::new(),
+            messages: said.into_iter().map(message).collect(),
+            status: Status::Pending,
+            malformed: false,
+            trailing: false,
+        };
+        let taken = store.take("", "", &answerer.name(), GoOn::Never)?;
+        let cancel = CancellationToken::new();
+        let (end, _) = watch::channel(None);
+        let state = TurnState {
+            run_id: taken.run.id.clone(),
+            thread_id: String::new(),
+            file: String::new(),
+            running: true,
+            message: String::from("starting"),
+            failed: false,
+        };
+        self.turns.begin(Entry {
+            state,
+            cancel: cancel.clone(),
+            end,
+        });
+        let task = Task {
+            path: workspace.root().to_owned(),
+            workspace,
+            store,
+            file: String::new(),
+            thread,
+            run: taken.run.clone(),
+            answerer,
+            options,
+            talk: Vec::new(),
+            cancel,
+        };
+        let session = self.clone();
+        tokio::spawn(async move { session.run_task(task).await });
+        Ok(taken.run)
+    }
+}

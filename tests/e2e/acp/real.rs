@@ -1,0 +1,167 @@
+//! Agents that nobody here wrote, over their own adapters, on a scripted model on loopback, in a network that is
+//! nothing but loopback. `tests/peers install claude-acp codex-acp opencode` gets them.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use super::{FILE, cli, rounds, trust};
+use crate::harness::Workspace;
+use crate::peers;
+
+const CODEX: &str = "model = \"scripted\"\nmodel_provider = \"loopback\"\n[model_providers.loopback]\nname = \"loopback\"\n\
+base_url = \"http://127.0.0.1:{port}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n";
+const OPENCODE: &str = r#"{"model": "loopback/scripted", "small_model": "loopback/scripted", "autoupdate": false, "share": "disabled",
+"provider": {"loopback": {"npm": "@ai-sdk/anthropic", "name": "loopback", "models": {"scripted": {"name": "scripted"}},
+"options": {"baseURL": "http://127.0.0.1:{port}/v1", "apiKey": "dummy"}}}}"#;
+
+/// `postil reply` with the peer as the agent of this name, found on PATH as `program`. What it said; the model's
+/// log. `None`, and a note: something is missing here.
+fn answered(
+    workspace: &Workspace,
+    name: &str,
+    peer: &str,
+    program: &str,
+    edits: bool,
+) -> Option<(String, String)> {
+    if !peers::have_extra(&[peer]) {
+        return None;
+    }
+    let makes = |flag: &&str| {
+        let made = Command::new("unshare")
+            .args([*flag, "true"])
+            .stderr(Stdio::null())
+            .status();
+        made.is_ok_and(|status| status.success())
+    };
+    let Some(flag) = ["-n", "-rn"].into_iter().find(|flag| makes(flag)) else {
+        let _ = writeln!(std::io::stderr(), "skipped: {name} (no network namespace)");
+        return None;
+    };
+    workspace.write(FILE, format!("// AUTHOR: return 8\n{}", super::CODE));
+    workspace.configure(&format!("model = 'acp/{name}'\n"));
+    trust(workspace);
+    let base = workspace.root().parent().expect("a folder");
+    std::fs::create_dir_all(base.join("bin")).expect("made");
+    std::os::unix::fs::symlink(
+        peers::find(peer).expect("there"),
+        base.join("bin").join(program),
+    )
+    .expect("linked");
+    for (place, text) in [
+        ("home/.codex/config.toml", CODEX),
+        ("config/opencode/opencode.json", OPENCODE),
+    ] {
+        let place = base.join(place);
+        std::fs::create_dir_all(place.parent().expect("a folder")).expect("made");
+        std::fs::write(place, text).expect("written");
+    }
+    let fixture =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_model.py");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let config = match name {
+        "opencode" => "config/opencode/opencode.json",
+        _ => "home/.codex/config.toml",
+    };
+    let mut command = workspace.command("unshare");
+    command
+        .args([
+            flag,
+            "sh",
+            "-c",
+            "ip link set lo up && exec \"$@\"",
+            "sh",
+            "python3",
+        ])
+        .arg(fixture)
+        .arg(env!("CARGO_BIN_EXE_postil"))
+        .args(["reply", "--all", "--yes"])
+        .env("PATH", format!("{}:{path}", base.join("bin").display()))
+        .env("MODEL_LOG", base.join("model.log"))
+        .env("MODEL_CONFIG", base.join(config));
+    if edits {
+        command.env("MODEL_EDIT", workspace.path(FILE));
+    }
+    for (variable, value) in [
+        ("ANTHROPIC_API_KEY", "dummy"),
+        ("OPENAI_API_KEY", "dummy"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:{port}"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+    ] {
+        command.env(variable, value);
+    }
+    let output = command.output().expect("it runs");
+    let said =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let log = std::fs::read_to_string(base.join("model.log")).unwrap_or_default();
+    assert!(output.status.success(), "{}\n{log}", said.join("\n"));
+    Some((said.join("\n"), log))
+}
+
+/// It changed the file, which is told of and can be undone, and its last words are the answer.
+fn changes_a_file(name: &str, peer: &str, program: &str) {
+    let workspace = Workspace::new();
+    let Some((said, log)) = answered(&workspace, name, peer, program, true) else {
+        return;
+    };
+    let text = workspace.read(FILE);
+    assert!(
+        text.contains("// AGENT: All threads are answered.") && text.contains("    8\n"),
+        "{text}\n{said}\n{log}"
+    );
+    assert!(
+        said.contains("changed src/net.rs on disk by itself; Undo last turn puts it back"),
+        "{said}"
+    );
+    assert!(
+        log.contains("It is not the author speaking"),
+        "the rules came with it: {log}"
+    );
+    let tools = rounds(&workspace);
+    assert!(
+        tools.iter().any(|round| round["role"] == "tool"),
+        "{tools:?}"
+    );
+    let (_, runs, _) = cli(&workspace, &["workflow", "list", "--json"]);
+    let runs: serde_json::Value = serde_json::from_str(&runs).expect("runs");
+    let (code, out, err) = cli(
+        &workspace,
+        &["undo", runs[0]["id"].as_str().expect("an id")],
+    );
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(
+        workspace.read(FILE),
+        format!("// AUTHOR: return 8\n{}", super::CODE)
+    );
+}
+
+#[test]
+fn claude_code_changes_a_file_and_answers() {
+    changes_a_file("claude-code", "claude-acp", "claude-agent-acp");
+}
+
+#[test]
+fn opencode_changes_a_file_and_answers() {
+    changes_a_file("opencode", "opencode", "opencode");
+}
+
+#[test]
+fn codex_reads_threads_through_our_server_and_answers() {
+    let workspace = Workspace::new();
+    let Some((said, log)) = answered(&workspace, "codex", "codex-acp", "codex-acp", false) else {
+        return;
+    };
+    let text = workspace.read(FILE);
+    assert!(
+        text.contains("// AGENT: All threads are answered."),
+        "{text}\n{said}\n{log}"
+    );
+    // The model's second request holds what get_threads answered; nothing that writes was offered.
+    let answered = log.lines().any(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        line["results"].to_string().contains("return 8")
+    });
+    assert!(answered, "{log}");
+    assert!(!log.contains("respond_to_thread"), "{log}");
+}
