@@ -392,6 +392,11 @@ impl Session {
         }
     }
 
+    /// The editor has asked its user, who does not trust the folder: it is not asked again here.
+    pub(crate) fn is_declined(&self, root: &Path) -> bool {
+        self.session_trust.get(root).is_some_and(|answer| !*answer)
+    }
+
     /// The editor's own answer (`initializationOptions.trusted`); for this session alone.
     pub fn trust_for_session(&self, root: &Path, trusted: bool) {
         self.session_trust.insert(

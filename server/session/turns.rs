@@ -432,6 +432,9 @@ impl Session {
             return false;
         }
         let root = task.workspace.root();
+        if self.is_declined(root) {
+            return false;
+        }
         if !self.is_trusted(root) {
             let question = Question {
                 text: format!(

@@ -1,9 +1,8 @@
 //! The packaged extension in the real VS Code (code-server in headless Chromium), driven as a person would:
-//! editors/vscode/test/browser/cases.mjs has what is done there, this makes the project and plays the model.
+//! editors/vscode/test/browser/cases.mjs has what is done there, this makes the project.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::harness::Workspace;
 use crate::peers;
@@ -49,15 +48,17 @@ fn packaged() -> PathBuf {
         .clone()
 }
 
-/// Runs a case. `on` is asked for what the case cannot do itself: `@word`.
-fn run(case: &str, workspace: &Workspace, env: &[(&str, &str)], mut on: impl FnMut(&str)) {
+/// Runs a case; of one that fails there are pictures in target/vscode.
+fn run(case: &str, workspace: &Workspace) {
     let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vscode");
-    let binary = Path::new(env!("CARGO_BIN_EXE_postil"))
-        .parent()
-        .expect("a folder");
+    let binary = Path::new(env!("CARGO_BIN_EXE_postil"));
     let old = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&old));
-    let mut child = workspace
+    let path = binary
+        .parent()
+        .map(Path::to_owned)
+        .into_iter()
+        .chain(std::env::split_paths(&old));
+    let done = workspace
         .command(node())
         .arg(extension().join("test/browser/cases.mjs"))
         .arg(case)
@@ -66,42 +67,56 @@ fn run(case: &str, workspace: &Workspace, env: &[(&str, &str)], mut on: impl FnM
         .arg(&out)
         .env("PATH", std::env::join_paths(path).expect("a PATH"))
         .env("POSTIL_PEERS_DIR", peers::bin().join(".."))
-        .envs(env.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
+        .output()
         .expect("node runs");
-    let mut answers = child.stdin.take().expect("a pipe");
-    let mut said = String::new();
-    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
-        let line = line.expect("text");
-        if let Some(word) = line.strip_prefix('@') {
-            on(word);
-            // It may have given up meanwhile; then its exit status tells.
-            let _ = writeln!(answers, "done");
-        } else {
-            said.push_str(&line);
-            said.push('\n');
-        }
-    }
-    let status = child.wait().expect("it ends");
-    assert!(
-        status.success(),
-        "{case}: pictures of it are in target/vscode\n{said}"
-    );
+    let said = String::from_utf8_lossy(&done.stdout);
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{case}: {said}{errors}");
 }
 
 const NOTES: &str = "fn load() {}\n\nfn lod() {}\n\n// AUTHOR: why?\n// AGENT: Because of `lod`.\n// AUTHOR:\nfn x() { lod(); }\n// TODO: something\n";
 
-#[test]
-fn a_thread_is_asked_answered_resolved_and_undone_in_the_margin() {
+/// `case` in a project with `files`, committed.
+fn case(name: &str, files: &[(&str, &str)]) {
     if !ready() {
         return;
     }
     let workspace = Workspace::new();
-    workspace.write("notes.rs", NOTES);
-    run("main", &workspace, &[], |_| {});
+    for (file, text) in files {
+        workspace.write(file, text);
+    }
+    workspace.git(&["init", "-q"]);
+    workspace.git(&["add", "-A"]);
+    workspace.git(&["commit", "-q", "-m", "Begin"]);
+    run(name, &workspace);
+}
+
+#[test]
+fn a_thread_is_asked_answered_resolved_and_undone_in_the_margin() {
+    case("main", &[("notes.rs", NOTES)]);
+}
+
+#[test]
+fn a_run_is_read_while_it_goes_on_and_reviewed_file_by_file() {
+    let load = "use std::path::Path;\n\npub fn load(name: &str) -> String {\n    std::fs::read_to_string(name).unwrap()\n}\n";
+    let main = "fn main() {\n    println!(\"{}\", load(\"notes\"));\n}\n";
+    case("run", &[("load.rs", load), ("main.rs", main)]);
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_is_only_read() {
+    let text = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn load() {}\n";
+    case("trust", &[("load.rs", text)]);
+}
+
+#[test]
+fn two_windows_on_one_folder_show_the_same() {
+    case("windows", &[("notes.rs", NOTES)]);
+}
+
+#[test]
+fn a_server_that_is_missing_old_or_broken_is_told_of_once() {
+    case("faults", &[("notes.rs", NOTES)]);
 }
 
 #[test]

@@ -7,6 +7,11 @@ import type { Known } from "./known";
 import type { Server } from "./server";
 import { asMarkdown, pair, said, speaker, stateLabel, stateOf } from "./threads";
 
+/** In a file with more threads than this only those that are near what is seen have a reply box. */
+const BOXES = 25;
+/** How many lines around what is seen are near. */
+const NEAR = 40;
+
 /** Threads of files that are not open are shown up to here; the tree has all. */
 const MOST = 2000;
 
@@ -46,6 +51,14 @@ export class Comments implements vscode.Disposable {
             }),
             vscode.workspace.onDidOpenTextDocument((document) => {
                 this.update(document.uri);
+            }),
+            vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => {
+                this.boxes(textEditor.document.uri);
+            }),
+            vscode.window.onDidChangeVisibleTextEditors((editors) => {
+                for (const { document } of editors) {
+                    this.boxes(document.uri);
+                }
             }),
         ];
     }
@@ -106,6 +119,21 @@ export class Comments implements vscode.Disposable {
         } else {
             this.files.delete(key);
         }
+        this.boxes(uri);
+    }
+
+    /** The window makes an editor for each reply box at once, seen or not: of hundreds it would be busy for seconds. */
+    private boxes(uri: vscode.Uri): void {
+        const all = this.files.get(uri.toString()) ?? [];
+        const seen = vscode.window.visibleTextEditors.filter((editor) => editor.document.uri.toString() === uri.toString()).flatMap((editor) => editor.visibleRanges);
+        const few = all.length <= BOXES;
+        for (const { line, view } of all) {
+            const near = few || seen.some((range) => range.start.line - NEAR <= line && line <= range.end.line + NEAR);
+            // One that was there stays: something may be written in it.
+            if (near && !view.canReply) {
+                view.canReply = true;
+            }
+        }
     }
 
     private count(): number {
@@ -118,7 +146,7 @@ export class Comments implements vscode.Disposable {
 
     private show(uri: vscode.Uri, thread: Thread): Shown {
         const view = this.controller.createCommentThread(uri, range(thread), []);
-        view.canReply = true;
+        view.canReply = false;
         view.state = vscode.CommentThreadState.Unresolved;
         const expanded = vscode.workspace.getConfiguration("postil.editor").get<string>("threads") === "expanded";
         view.collapsibleState = expanded ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;

@@ -214,4 +214,12 @@ fn trust_that_changes_counts_from_then_on() {
         editor.replace("a.rs", &text, "fn a() {}\n");
         editor.notify("postil/didChangeTrust", json!({"trusted": true}));
     }
+    let state = editor.state();
+    assert!(
+        state
+            .received
+            .iter()
+            .all(|m| m["method"] != "window/showMessageRequest"),
+        "the editor's own answer counts, nothing is asked again"
+    );
 }

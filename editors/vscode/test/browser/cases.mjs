@@ -1,18 +1,11 @@
 // What a person does in VS Code, case by case: node cases.mjs CASE FOLDER VSIX OUT. Run by tests/e2e/vscode.rs, which
-// makes the folder and plays the model; a line `@word` asks it for something and its answer comes on standard input.
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+// makes the folder.
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { Code, attempt, plain } from "./code.mjs";
+import { scripted } from "./model.mjs";
 
 const [, , name, folder, vsix, out] = process.argv;
-const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-
-/** Asks whoever started this for something, and waits until it is done. */
-async function demand(what) {
-    console.log(`@${what}`);
-    return (await input.next()).value;
-}
 
 function equal(left, right, what) {
     if (JSON.stringify(left) !== JSON.stringify(right)) {
@@ -58,12 +51,21 @@ async function typeReply(window, text, widget = 0) {
 }
 
 const pressIn = (window, title, widget = 0) =>
-    window.page.locator(".review-widget").nth(widget).locator(".form-actions .monaco-button", { hasText: title }).first().click();
+    window.page.locator(".review-widget").nth(widget).locator(".form-actions .monaco-button").getByText(title, { exact: true }).click();
 
 const titleAction = async (window, label, widget = 0) => {
     const action = window.page.locator(".review-widget").nth(widget).locator(`.review-actions .action-label[aria-label^="${label}"]`);
     await action.click();
 };
+
+/** The page inside a webview that has `selector`. */
+const inner = (window, selector) =>
+    window.until(`a page with ${selector}`, async () => {
+        for (const frame of window.page.frames()) {
+            if ((await frame.locator(selector).count().catch(() => 0)) > 0) return frame;
+        }
+        return undefined;
+    });
 
 const toEditor = (window) => window.command("View: Focus Active Editor Group").catch(() => window.page.keyboard.press("Control+1"));
 
@@ -165,6 +167,211 @@ const cases = {
         await window.sees("// AUTHOR: what is load");
         await window.sees("// AUTHOR: list todos");
     },
+
+    /** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */
+    async run(code, windows, model) {
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.file("load.rs");
+        await window.sees("fn load");
+        await window.goto(1);
+        await window.page.keyboard.press("Control+Shift+Enter");
+        await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
+        await openThread(window, 0);
+        await titleAction(window, "Reply as Agent");
+        await window.until("the status bar tells of the turn and its cost", async () => /1 at work · (<)?\$\d/.test(await window.status()));
+        await window.until("the thread tells too", async () =>
+            plain(await window.page.locator(".review-widget .head").first().innerText()).startsWith("Agent at work:"));
+        await titleAction(window, "Open Conversation");
+        const frame = await inner(window, "#rounds");
+        await window.until("the edit in the conversation", async () => /file_edit/.test(await frame.locator("#rounds").innerText()));
+        ok(/\+.*Option<String>/.test(await frame.locator(".added").allInnerTexts().then((all) => all.join("\n"))), "an edit is shown as a diff");
+        ok(await frame.locator("#cancel").isVisible(), "a running turn can be cancelled there");
+        const before = await frame.locator(".round").count();
+        model.release();
+        await window.until("it grows", async () => (await frame.locator(".round").count()) > before);
+        await window.until("it has ended", async () => (await frame.locator("#facts").innerText()).startsWith("completed"));
+        await window.sees("// AGENT: Gives nothing");
+        equal((await margin(window))[0].at(-1), "Gives nothing where there is no file.", "the answer in the margin");
+
+        // The native diff, file by file.
+        await titleAction(window, "Review Changes");
+        const rows = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
+        await window.until("two files to review", async () => (await rows.count()) === 2);
+        await rows.filter({ hasText: "main.rs" }).click();
+        await window.page.locator(".monaco-diff-editor").first().waitFor();
+        const left = await window.until("what was there before", async () => {
+            const lines = await window.lines(".monaco-diff-editor .editor.original").catch(() => []);
+            return lines.some((line) => line.includes('load("notes")')) && lines;
+        });
+        ok(!left.some((line) => line.includes("unwrap_or")), "the left side is as it was");
+        await rows.filter({ hasText: "main.rs" }).hover();
+        await rows.filter({ hasText: "main.rs" }).locator('.action-label[aria-label^="Reject File"]').click();
+        await window.until("it is put back", async () => !readFileSync(join(folder, "main.rs"), "utf8").includes("unwrap_or"));
+        await window.until("one file left", async () => (await rows.count()) === 1);
+        await rows.filter({ hasText: "load.rs" }).hover();
+        await rows.filter({ hasText: "load.rs" }).locator('.action-label[aria-label^="Accept File"]').click();
+        await window.until("the review is over", async () => (await rows.count()) === 0);
+        await window.command("View: Close All Editors").catch(() => {});
+    },
+
+    /** A folder that is not trusted: shown, answered by hand, never written by an agent; trusted: at once it is. */
+    async trust(code, windows, model) {
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor();
+        await window.file("load.rs");
+        await window.sees("fn load");
+        await openThread(window, 0);
+        await typeReply(window, "by hand");
+        await pressIn(window, "Reply");
+        await window.sees("// AUTHOR: by hand");
+        await titleAction(window, "Reply as Agent");
+        await window.sees("// AGENT: Only looked.");
+        const tools = (request) => (request.tools ?? []).map((tool) => tool.name);
+        ok(!tools(model.requests.at(-1)).includes("file_edit"), `no tool that writes: ${tools(model.requests.at(-1))}`);
+        equal(await window.notices(), [], "nothing is asked: the editor's answer counts");
+
+        await window.command("Workspaces: Manage Workspace Trust");
+        await window.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click();
+        await window.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor({ state: "hidden" });
+        await window.page.locator('.monaco-modal-editor-block .action-label[class*="codicon-close"]').last().click();
+        await window.page.locator(".monaco-modal-editor-block").waitFor({ state: "hidden" });
+        await window.page.locator(".tab", { hasText: "load.rs" }).click();
+        await window.until("the thread is there again", async () => (await glyphs(window).count()) === 1);
+        if ((await margin(window)).length === 0) await openThread(window, 0);
+        await typeReply(window, "and now?");
+        const asked = model.requests.length;
+        await pressIn(window, "Reply as Agent");
+        await window.until("it asks about what came with the file", async () => (await window.notices()).some((text) => text.includes("not typed here")) || model.requests.length > asked);
+        if ((await window.notices()).some((text) => text.includes("not typed here"))) await window.press("Allow edits");
+        await window.sees("// AGENT: Could write.");
+        ok(tools(model.requests.at(-1)).includes("file_edit"), "trusted, it may write");
+    },
+
+    /** Two windows on one folder: what is saved in one is in the margin of the other. */
+    async windows(code, windows) {
+        const [one, two] = [await code.open(folder), await code.open(folder)];
+        windows.push(one, two);
+        await one.file("notes.rs");
+        await two.file("notes.rs");
+        await openThread(one, 0);
+        await openThread(two, 0);
+        await typeReply(one, "seen over there?");
+        await pressIn(one, "Reply");
+        await one.sees("// AUTHOR: seen over there?");
+        await toEditor(one);
+        await one.page.keyboard.press("Control+s");
+        await two.sees("// AUTHOR: seen over there?");
+        await two.until("in the other margin", async () => (await margin(two))[0]?.includes("seen over there?"));
+        await titleAction(two, "Resolve");
+        await two.misses("seen over there?");
+        await toEditor(two);
+        await two.page.keyboard.press("Control+s");
+        await one.misses("seen over there?");
+        await one.until("its mark is gone", async () => (await glyphs(one).count()) === 0);
+    },
+
+    /** No server, one that is too old, one that is something else, one that crashes: one message, and a usable editor. */
+    async faults(code, windows) {
+        const fake = (name, lines) => {
+            const file = join(code.dir, name);
+            writeFileSync(file, `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
+            return file;
+        };
+        const set = (path) => writeFileSync(code.machine, JSON.stringify({ "postil.path": path }));
+        set("/nowhere/postil");
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.file("notes.rs");
+        await window.notice("The setting postil.path names /nowhere/postil, which is not there.");
+        equal((await window.notices()).length, 1, "one message");
+        ok((await window.status()).includes("postil"), "the status bar says it too");
+        await window.goto(1);
+        await window.page.keyboard.press("Control+Shift+Enter");
+        await window.page.keyboard.type("// the editor goes on");
+        await window.sees("// the editor goes on");
+        await window.command("Notifications: Clear All Notifications");
+
+        set(fake("old", "echo postil 0.0.1"));
+        await window.notice("is postil 0.0.1, and this extension needs");
+        await window.command("Notifications: Clear All Notifications");
+        set(fake("other", "echo something else"));
+        await window.notice("does not answer as postil does");
+        await window.command("Notifications: Clear All Notifications");
+
+        // It dies in the middle, again and again; then it is whole.
+        const log = join(code.dir, "starts");
+        writeFileSync(log, "");
+        set(fake("crashing", `[ "$1" = --version ] && exec postil --version\necho start >>${log}\nif [ $(wc -l <${log}) -le 2 ]; then timeout -s KILL 2 postil "$@"; else exec postil "$@"; fi`));
+        await window.until("it is started a third time", async () => readFileSync(log, "utf8").split("\n").length > 3);
+        await window.until("the thread is shown after all", async () => (await glyphs(window).count()) === 1);
+        equal(await window.notices(), [], "what mends itself is not told");
+
+        // Killed at each start, it is given up with one message; its button brings it back.
+        set(fake("broken", `[ "$1" = --version ] && exec postil --version\n[ -e ${join(code.dir, "mended")} ] && exec postil "$@"\nexit 3`));
+        await window.notice("could not be started");
+        ok((await window.text()).includes("the editor goes on"), "the text is untouched");
+        writeFileSync(join(code.dir, "mended"), "");
+        await window.press("Try Again");
+        await window.until("it is back", async () => (await glyphs(window).count()) === 1);
+    },
+
+    /** No test, a measurement: how long a key takes to the margin, and how long the extension takes to start. */
+    async speed(code, windows) {
+        const many = Array.from({ length: 200 }, (_, index) => `// AUTHOR: question ${index}\nfn f${index}() {}\n`).join("\n");
+        writeFileSync(join(folder, "many.rs"), many);
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.file("notes.rs");
+        await window.until("a mark", async () => (await glyphs(window).count()) === 1);
+        await window.page.evaluate(() => {
+            window.opened = [];
+            new MutationObserver(() => {
+                if (document.querySelector(".tab.active")?.textContent.includes("many.rs")) {
+                    const marks = document.querySelectorAll(".comment-range-glyph.comment-thread-unresolved").length;
+                    const lines = document.querySelectorAll(".editor-instance .view-line").length;
+                    if (lines > 5) window.opened.push([performance.now(), marks]);
+                }
+            }).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["class"] });
+        });
+        await window.file("many.rs");
+        await window.until("the marks of many threads", async () => (await glyphs(window).count()) > 5);
+        const opened = await window.page.evaluate(() => {
+            const [begin] = window.opened[0];
+            return window.opened.find(([, marks]) => marks > 5)[0] - begin;
+        });
+        await openThread(window, 0);
+        await toEditor(window);
+        await window.goto(1);
+        await window.page.keyboard.press("End");
+        await window.page.evaluate(() => {
+            window.keys = [];
+            let pressed;
+            document.addEventListener("keydown", () => (pressed = performance.now()), { capture: true });
+            new MutationObserver((changes) => {
+                if (pressed !== undefined && changes.some(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest?.(".review-widget .comments-container"))) {
+                    window.keys.push(performance.now() - pressed);
+                    pressed = undefined;
+                }
+            }).observe(document.body, { subtree: true, childList: true, characterData: true });
+        });
+        for (let at = 0; at < 40; at += 1) {
+            const count = await window.page.evaluate(() => window.keys.length);
+            await window.page.keyboard.type("abcdefgh"[at % 8]);
+            await window.until("the key in the margin", () => window.page.evaluate((count) => window.keys.length > count, count));
+        }
+        const keys = (await window.page.evaluate(() => window.keys)).sort((a, b) => a - b);
+        // As VS Code itself measured it; the list draws what has room.
+        await window.page.setViewportSize({ width: 1300, height: 4000 });
+        await window.command("Developer: Show Running Extensions");
+        const shown = await window.until("the running extensions", async () => {
+            const all = await window.page.locator(".runtime-extensions-editor .monaco-list-row").allInnerTexts();
+            return all.map(plain).find((row) => row.startsWith("postil"));
+        });
+        const activation = Number(/Activation: (\d+)\s*ms/.exec(shown)?.[1]);
+        console.log(`activation ${activation.toFixed(1)} ms; a file with 200 threads: ${opened.toFixed(0)} ms from its text to its marks; a key to the margin of that file: ${keys[20].toFixed(0)} ms median, ${keys[37].toFixed(0)} ms at the 95th percentile`);
+    },
 };
 
 const work = cases[name];
@@ -172,12 +379,28 @@ if (!work) {
     console.log(`there are: ${Object.keys(cases).join(", ")}`);
     process.exit(2);
 }
+/** What the model says, where a case has one; whether VS Code asks for trust. */
+const scripts = {
+    run: [
+        { calls: [["file_read", { path: "load.rs" }], ["file_read", { path: "main.rs" }]] },
+        {
+            calls: [
+                ["file_edit", { path: "load.rs", old_string: "-> String {", new_string: "-> Option<String> {" }],
+                ["file_edit", { path: "main.rs", old_string: 'load("notes")', new_string: 'load("notes").unwrap_or_default()' }],
+            ],
+        },
+        { text: "Gives nothing where there is no file.", held: true },
+    ],
+    trust: [{ text: "Only looked." }, { text: "Could write." }],
+};
+
 const windows = [];
-const options = work.options ?? {};
 let code;
+const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
-    code = await Code.start({ vsix, ...options });
-    await work.call(cases, code, windows);
+    code = await Code.start({ vsix, trust: name === "trust", env: model?.env ?? {} });
+    await work.call(cases, code, windows, model);
 });
 await code?.stop();
+model?.stop();
 process.exit(good ? 0 : 1);

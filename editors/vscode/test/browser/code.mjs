@@ -26,6 +26,7 @@ const SETTINGS = {
     "chat.commandCenter.enabled": false,
     "workbench.tips.enabled": false,
     "window.commandCenter": false,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.layoutControl.enabled": false,
     "editor.minimap.enabled": false,
     // Room for the text.
