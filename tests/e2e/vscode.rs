@@ -119,6 +119,12 @@ fn a_server_that_is_missing_old_or_broken_is_told_of_once() {
     case("faults", &[("notes.rs", NOTES)]);
 }
 
+/// editors/vscode/test/host: what needs no eyes.
+#[test]
+fn the_extension_keeps_its_word_inside_the_extension_host() {
+    case("host", &[("notes.rs", NOTES)]);
+}
+
 #[test]
 fn the_settings_are_those_of_the_server() {
     if !peers::have(&["code-server"]) {

@@ -2,10 +2,13 @@
 // makes the folder.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Code, attempt, plain } from "./code.mjs";
+import { fileURLToPath } from "node:url";
+import { Code, DEADLINE, attempt, plain } from "./code.mjs";
 import { scripted } from "./model.mjs";
 
 const [, , name, folder, vsix, out] = process.argv;
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url)).replace(/\/$/, "");
 
 function equal(left, right, what) {
     if (JSON.stringify(left) !== JSON.stringify(right)) {
@@ -315,6 +318,23 @@ const cases = {
         writeFileSync(join(code.dir, "mended"), "");
         await window.press("Try Again");
         await window.until("it is back", async () => (await glyphs(window).count()) === 1);
+    },
+
+    /** The tests of ../host, inside the editor's extension host. */
+    async host(code, windows) {
+        let ended;
+        const exit = new Promise((resolve) => (ended = resolve));
+        const said = [];
+        const window = await code.open(folder, {
+            host: { authority: new URL(code.url).host, extension: here("../.."), test: here("../host/index.cjs") },
+            exit: (status) => ended(status),
+            log: (line) => said.push(line),
+        });
+        windows.push(window);
+        const late = new Promise((resolve) => setTimeout(() => resolve("late"), DEADLINE).unref());
+        const status = await Promise.race([exit, late]);
+        const told = [...said, ...window.console.split("\n")].filter((line) => /T (ok|failed): /.test(line));
+        ok(status === 0, `${status}\n${told.join("\n")}`);
     },
 
     /** No test, a measurement: how long a key takes to the margin, and how long the extension takes to start. */

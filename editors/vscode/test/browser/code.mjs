@@ -120,7 +120,22 @@ export class Code {
         page.on("console", (message) => {
             window.console += `${message.type()}: ${message.text()}\n`;
         });
-        await page.addInitScript(options.before ?? (() => {}));
+        if (options.host) {
+            await page.exposeFunction("codeAutomationLog", (_, words) => options.log(words.join(" ")));
+            await page.exposeFunction("codeAutomationExit", options.exit);
+            // What the workbench is told of a test, put into its configuration as the page loads.
+            await page.addInitScript(({ authority, extension, test }) => {
+                new MutationObserver((_, observer) => {
+                    const meta = document.getElementById("vscode-workbench-web-configuration");
+                    if (!meta) return;
+                    observer.disconnect();
+                    const configuration = JSON.parse(meta.getAttribute("data-settings"));
+                    const at = (path) => ({ $mid: 1, scheme: "vscode-remote", authority, path });
+                    configuration.developmentOptions = { ...configuration.developmentOptions, extensions: [at(extension)], extensionTestsPath: at(test) };
+                    meta.setAttribute("data-settings", JSON.stringify(configuration));
+                }).observe(document, { childList: true, subtree: true });
+            }, options.host);
+        }
         await page.goto(`${this.url}/?folder=${folder}`);
         await page.waitForSelector(".monaco-workbench");
         return window;
