@@ -14,6 +14,22 @@ const OPENCODE: &str = r#"{"model": "loopback/scripted", "small_model": "loopbac
 "provider": {"loopback": {"npm": "@ai-sdk/anthropic", "name": "loopback", "models": {"scripted": {"name": "scripted"}},
 "options": {"baseURL": "http://127.0.0.1:{port}/v1", "apiKey": "dummy"}}}}"#;
 
+/// How a network is made that is nothing but loopback. `None`, and a note: not here.
+fn network(name: &str) -> Option<&'static str> {
+    let makes = |flag: &&str| {
+        let made = Command::new("unshare")
+            .args([*flag, "true"])
+            .stderr(Stdio::null())
+            .status();
+        made.is_ok_and(|status| status.success())
+    };
+    let flag = ["-n", "-rn"].into_iter().find(makes);
+    if flag.is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: {name} (no network namespace)");
+    }
+    flag
+}
+
 /// `postil reply` with the peer as the agent of this name, found on PATH as `program`. What it said; the model's
 /// log. `None`, and a note: something is missing here.
 fn answered(
@@ -26,17 +42,7 @@ fn answered(
     if !peers::have_extra(&[peer]) {
         return None;
     }
-    let makes = |flag: &&str| {
-        let made = Command::new("unshare")
-            .args([*flag, "true"])
-            .stderr(Stdio::null())
-            .status();
-        made.is_ok_and(|status| status.success())
-    };
-    let Some(flag) = ["-n", "-rn"].into_iter().find(|flag| makes(flag)) else {
-        let _ = writeln!(std::io::stderr(), "skipped: {name} (no network namespace)");
-        return None;
-    };
+    let flag = network(name)?;
     workspace.write(FILE, format!("// AUTHOR: return 8\n{}", super::CODE));
     workspace.configure(&format!("model = 'acp/{name}'\n"));
     trust(workspace);
@@ -164,4 +170,50 @@ fn codex_reads_threads_through_our_server_and_answers() {
     });
     assert!(answered, "{log}");
     assert!(!log.contains("respond_to_thread"), "{log}");
+}
+
+/// The other way round: a client that nobody here wrote runs our agent.
+#[test]
+fn acpx_runs_our_agent() {
+    if !peers::have_extra(&["acpx"]) {
+        return;
+    }
+    let Some(flag) = network("acpx") else {
+        return;
+    };
+    let workspace = Workspace::new();
+    workspace.write(FILE, super::CODE);
+    workspace.configure("model = 'anthropic/claude-sonnet-4-5'\n");
+    trust(&workspace);
+    let fixture =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_model.py");
+    let mut command = workspace.command("unshare");
+    command
+        .args([
+            flag,
+            "sh",
+            "-c",
+            "ip link set lo up && exec \"$@\"",
+            "sh",
+            "python3",
+        ])
+        .arg(fixture)
+        .arg(peers::find("acpx").expect("there"))
+        .arg("--agent")
+        .arg(format!("{} acp", env!("CARGO_BIN_EXE_postil")))
+        .args(["exec", "let load return 8"])
+        .env("MODEL_EDIT", FILE)
+        .env("ANTHROPIC_API_KEY", "dummy")
+        .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:{port}");
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    for shown in [
+        "file_edit src/net.rs",
+        "All threads are answered.",
+        "end_turn",
+    ] {
+        assert!(said.contains(shown), "{shown}: {said}\n{errors}");
+    }
+    assert!(workspace.read(FILE).contains("    8\n"), "{said}");
 }
