@@ -7,6 +7,7 @@ mod fingerprint;
 mod grants;
 mod kept;
 mod protected;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use crate::config::{Action, Settings};
 pub use grants::{Call, Grant, Grants, Wanted};
 use kept::Kept;
 pub use protected::{in_repository, protected};
+pub use shell::destroys;
 
 /// What a tool can do at worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -145,42 +147,29 @@ fn name(root: &Path) -> Option<String> {
 /// command, an address. The last rule that matches holds; without one, reading is allowed, and so is
 /// writing, for a tool writes in a turn that the author started and inside the workspace; the rest asks.
 pub fn decide(settings: &Settings, tool: &str, risk: Risk, argument: &str) -> Decision {
-    let commands: Vec<&str> = if risk == Risk::Run {
-        argument.split(JOINTS).map(str::trim).collect()
-    } else {
-        Vec::new()
-    };
-    let rule = settings.rules.iter().rev().find(|rule| {
-        if !wildcard(&rule.tool, tool) {
-            return false;
-        }
-        let Some(pattern) = &rule.pattern else {
-            return true;
-        };
-        match rule.action {
-            // One allowed command says nothing of what is joined to it; one that is denied taints all.
-            Action::Allow => wildcard(pattern, argument) && (commands.len() <= 1 || pattern == "*"),
-            Action::Ask | Action::Deny => {
-                wildcard(pattern, argument) || commands.iter().any(|c| wildcard(pattern, c))
-            }
-        }
-    });
-    let action = rule.map(|r| r.action).or(if risk == Risk::Read {
-        None
-    } else {
-        settings.permission
-    });
-    match (action, risk) {
-        (Some(Action::Allow), _) | (None, Risk::Read | Risk::Write) => Decision::Allow,
+    let otherwise = match (settings.permission, risk) {
+        (_, Risk::Read) | (Some(Action::Allow), _) | (None, Risk::Write) => Decision::Allow,
         (Some(Action::Ask), _) | (None, Risk::Run | Risk::Send) => Decision::Ask,
         (Some(Action::Deny), _) => Decision::Deny,
+    };
+    let mut rules = settings
+        .rules
+        .iter()
+        .filter(|rule| wildcard(&rule.tool, tool));
+    if risk == Risk::Run {
+        return shell::decide(&rules.collect::<Vec<_>>(), argument, otherwise);
+    }
+    let rule = rules.rfind(|rule| {
+        let pattern = rule.pattern.as_deref();
+        pattern.is_none_or(|pattern| wildcard(pattern, argument))
+    });
+    match rule.map(|rule| rule.action) {
+        Some(Action::Allow) => Decision::Allow,
+        Some(Action::Ask) => Decision::Ask,
+        Some(Action::Deny) => Decision::Deny,
+        None => otherwise,
     }
 }
-
-/// What joins commands in a shell, or hides one in another.
-const JOINTS: &[char] = &[
-    ';', '&', '|', '\n', '\r', '`', '$', '(', ')', '<', '>', '{', '}',
-];
 
 /// Whether `text` is what `pattern` says, `*` standing for anything.
 fn wildcard(pattern: &str, text: &str) -> bool {
