@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::config::Folders;
 use crate::host::Host;
+use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::vcs;
 
@@ -31,6 +32,19 @@ use out::Out;
 
 /// Runs the program with the process's arguments.
 pub fn run() -> ExitCode {
+    // Before any thread is started, and before arguments are looked at: a command is none of ours.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == sandbox::WORD)
+    {
+        return sandbox::run_inside().unwrap_or_else(|error| {
+            anstream::eprintln!(
+                "postil: the sandbox could not be set up, so nothing was run: {error:#}"
+            );
+            ExitCode::from(sandbox::NOT_SET_UP)
+        });
+    }
+    crate::os::keep_private();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

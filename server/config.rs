@@ -129,8 +129,21 @@ pub struct Settings {
     pub servers: Vec<crate::children::Row>,
     /// Outside agents of the user's own.
     pub agents: Vec<crate::acp::Agent>,
+    pub sandbox: Sandbox,
     pub worktrees: Worktrees,
     pub share: Share,
+}
+
+/// What an agent's commands may use beyond the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    pub network: bool,
+    /// Absolute.
+    pub read: Vec<PathBuf>,
+    /// Absolute.
+    pub write: Vec<PathBuf>,
+    /// Names of variables.
+    pub environment: Vec<String>,
 }
 
 /// Worktrees of sub-agents.

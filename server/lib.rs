@@ -19,6 +19,7 @@ pub mod index;
 pub mod log;
 pub mod models;
 pub mod os;
+pub mod sandbox;
 pub mod store;
 pub mod trust;
 pub mod vcs;

@@ -1,9 +1,13 @@
 //! L3. What the operating system alone can do: a child that dies with us, groups of processes, the
 //! memory of one, an environment without secrets. The only module in which `unsafe` is found.
 
+mod spawn;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+pub use spawn::spawn;
 
 /// Makes the program of `command` end when this process ends, however it ends (Linux: the kernel sends
 /// it SIGKILL when the *thread* that started it is gone, so start it from one that lives as long as the
@@ -104,10 +108,77 @@ pub fn group_memory(pid: u32) -> Option<u64> {
 }
 
 fn group_of(pid: u32) -> Option<u32> {
+    stat(pid, 2)
+}
+
+/// A number of `/proc/PID/stat`, counted from the state behind the name.
+fn stat(pid: u32, field: usize) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name stands in parentheses and may hold anything; state, parent, group follow it.
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(2)?.parse().ok()
+    rest.split_whitespace().nth(field)?.parse().ok()
+}
+
+/// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
+/// deepest last.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let parents = parents();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        for (child, _) in children {
+            if !found.contains(child) {
+                found.push(*child);
+            }
+        }
+        at += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Each process with its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter_map(|id| Some((id, stat(id, 1)?))).collect()
+}
+
+/// Ends one process at once.
+pub fn kill(pid: u32) {
+    #[cfg(unix)]
+    if let Some(pid) = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    #[cfg(not(unix))]
+    let _ = pid;
+}
+
+/// Bytes of memory that are the process's own or shared with others, resident.
+pub fn resident(pid: u32) -> u64 {
+    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"))
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4096
+}
+
+/// Makes this process's memory and environment unreadable for others of the same user (Linux: no core dump, no
+/// debugger, `/proc/PID/environ` and `mem` closed).
+pub fn keep_private() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+    {
+        tracing::warn!("this process cannot be made private: {error}");
+    }
 }
 
 /// Whether a variable of this name and value looks like a secret: keys, tokens, passwords, the

@@ -15,6 +15,7 @@ use crate::edits::Refused;
 use crate::files::{Buffer, Buffers, FileError, Seen, Tree};
 use crate::host::Host;
 use crate::index::Index;
+use crate::sandbox::{Policy, Processes};
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
 use crate::tools::Gate;
@@ -430,6 +431,25 @@ impl Session {
     /// What trusting a folder would allow to run, a sentence each.
     pub fn trust_would_allow(&self, root: &Path) -> Vec<String> {
         self.trust.would_allow(root)
+    }
+
+    /// Commands of a run in this folder; they end when it is dropped.
+    pub fn processes(&self, workspace: &Workspace) -> Arc<Processes> {
+        let granted = workspace.loaded().settings.sandbox.clone();
+        let mut ours = vec![
+            self.folders.config.clone(),
+            self.folders.data.clone(),
+            self.folders.state.clone(),
+        ];
+        ours.extend(self.folders.cache.clone());
+        let policy = Policy {
+            network: granted.network,
+            read: granted.read,
+            write: granted.write,
+            environment: granted.environment,
+            ours,
+        };
+        Arc::new(Processes::new(workspace.root(), policy))
     }
 
     fn tell_children(&self) {

@@ -4,6 +4,11 @@
 //! of a tool alike. No tool changes a file but through [`change_file`].
 
 mod ask_user;
+mod bash;
+mod bash_background;
+mod bash_kill;
+mod bash_list;
+mod bash_output;
 mod change;
 mod file_edit;
 mod file_read;
@@ -40,6 +45,7 @@ use crate::children::Children;
 use crate::config::Settings;
 use crate::files::{Seen, Text, Tree};
 use crate::host::Host;
+use crate::sandbox::Processes;
 use crate::store::Store;
 use crate::trust::{self, Decision, Risk};
 
@@ -67,6 +73,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Questions to the author, and what was granted.
     pub gate: Arc<Gate>,
+    /// The commands of this run.
+    pub processes: Arc<Processes>,
     /// What this run has read, by absolute path.
     pub seen: DashMap<PathBuf, Known>,
     /// One write at a time for a file.
@@ -198,6 +206,11 @@ impl Registry {
                 Arc::new(memory::MemoryRead),
                 Arc::new(memory::MemoryWrite),
                 Arc::new(log_read::LogRead),
+                Arc::new(bash::Bash),
+                Arc::new(bash_background::BashBackground),
+                Arc::new(bash_output::BashOutput),
+                Arc::new(bash_list::BashList),
+                Arc::new(bash_kill::BashKill),
             ],
             settings: Settings::default(),
         }

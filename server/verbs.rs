@@ -479,6 +479,7 @@ impl Scope {
             trusted: self.session.is_trusted(self.workspace.root()),
             cancel: cancel.clone(),
             gate: self.session.gate.clone(),
+            processes: self.session.processes(&self.workspace),
             seen: DashMap::new(),
             writing: DashMap::new(),
             question: None,

@@ -46,6 +46,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("notify", &["files"]),
     ("toml", &["config"]),
     ("etcetera", &["config"]),
+    ("landlock", &["sandbox"]),
+    ("seccompiler", &["sandbox"]),
+    ("libc", &["sandbox"]),
     // Used in several places, for one thing each.
     ("tempfile", &["*"]),
     ("rustix", &["*"]),
@@ -149,6 +152,12 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "a test has the process killed at each step of a turn",
     ),
     ("files", "vcs", "what is tracked is read, ignored or not"),
+    ("sandbox", "os", "processes are begun, counted and ended"),
+    (
+        "sandbox",
+        "trust",
+        "what no tool may write, no command may either",
+    ),
     ("trust", "config", "a permission is a setting"),
     ("index", "files", "the index is kept from the tree"),
 ];

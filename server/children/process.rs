@@ -1,28 +1,19 @@
-//! A child's process: started from a thread that lives as long as we do (the kernel's parent-death
-//! signal is tied to the thread), watched by a guard that ends its whole group when we are gone.
+//! A child's process: started so that it ends with us, watched by a guard that ends its whole group when we are gone.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::process::Child;
 
 use super::Row;
 use crate::os;
 
 /// Bytes of standard error that are kept, to say why a child stopped.
 const STDERR_KEPT: usize = 8 << 10;
-
-struct Job {
-    command: Command,
-    runtime: Handle,
-    reply: oneshot::Sender<std::io::Result<Child>>,
-}
 
 /// Starts the program of a row in its root folder, with pipes and a clean environment.
 pub async fn start(
@@ -47,52 +38,7 @@ pub async fn start(
 /// Starts a program that leads a group of its own and ends when we do.
 pub async fn launch(mut command: std::process::Command) -> std::io::Result<Child> {
     os::die_with_parent(&mut command);
-    let mut command = Command::from(command);
-    command.kill_on_drop(true);
-    let (reply, answer) = oneshot::channel();
-    let job = Job {
-        command,
-        runtime: Handle::current(),
-        reply,
-    };
-    let gone = || std::io::Error::other("the thread that starts programs is gone");
-    spawner().send(job).map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
-}
-
-fn spawner() -> mpsc::Sender<Job> {
-    static SPAWNER: OnceLock<Mutex<mpsc::Sender<Job>>> = OnceLock::new();
-    let sender = SPAWNER.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let work = move || {
-            for Job {
-                mut command,
-                runtime,
-                reply,
-            } in jobs
-            {
-                // A runtime that is shutting down panics; the thread must outlive it.
-                let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    let _inside = runtime.enter();
-                    command.spawn()
-                }));
-                let _ = reply.send(started.unwrap_or_else(|_| {
-                    Err(std::io::Error::other("the runtime is shutting down"))
-                }));
-            }
-        };
-        if let Err(error) = std::thread::Builder::new()
-            .name(String::from("children"))
-            .spawn(work)
-        {
-            tracing::error!("cannot start the thread that starts programs: {error}");
-        }
-        Mutex::new(sender)
-    });
-    sender
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    os::spawn(command).await
 }
 
 /// Ends the groups of all children when our process is gone, killed too: a shell that reads from a pipe

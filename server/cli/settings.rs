@@ -14,6 +14,7 @@ use crate::bridge;
 use crate::children::{self, State};
 use crate::config;
 use crate::present::visible;
+use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::store::RunStatus;
 use crate::tools::{Context, Images, Plan, Registry, Todos};
@@ -246,6 +247,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 trusted,
                 cancel: CancellationToken::new(),
                 gate: session.gate.clone(),
+                processes: session.processes(workspace),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
                 question: None,
@@ -253,6 +255,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 images: Images::default(),
             };
             let answer = registry.call(&context, &name, input).await;
+            context.processes.end().await;
             if let Some((store, id)) = run {
                 let (status, said) = match &answer {
                     Ok(said) => (RunStatus::Completed, said),
@@ -393,10 +396,11 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
             |top| top.display().to_string(),
         ),
     );
+    let sandbox = sandbox::find(&root);
     add(
         "sandbox",
-        None,
-        String::from("no tool of this version runs programs, so none is needed"),
+        sandbox.confines().then_some(true),
+        sandbox.describe(),
     );
     match session
         .workspaces()

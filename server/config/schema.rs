@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Provider, ProxyMode, Settings, Worktrees};
+use super::{Provider, ProxyMode, Sandbox, Settings, Worktrees};
 use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
@@ -37,6 +37,9 @@ pub(super) struct Raw {
     /// What an agent may do without asking.
     #[schemars(extend("x-from" = "user"))]
     pub permissions: Permissions,
+    /// What an agent's commands may use beyond the workspace.
+    #[schemars(extend("x-from" = "user"))]
+    pub sandbox: RawSandbox,
     /// The agent's tools.
     pub tools: Tools,
     /// Language servers as children.
@@ -184,6 +187,39 @@ impl Default for Threads {
         Self {
             indentation: Indentation::default(),
             max_file_size: 8 * 1024 * 1024,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct RawSandbox {
+    /// The network, this machine's own services too.
+    pub network: bool,
+    /// Hidden files and folders that may be read; `~/` is the home folder.
+    pub read: Vec<String>,
+    /// Files and folders outside the workspace that may be written.
+    pub write: Vec<String>,
+    /// Environment variables that are handed on.
+    pub environment: Vec<String>,
+}
+
+impl RawSandbox {
+    fn into_settings(self) -> Sandbox {
+        let home = std::env::home_dir().unwrap_or_default();
+        let absolute = |path: String| match path.strip_prefix("~/") {
+            Some(rest) => home.join(rest),
+            None => path.into(),
+        };
+        let all = |paths: Vec<String>| {
+            let paths = paths.into_iter().map(absolute);
+            paths.filter(|path| path.is_absolute()).collect()
+        };
+        Sandbox {
+            network: self.network,
+            read: all(self.read),
+            write: all(self.write),
+            environment: self.environment,
         }
     }
 }
@@ -477,6 +513,7 @@ impl Raw {
             proxy_idle: self.proxy.idle,
             servers: servers.filter(|row| !row.command.is_empty()).collect(),
             agents: agents.filter(|a| !a.programs.is_empty()).collect(),
+            sandbox: self.sandbox.into_settings(),
             worktrees: Worktrees {
                 enabled: worktree.enabled,
                 auto_merge: worktree.auto_merge,

@@ -18,6 +18,7 @@ use crate::config::Settings;
 use crate::edits;
 use crate::host::{Level, Progress, Question};
 use crate::present;
+use crate::sandbox::Processes;
 use crate::store::{Change, GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{Action, Role, Status, Thread};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
@@ -360,6 +361,13 @@ impl Session {
         if let Some(action) = task.thread.action() {
             return self.carry_out(task, action).await;
         }
+        let processes = self.processes(&task.workspace);
+        let outcome = self.run_turn(task, &processes).await;
+        processes.end().await;
+        outcome
+    }
+
+    async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
         let turn = async {
             let may_write = self.may_write(task).await;
             let trusted = self.is_trusted(task.workspace.root());
@@ -374,6 +382,7 @@ impl Session {
                 trusted,
                 cancel: task.cancel.clone(),
                 gate: self.gate.clone(),
+                processes: processes.clone(),
                 seen: DashMap::new(),
                 writing: DashMap::new(),
                 question: Some(std::sync::Mutex::default()),

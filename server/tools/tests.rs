@@ -118,6 +118,7 @@ impl Bench {
             trusted: true,
             cancel: CancellationToken::new(),
             gate: Gate::new(&folder.path().join("data")),
+            processes: Arc::new(Processes::new(&root, Default::default())),
             seen: DashMap::new(),
             writing: DashMap::new(),
             question: None,

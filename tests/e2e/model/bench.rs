@@ -9,6 +9,7 @@ use postil::comments::{Syntax, detect};
 use postil::files::{Buffers, Tree};
 use postil::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
 use postil::models::{Limits, Remote, Setup};
+use postil::sandbox::{Policy, Processes};
 use postil::store::{Run, RunStatus, Store};
 use postil::threads::{self, Thread};
 use postil::tools::{Context, Gate, Registry};
@@ -88,6 +89,7 @@ impl Bench {
             trusted: true,
             cancel: CancellationToken::new(),
             gate: Gate::new(&workspace.data()),
+            processes: Arc::new(Processes::new(workspace.root(), Policy::default())),
             seen: Default::default(),
             writing: Default::default(),
             question: Some(Default::default()),

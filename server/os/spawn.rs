@@ -1,0 +1,69 @@
+//! Programs are started from one thread that lives as long as the process: the kernel's parent-death signal
+//! is tied to the *thread* that started a child.
+
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+struct Job {
+    command: Command,
+    runtime: Handle,
+    reply: oneshot::Sender<std::io::Result<Child>>,
+}
+
+/// Starts the program; dropping the child kills it.
+///
+/// # Errors
+/// Those of the operating system.
+pub async fn spawn(command: std::process::Command) -> std::io::Result<Child> {
+    let mut command = Command::from(command);
+    command.kill_on_drop(true);
+    let (reply, answer) = oneshot::channel();
+    let job = Job {
+        command,
+        runtime: Handle::current(),
+        reply,
+    };
+    let gone = || std::io::Error::other("the thread that starts programs is gone");
+    spawner().send(job).map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
+}
+
+fn spawner() -> mpsc::Sender<Job> {
+    static SPAWNER: OnceLock<Mutex<mpsc::Sender<Job>>> = OnceLock::new();
+    let sender = SPAWNER.get_or_init(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let work = move || {
+            for Job {
+                mut command,
+                runtime,
+                reply,
+            } in jobs
+            {
+                // A runtime that is shutting down panics; the thread must outlive it.
+                let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let _inside = runtime.enter();
+                    command.spawn()
+                }));
+                // What it holds of pipes is closed before anybody waits for their end.
+                drop(command);
+                let _ = reply.send(started.unwrap_or_else(|_| {
+                    Err(std::io::Error::other("the runtime is shutting down"))
+                }));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new()
+            .name(String::from("children"))
+            .spawn(work)
+        {
+            tracing::error!("cannot start the thread that starts programs: {error}");
+        }
+        Mutex::new(sender)
+    });
+    sender
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}

@@ -1,0 +1,261 @@
+//! One command that runs: its processes, its output, its end. A task of its own owns the process, so that whoever
+//! waits for it may go away.
+
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::guarded::Guarded;
+use super::limits;
+use super::output::Output;
+use crate::os;
+
+/// How often what a command's processes use together is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often the root is looked through for guarded files, in looks.
+const GUARD: u32 = 10;
+/// A command that was ended is gone within so long, or we go on without it.
+const GONE: Duration = Duration::from_secs(2);
+
+pub struct Job {
+    /// As the agent calls it.
+    pub id: u32,
+    pub command: String,
+    output: Mutex<Output>,
+    /// Output came, or the end.
+    news: Notify,
+    end: watch::Sender<Option<End>>,
+    stop: CancellationToken,
+    /// Why it was ended, the first word that counts.
+    why: Mutex<Option<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct End {
+    status: Option<i32>,
+    /// What the author and the agent must know.
+    notes: Vec<String>,
+}
+
+/// What the task takes along.
+pub(super) struct Parts {
+    pub child: Child,
+    /// Kept open as long as the command may run.
+    pub leash: Option<ChildStdin>,
+    pub output: Receiver,
+    pub guarded: Option<Guarded>,
+    /// Whether one stays outside who ends what is left, and must not be killed before that.
+    pub keeper: bool,
+}
+
+impl Job {
+    pub(super) fn new(id: u32, command: &str, stop: CancellationToken) -> Self {
+        Self {
+            id,
+            command: command.to_owned(),
+            output: Mutex::default(),
+            news: Notify::new(),
+            end: watch::Sender::new(None),
+            stop,
+            why: Mutex::default(),
+        }
+    }
+
+    /// Ends it, and all that it began; returns at once. `why` stands behind its output.
+    pub fn stop(&self, why: &str) {
+        let mut kept = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none() && !self.has_ended() {
+            *kept = Some(why.to_owned());
+        }
+        drop(kept);
+        self.stop.cancel();
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    pub async fn ended(&self) {
+        let mut end = self.end.subscribe();
+        let _ = end.wait_for(Option::is_some).await;
+    }
+
+    /// Returns when output has come since the last call, or the end.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// The newest line of output.
+    pub fn last_line(&self) -> Option<String> {
+        self.output().last_line()
+    }
+
+    /// The output since the last call, and where it has ended how, for the agent.
+    pub fn report(&self) -> String {
+        let mut text = self.output().take();
+        let end = self.end.borrow().clone();
+        let Some(end) = end else {
+            return text;
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let why = self
+            .why
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match (why, end.status) {
+            (Some(why), _) => text.push_str(&format!("({why})\n")),
+            (None, Some(0)) if text.is_empty() => text.push_str("(no output)\n"),
+            (None, Some(0)) => {}
+            (None, Some(code)) => text.push_str(&format!("(exit code: {code})\n")),
+            (None, None) => text.push_str("(ended by a signal)\n"),
+        }
+        for note in &end.notes {
+            text.push_str(note);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What became of it, in a word or two.
+    pub fn state(&self) -> String {
+        let why = self
+            .why
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let end = self.end.borrow();
+        match (end.as_ref(), why) {
+            (None, _) => String::from("running"),
+            (Some(_), Some(why)) => why,
+            (
+                Some(End {
+                    status: Some(code), ..
+                }),
+                None,
+            ) => format!("exit code: {code}"),
+            (Some(_), None) => String::from("ended by a signal"),
+        }
+    }
+
+    fn output(&self) -> std::sync::MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads, watches and ends the process.
+    pub(super) async fn attend(&self, mut parts: Parts) {
+        let mut chunk = vec![0; 64 << 10];
+        let mut came: u64 = 0;
+        let mut open = true;
+        let mut look = tokio::time::interval(LOOK);
+        let mut looks = 0;
+        let mut notes = Vec::new();
+        let status = loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break end(&mut parts).await,
+                _ = look.tick() => {
+                    looks += 1;
+                    if let Some(why) = self.too_much(&parts) {
+                        self.stop(&why);
+                    } else if looks % GUARD == 0 {
+                        notes.extend(set_aside(&mut parts.guarded).await);
+                    }
+                }
+                read = parts.output.read(&mut chunk), if open => match read {
+                    Ok(count) if count > 0 => {
+                        self.output().push(chunk.get(..count).unwrap_or_default());
+                        self.news.notify_one();
+                        came += count as u64;
+                        if came > limits::OUTPUT {
+                            self.stop(&format!("ended: it wrote more than {} MB", limits::OUTPUT >> 20));
+                        }
+                    }
+                    _ => open = false,
+                },
+                status = parts.child.wait() => break status.ok(),
+            }
+        };
+        // Everything is over, so the pipe has an end, but where a system has no means to be sure of it.
+        let rest = async {
+            while let Ok(count) = parts.output.read(&mut chunk).await {
+                if count == 0 {
+                    break;
+                }
+                self.output().push(chunk.get(..count).unwrap_or_default());
+            }
+        };
+        if open {
+            let _ = tokio::time::timeout(LOOK, rest).await;
+        }
+        notes.extend(set_aside(&mut parts.guarded).await);
+        if let Some(guarded) = parts.guarded.take()
+            && let Ok(back) = tokio::task::spawn_blocking(move || guarded.put_back()).await
+        {
+            notes.extend(back);
+        }
+        self.end.send_replace(Some(End {
+            status: status.and_then(code),
+            notes,
+        }));
+        self.news.notify_one();
+    }
+
+    /// Why it has to end.
+    fn too_much(&self, parts: &Parts) -> Option<String> {
+        let all = os::descendants(parts.child.id()?);
+        if all.len() > limits::PROCESSES {
+            return Some(format!("ended: more than {} processes", limits::PROCESSES));
+        }
+        let most = limits::memory();
+        let used: u64 = all.into_iter().map(os::resident).sum();
+        (used > most).then(|| format!("ended: more than {} GB of memory", most >> 30))
+    }
+}
+
+async fn set_aside(guarded: &mut Option<Guarded>) -> Vec<String> {
+    let Some(taken) = guarded.take() else {
+        return Vec::new();
+    };
+    let looked = tokio::task::spawn_blocking(move || (taken.set_aside(), taken)).await;
+    let Ok((said, taken)) = looked else {
+        return Vec::new();
+    };
+    *guarded = Some(taken);
+    said
+}
+
+/// Ends all of it. The process is not collected before, so that its number is nobody else's.
+async fn end(parts: &mut Parts) -> Option<ExitStatus> {
+    drop(parts.leash.take());
+    let limit = tokio::time::Instant::now() + GONE;
+    while tokio::time::Instant::now() < limit {
+        if let Some(own) = parts.child.id() {
+            // Inside bubblewrap the first of them takes all others along.
+            os::descendants(own).into_iter().for_each(os::kill);
+            if !parts.keeper {
+                os::kill(own);
+            }
+        }
+        let soon = Duration::from_millis(50);
+        if let Ok(status) = tokio::time::timeout(soon, parts.child.wait()).await {
+            return status.ok();
+        }
+    }
+    if let Some(own) = parts.child.id() {
+        os::end_group(own, true);
+    }
+    None
+}
+
+fn code(status: ExitStatus) -> Option<i32> {
+    status.code()
+}

@@ -1,0 +1,53 @@
+//! What the server tells `postil sandboxed` on its standard input: one line of JSON, so that neither a command nor a
+//! path stands in a list of processes.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub command: String,
+    /// Stays outside, and ends what the command leaves behind when it ends, or when standard input does.
+    pub keeper: bool,
+    /// `None`: the kernel has no Landlock, or the author allowed to go without.
+    pub rules: Option<Rules>,
+    /// `None`: the author allowed to go without.
+    pub sockets: Option<Sockets>,
+    pub limits: super::limits::Limits,
+}
+
+/// Paths that may be used, each with all that lies below it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Rules {
+    pub read: Vec<Bytes>,
+    pub write: Vec<Bytes>,
+}
+
+/// The kinds of sockets that a command may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Sockets {
+    /// All usual ones: the network is another one, or it was granted.
+    Usual,
+    /// The internet's, not those of this machine: a path to one cannot be refused otherwise.
+    Internet,
+    None,
+}
+
+/// A path; JSON has no other form for all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bytes(Vec<u8>);
+
+impl From<&Path> for Bytes {
+    fn from(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl Bytes {
+    pub fn path(&self) -> PathBuf {
+        OsString::from_vec(self.0.clone()).into()
+    }
+}

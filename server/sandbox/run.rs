@@ -1,0 +1,428 @@
+//! The commands of one run, and what they have in common: a private temporary folder, an end.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio_util::sync::CancellationToken;
+
+use super::guarded::Guarded;
+use super::job::{Job, Parts};
+use super::limits::Limits;
+use super::order::{Order, Sockets};
+use super::view::{View, Wanted};
+use super::{Found, WORD, bubble, find};
+use crate::os;
+
+/// Background commands of a run at the same time.
+const AT_ONCE: usize = 16;
+const PREFIX: &str = "postil-run-";
+/// All commands of a run are gone within so long after its end.
+const GONE: Duration = Duration::from_millis(700);
+
+/// What the user's settings grant to commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// The network, this machine's own services too.
+    pub network: bool,
+    /// Absolute paths that are read although they are hidden.
+    pub read: Vec<PathBuf>,
+    /// Absolute paths outside the root that are written.
+    pub write: Vec<PathBuf>,
+    /// Names of variables that are handed on.
+    pub environment: Vec<String>,
+    /// Our own folders: never seen.
+    pub ours: Vec<PathBuf>,
+}
+
+pub struct Processes {
+    root: PathBuf,
+    policy: Policy,
+    found: std::sync::OnceLock<Found>,
+    temporary: Mutex<Option<Arc<Temporary>>>,
+    /// Started in the background, by number.
+    jobs: Mutex<Vec<Arc<Job>>>,
+    last: AtomicU32,
+    over: CancellationToken,
+}
+
+impl Processes {
+    /// `root`: the folder in which commands run, canonical.
+    pub fn new(root: &Path, policy: Policy) -> Self {
+        Self {
+            root: root.to_owned(),
+            policy,
+            found: std::sync::OnceLock::new(),
+            temporary: Mutex::default(),
+            jobs: Mutex::default(),
+            last: AtomicU32::new(0),
+            over: CancellationToken::new(),
+        }
+    }
+
+    pub fn found(&self) -> &Found {
+        self.found.get_or_init(|| find(&self.root))
+    }
+
+    /// Starts a command that is waited for.
+    ///
+    /// # Errors
+    /// Text for the agent; nothing was run.
+    pub async fn start(&self, command: &str) -> Result<Arc<Job>, String> {
+        self.begin(command, false).await
+    }
+
+    /// Starts a command that goes on beside the turn, until [`Self::end`].
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_background(&self, command: &str) -> Result<Arc<Job>, String> {
+        let running = self
+            .background()
+            .iter()
+            .filter(|job| !job.has_ended())
+            .count();
+        if running >= AT_ONCE {
+            return Err(format!(
+                "{AT_ONCE} commands run in the background already; end one with bash_kill first."
+            ));
+        }
+        let job = self.begin(command, true).await?;
+        self.jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(&job));
+        Ok(job)
+    }
+
+    /// Background commands, those that have ended too.
+    pub fn background(&self) -> Vec<Arc<Job>> {
+        self.jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The run is over: ends every command and removes the temporary folder.
+    pub async fn end(&self) {
+        self.over.cancel();
+        for job in self.background() {
+            job.stop("ended with the run");
+        }
+        let all = self.background();
+        let gone = futures::future::join_all(all.iter().map(|job| job.ended()));
+        let _ = tokio::time::timeout(GONE, gone).await;
+        let temporary = self
+            .temporary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(temporary) = temporary {
+            let _ = tokio::task::spawn_blocking(move || drop(temporary)).await;
+        }
+    }
+
+    async fn begin(&self, command: &str, background: bool) -> Result<Arc<Job>, String> {
+        if self.over.is_cancelled() {
+            return Err(String::from("The run is over; nothing was run."));
+        }
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            format!("The command could not be started ({what}: {error}); nothing was run.")
+        };
+        let temporary = self
+            .temporary()
+            .map_err(|e| failed("temporary folder", &e))?;
+        let own = std::env::current_exe().map_err(|e| failed("this program", &e))?;
+        if !own.exists() {
+            return Err(String::from(
+                "The command could not be started: postil was updated or removed while it ran. The author has to restart the editor; nothing was run.",
+            ));
+        }
+        let found = self.found().clone();
+        let (root, policy) = (self.root.clone(), self.policy.clone());
+        let private = temporary.folder.clone();
+        // Folders are listed for this.
+        let prepared = tokio::task::spawn_blocking(move || {
+            prepare(&found, &root, &policy, &private, &own, background)
+        });
+        let (mut program, order, guarded) =
+            prepared.await.map_err(|e| failed("the sandbox", &e))?;
+        let order = Order {
+            command: command.to_owned(),
+            ..order
+        };
+        let keeper = order.keeper;
+        let mut line = serde_json::to_vec(&order).map_err(|e| failed("the order", &e))?;
+        line.push(b'\n');
+
+        let (reader, writer) = std::io::pipe().map_err(|e| failed("a pipe", &e))?;
+        let errors = writer.try_clone().map_err(|e| failed("a pipe", &e))?;
+        program
+            .stdin(Stdio::piped())
+            .stdout(writer)
+            .stderr(errors)
+            .current_dir(&self.root);
+        if !keeper {
+            os::die_with_parent(&mut program);
+        }
+        let mut child = os::spawn(program)
+            .await
+            .map_err(|e| failed("its process", &e))?;
+        let output = Receiver::from_owned_fd(reader.into()).map_err(|e| failed("a pipe", &e))?;
+        let mut leash = child.stdin.take();
+        if let Some(input) = leash.as_mut() {
+            // Where it ended before it read all, its output says why.
+            let _ = input.write_all(&line).await;
+            let _ = input.flush().await;
+        }
+        if !keeper {
+            leash = None;
+        }
+        let number = if background {
+            self.last.fetch_add(1, Ordering::Relaxed) + 1
+        } else {
+            0
+        };
+        let job = Arc::new(Job::new(number, command, self.over.child_token()));
+        let parts = Parts {
+            child,
+            leash,
+            output,
+            guarded: Some(guarded),
+            keeper,
+        };
+        let attended = Arc::clone(&job);
+        tokio::spawn(async move {
+            attended.attend(parts).await;
+            drop(temporary);
+        });
+        Ok(job)
+    }
+
+    fn temporary(&self) -> std::io::Result<Arc<Temporary>> {
+        let mut kept = self
+            .temporary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = kept.as_ref() {
+            return Ok(Arc::clone(there));
+        }
+        let made = Arc::new(Temporary::new()?);
+        *kept = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
+/// The program that is started, what it is told, and what must not change.
+fn prepare(
+    found: &Found,
+    root: &Path,
+    policy: &Policy,
+    private: &Path,
+    own: &Path,
+    background: bool,
+) -> (std::process::Command, Order, Guarded) {
+    let alone = found.bubblewrap.is_none();
+    let guarded = Guarded::look(root, alone);
+    let path = os::search_path(
+        &std::env::var_os("PATH").unwrap_or_default(),
+        &[root.to_owned()],
+    );
+    let wanted = Wanted {
+        root,
+        private,
+        policy,
+        homes: &homes(),
+        programs: &path,
+        guarded: &guarded.paths(),
+        alone,
+    };
+    let view = View::new(&wanted);
+    let mut order = Order {
+        command: String::new(),
+        keeper: alone,
+        rules: None,
+        sockets: None,
+        limits: Limits::new(background),
+    };
+    let mut program = match &found.bubblewrap {
+        Some(bubblewrap) => {
+            let mut program = std::process::Command::new(bubblewrap);
+            program
+                .args(bubble::alone(found.no_userns, policy.network))
+                .args(bubble::mounts(&view, private))
+                .arg("--chdir")
+                .arg(root)
+                .arg("--")
+                .arg(own);
+            order.rules = (found.landlock > 0).then(|| view.writable());
+            order.sockets = Some(Sockets::Usual);
+            program
+        }
+        None => {
+            if found.confines() {
+                order.rules = Some(view.allowed());
+                order.sockets = Some(if policy.network {
+                    Sockets::Internet
+                } else {
+                    Sockets::None
+                });
+            }
+            std::process::Command::new(own)
+        }
+    };
+    program
+        .arg(WORD)
+        .env_clear()
+        .envs(environment(policy, &path));
+    let temporary = if alone { private } else { Path::new("/tmp") };
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        program.env(name, temporary);
+    }
+    // Caches that cannot be written where they are.
+    program.env("XDG_CACHE_HOME", temporary.join("cache"));
+    program.env("npm_config_cache", temporary.join("npm"));
+    (program, order, guarded)
+}
+
+/// Names that are handed on: what programs need to find their way, and no more.
+const NAMES: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOROOT",
+    "GOPATH",
+    "GOFLAGS",
+    "GOPROXY",
+    "GOTOOLCHAIN",
+    "JAVA_HOME",
+    "ANDROID_HOME",
+    "DOTNET_ROOT",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "NODE_PATH",
+    "PKG_CONFIG_PATH",
+    "LD_LIBRARY_PATH",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "NIX_PATH",
+    "NIX_PROFILES",
+];
+
+fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
+    let known = |name: &str| {
+        NAMES.contains(&name)
+            || name.starts_with("LC_")
+            || policy.environment.iter().any(|n| n == name)
+    };
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, value)| {
+            // What the author names is handed on whatever it is called.
+            let named = |n: &String| std::ffi::OsStr::new(n) == name;
+            name.to_str().is_some_and(known)
+                && (policy.environment.iter().any(named) || !os::is_secret(name, value))
+        })
+        .collect();
+    let fixed = [
+        ("TERM", "dumb"),
+        ("NO_COLOR", "1"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_EDITOR", "true"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+    ];
+    environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));
+    let path = std::env::join_paths(path).unwrap_or_default();
+    environment.push((OsString::from("PATH"), path));
+    environment
+}
+
+/// Home as the environment says it, and as the system does.
+fn homes() -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::env::home_dir().into_iter().collect();
+    let user = rustix::process::getuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let own = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.nth(2) == Some(user.as_str())).then(|| fields.nth(2).map(PathBuf::from))?
+    });
+    homes.extend(own.filter(|home| home.as_os_str() != "/"));
+    homes.dedup();
+    homes
+}
+
+/// A folder that is removed with its run; one that a killed server left behind is removed by the next.
+struct Temporary {
+    /// Held as long as we live.
+    _lock: fs::File,
+    /// What the commands see.
+    folder: PathBuf,
+    _all: tempfile::TempDir,
+}
+
+impl Temporary {
+    fn new() -> std::io::Result<Self> {
+        let base = std::env::temp_dir().canonicalize()?;
+        sweep(&base);
+        let all = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
+        let lock = fs::File::create(all.path().join("lock"))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        let folder = all.path().join("tmp");
+        fs::create_dir(&folder)?;
+        Ok(Self {
+            _lock: lock,
+            folder,
+            _all: all,
+        })
+    }
+}
+
+/// Removes what nobody holds any more.
+fn sweep(base: &Path) {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = rustix::process::getuid().as_raw();
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry
+                .metadata()
+                .is_ok_and(|about| about.is_dir() && about.uid() == own);
+        if !ours {
+            continue;
+        }
+        // Without a lock it is being made just now.
+        let Ok(lock) = fs::File::open(entry.path().join("lock")) else {
+            continue;
+        };
+        let free = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        if free.is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

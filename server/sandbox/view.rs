@@ -1,0 +1,251 @@
+//! What a command sees of the file system: a list of paths, of which the deepest that covers a place holds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::order::{Bytes, Rules};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Access {
+    Hidden,
+    Read,
+    Write,
+    /// The run's own temporary folder stands in its place.
+    Private,
+}
+
+/// What a view is made from.
+pub(super) struct Wanted<'a> {
+    pub root: &'a Path,
+    pub private: &'a Path,
+    pub policy: &'a super::Policy,
+    pub homes: &'a [PathBuf],
+    /// Folders of programs.
+    pub programs: &'a [PathBuf],
+    /// Inside the root, not to be written.
+    pub guarded: &'a [PathBuf],
+    /// Without bubblewrap: nothing can be put in the place of something else.
+    pub alone: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct View(BTreeMap<PathBuf, Access>);
+
+/// Of a home's names that begin with a dot, those that hold programs, their parts, and no keys.
+const TOOLS: &[&str] = &[
+    ".asdf",
+    ".bun/bin",
+    ".cargo",
+    ".deno/bin",
+    ".dotnet",
+    ".elan",
+    ".fnm",
+    ".ghcup",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".jenv",
+    ".juliaup",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".m2/repository",
+    ".mix",
+    ".nix-profile",
+    ".npm/_cacache",
+    ".nuget/packages",
+    ".nvm",
+    ".opam",
+    ".pub-cache",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".rvm",
+    ".sdkman",
+    ".stack",
+    ".swiftly",
+    ".volta",
+];
+
+/// What is secret in them all the same.
+const KEYS: &[&str] = &[
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".pub-cache/credentials.json",
+];
+
+/// Where sockets of other programs lie, and what lies there besides.
+const RUN: &[&str] = &["/run", "/var/run"];
+const OF_RUN: &[&str] = &[
+    "/run/current-system",
+    "/run/opengl-driver",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+];
+
+impl View {
+    pub fn new(wanted: &Wanted) -> Self {
+        let mut view = Self::default();
+        view.0.insert(PathBuf::from("/"), Access::Read);
+        for folder in ["/tmp", "/var/tmp"] {
+            view.put(Path::new(folder), Access::Private);
+        }
+        let temporary = std::env::temp_dir();
+        if view.at(&temporary) == Access::Read {
+            view.put(&temporary, Access::Private);
+        }
+        for path in RUN {
+            view.put(Path::new(path), Access::Hidden);
+        }
+        for path in OF_RUN {
+            view.put(Path::new(path), Access::Read);
+        }
+        for home in wanted.homes {
+            view.hide_home(home);
+        }
+        for folder in wanted.programs {
+            if view.at(folder) == Access::Hidden {
+                view.put(folder, Access::Read);
+            }
+        }
+        for path in &wanted.policy.ours {
+            view.put(path, Access::Hidden);
+        }
+        for path in &wanted.policy.read {
+            view.put(path, Access::Read);
+        }
+        for path in &wanted.policy.write {
+            view.put(path, Access::Write);
+        }
+        view.put(wanted.root, Access::Write);
+        if wanted.alone {
+            view.put(wanted.private, Access::Write);
+            view.put(Path::new("/dev"), Access::Hidden);
+        } else {
+            for path in wanted.guarded {
+                view.0.insert(path.clone(), Access::Read);
+            }
+        }
+        // Through bubblewrap we start ourselves.
+        if let Ok(own) = std::env::current_exe()
+            && matches!(view.at(&own), Access::Hidden | Access::Private)
+        {
+            view.put(&own, Access::Read);
+        }
+        view
+    }
+
+    /// What begins with a dot is the user's own, but for the folders of tools.
+    fn hide_home(&mut self, home: &Path) {
+        let names = std::fs::read_dir(home).into_iter().flatten().flatten();
+        for entry in names {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                self.put(&entry.path(), Access::Hidden);
+            }
+        }
+        for tool in TOOLS {
+            self.put(&home.join(tool), Access::Read);
+        }
+        for key in KEYS {
+            self.put(&home.join(key), Access::Hidden);
+        }
+    }
+
+    /// Where it is; what is not there needs nothing.
+    fn put(&mut self, path: &Path, access: Access) {
+        if let Ok(path) = path.canonicalize() {
+            self.0.insert(path, access);
+        }
+    }
+
+    pub fn at(&self, path: &Path) -> Access {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        path.ancestors()
+            .find_map(|above| self.0.get(above).copied())
+            .unwrap_or(Access::Hidden)
+    }
+
+    /// Each path from the outside in, with its access and that of what is around it.
+    pub fn entries(&self) -> impl Iterator<Item = (&Path, Access, Option<Access>)> {
+        self.0.iter().map(|(path, access)| {
+            let around = path
+                .ancestors()
+                .skip(1)
+                .find_map(|above| self.0.get(above).copied());
+            (path.as_path(), *access, around)
+        })
+    }
+
+    /// For Landlock inside bubblewrap, which hides what is hidden.
+    pub fn writable(&self) -> Rules {
+        let kept = |access| matches!(access, Access::Write | Access::Private);
+        let written = self.entries().filter(|(_, access, _)| kept(*access));
+        let own = ["/dev", "/proc"].map(Path::new);
+        Rules {
+            read: vec![Path::new("/").into()],
+            write: written
+                .map(|(path, ..)| path)
+                .chain(own)
+                .map(Bytes::from)
+                .collect(),
+        }
+    }
+
+    /// For Landlock by itself: it can only allow, so the way to what is hidden is allowed name by name.
+    pub fn allowed(&self) -> Rules {
+        let mut rules = Rules::default();
+        self.allow(Path::new("/"), &mut rules);
+        // Devices are everybody's here: those that all programs need.
+        let devices = ["null", "zero", "full", "random", "urandom", "tty"];
+        let devices = devices.map(|name| Path::new("/dev").join(name));
+        rules
+            .write
+            .extend(devices.iter().map(|device| device.as_path().into()));
+        rules
+    }
+
+    fn allow(&self, path: &Path, rules: &mut Rules) {
+        // What stands for the temporary folders of all is of no use to anybody here.
+        let access = match self.at(path) {
+            Access::Private => Access::Hidden,
+            access => access,
+        };
+        let below = |kinds: &'static [Access]| {
+            self.0.iter().filter(move |(inner, inside)| {
+                inner.starts_with(path) && inner.as_path() != path && kinds.contains(inside)
+            })
+        };
+        let hides = below(&[Access::Hidden, Access::Private]).next().is_some();
+        match access {
+            Access::Hidden | Access::Private => {
+                let next: Vec<&PathBuf> = below(&[Access::Read, Access::Write])
+                    .map(|(inner, _)| inner)
+                    .collect();
+                for inner in &next {
+                    // Deeper ones come with those above them.
+                    if !next.iter().any(|o| inner.starts_with(o) && o != inner) {
+                        self.allow(inner, rules);
+                    }
+                }
+            }
+            Access::Write if !hides => rules.write.push(path.into()),
+            Access::Read if !hides => {
+                rules.read.push(path.into());
+                let more = below(&[Access::Write]).map(|(inner, _)| Bytes::from(inner.as_path()));
+                rules.write.extend(more);
+            }
+            Access::Read | Access::Write => {
+                for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+                    // A link would open what it leads to.
+                    if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                        self.allow(&entry.path(), rules);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `bash`: one command, waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Context, Output, Tool, parse, schema};
+use crate::host::Progress;
+use crate::present::short;
+use crate::sandbox::Job;
+use crate::trust::{self, Risk};
+
+const TIMEOUT: u64 = 30;
+const LONGEST: u64 = 120;
+/// A system passes no longer one on in one piece.
+const MAX_COMMAND: usize = 100 << 10;
+/// Output is shown as progress no oftener than this.
+const SHOW_EVERY: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// What `sh -c` runs, in the workspace's root.
+    command: String,
+    /// Seconds after which it is ended, 120 at most. Default 30.
+    #[serde(default)]
+    timeout: Option<u64>,
+}
+
+pub(super) struct Bash;
+
+#[async_trait]
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+    fn description(&self) -> String {
+        String::from(
+            "Runs a command with `sh -c` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It runs in a sandbox: it can write inside the workspace and to $TMPDIR only, reads no keys, has no network, no input and no terminal; what it starts ends with it. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
+        )
+    }
+    fn parameters(&self) -> Value {
+        schema::<Input>()
+    }
+    fn risk(&self) -> Risk {
+        Risk::Run
+    }
+    fn check(&self, input: &Value) -> Result<(), String> {
+        let input = parse::<Input>(self.name(), input)?;
+        match input.timeout {
+            Some(0) => {
+                return Err(String::from(
+                    "Wrong parameters for bash: `timeout` is 0, the least is 1.",
+                ));
+            }
+            Some(seconds) if seconds > LONGEST => {
+                return Err(format!(
+                    "Wrong parameters for bash: `timeout` is {seconds}, the most is {LONGEST}; bash_background runs longer commands."
+                ));
+            }
+            _ => {}
+        }
+        check_command(self.name(), &input.command)
+    }
+    fn about(&self, _cx: &Context, input: &Value) -> String {
+        command_of(input)
+    }
+    fn each_time(&self, cx: &Context, about: &str) -> Option<String> {
+        asks(cx, about)
+    }
+    async fn call(&self, cx: &Context, input: Value) -> Output {
+        let Input { command, timeout } = parse(self.name(), &input)?;
+        let seconds = timeout.unwrap_or(TIMEOUT);
+        let job = cx.processes.start(&command).await?;
+        // Whoever stops waiting stops the command.
+        let watched = Watched(Arc::clone(&job));
+        let limit = tokio::time::sleep(Duration::from_secs(seconds));
+        let show = show(cx, &job);
+        tokio::select! {
+            () = job.ended() => {}
+            () = limit => job.stop(&format!("command timed out after {seconds}s")),
+            () = cx.cancel.cancelled() => job.stop("cancelled by the author"),
+            () = show => {}
+        }
+        job.ended().await;
+        drop(watched);
+        Ok(job.report())
+    }
+}
+
+struct Watched(Arc<Job>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.0.has_ended() {
+            self.0.stop("cancelled by the author");
+        }
+    }
+}
+
+/// Shows the newest line as progress, for as long as it is waited for.
+async fn show(cx: &Context, job: &Job) {
+    loop {
+        job.news().await;
+        if let Some(line) = job.last_line() {
+            let message = format!("bash: {}", short(&line, 100));
+            cx.host.progress(&cx.run, Progress::Report { message });
+        }
+        tokio::time::sleep(SHOW_EVERY).await;
+    }
+}
+
+pub(super) fn check_command(tool: &str, command: &str) -> Result<(), String> {
+    let wrong = if command.trim().is_empty() {
+        "is empty"
+    } else if command.contains('\0') {
+        "holds a NUL"
+    } else if command.len() > MAX_COMMAND {
+        "is longer than 100 KB; write a script into a file and run that"
+    } else {
+        return Ok(());
+    };
+    Err(format!("Wrong parameters for {tool}: `command` {wrong}."))
+}
+
+pub(super) fn command_of(input: &Value) -> String {
+    let command = input.get("command").and_then(Value::as_str);
+    command.unwrap_or_default().to_owned()
+}
+
+/// Why a command is asked about whatever was granted.
+pub(super) fn asks(cx: &Context, command: &str) -> Option<String> {
+    if !cx.processes.found().confines() {
+        return Some(String::from(
+            "There is no sandbox on this machine, so it would run with all your rights: `postil doctor` says how to get one.",
+        ));
+    }
+    trust::destroys(command).map(str::to_owned)
+}

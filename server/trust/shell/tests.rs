@@ -1,0 +1,211 @@
+use super::*;
+use proptest::prelude::*;
+
+fn rule(pattern: &str, action: Action) -> Rule {
+    Rule {
+        tool: String::from("bash"),
+        pattern: Some(pattern.to_owned()),
+        action,
+    }
+}
+
+/// Everything is allowed but `rm`.
+fn forbidden(command: &str) -> Decision {
+    let rules = [rule("*", Action::Allow), rule("rm *", Action::Deny)];
+    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Ask)
+}
+
+/// Nothing is allowed but `cargo test`.
+fn allowed(command: &str) -> Decision {
+    let rules = [rule("cargo test*", Action::Allow)];
+    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Ask)
+}
+
+#[test]
+fn attack_06_what_is_forbidden_is_never_allowed_in_another_dress() {
+    for command in [
+        "rm x",
+        "ls; rm x",
+        "ls && rm x",
+        "ls || rm x",
+        "ls | rm x",
+        "ls & rm x",
+        "ls\nrm x",
+        "ls\rrm x",
+        "echo $(rm x)",
+        "echo \"$(rm x)\"",
+        "echo `rm x`",
+        "cat <(rm x)",
+        "tee >(rm x)",
+        "(rm x)",
+        "{ rm x; }",
+        "if true; then rm x; fi",
+        "! rm x",
+        "A=b rm x",
+        "/bin/rm x",
+        "'rm' x",
+        "r\\m x",
+        "\"r\"m x",
+        "rm$IFS-rf$IFS.",
+        "$(echo rm) x",
+        "R=rm; $R x",
+        "r? x",
+        "/bin/r* x",
+        "alias q=rm; q x",
+        "q() { rm x; }; q",
+        "env rm x",
+        "env -i A=b rm x",
+        "find . -exec rm {} \\;",
+        "find . -name x -execdir /bin/rm {} +",
+        "ls | xargs rm",
+        "ls | xargs -n 1 rm -f",
+        "sudo -u me rm x",
+        "timeout 5 rm x",
+        "nohup rm x",
+        "sh -c 'rm x'",
+        "bash -lc \"rm x\"",
+        "eval rm x",
+        "eval 'rm' 'x'",
+        "git -c alias.x='!rm x' x",
+        "git -c core.pager='rm x' log",
+        "sed -i 's/a/b/;e rm x' f",
+        "sed '1e rm x' f",
+        "awk 'BEGIN{system(\"rm x\")}'",
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "sh <<EOF\nrm x\nEOF",
+        "sh <<< 'rm x'",
+        "cat > q <<'E'\nrm x\nE\nsh q",
+        "echo 'unclosed; rm x",
+        "echo \"unclosed $(rm x",
+        "((((((((((rm x))))))))))",
+        "ls # nothing\nrm x",
+        ". ./rm.sh; rm x",
+        "ls\u{2028}rm x",
+        "ls\u{b}rm x",
+    ] {
+        assert_ne!(forbidden(command), Decision::Allow, "{command:?}");
+    }
+    let many = "true; ".repeat(50) + "rm x";
+    assert_eq!(forbidden(&many), Decision::Deny);
+    assert_eq!(
+        forbidden(&"true; ".repeat(60)),
+        Decision::Ask,
+        "nobody reads so many"
+    );
+    for command in [
+        "ls; rm x",
+        "sh -c 'rm x'",
+        "/bin/rm x",
+        "env rm x",
+        "echo $(rm x)",
+    ] {
+        assert_eq!(forbidden(command), Decision::Deny, "{command:?}");
+    }
+    for command in [
+        "ls -la",
+        "cargo test 2>&1 | tail -20",
+        "echo 'it is warm x'",
+        "cat Cargo.toml > /dev/null",
+    ] {
+        assert_eq!(forbidden(command), Decision::Allow, "{command:?}");
+    }
+}
+
+#[test]
+fn attack_06_one_allowed_command_says_nothing_of_another() {
+    for command in [
+        "cargo test",
+        "cargo test --lib 'a b'",
+        "cargo   test 2>&1",
+        "cargo test >/dev/null 2>&1 && cargo test --doc",
+    ] {
+        assert_eq!(allowed(command), Decision::Allow, "{command:?}");
+    }
+    for command in [
+        "cargo test; rm x",
+        "cargo test && curl x",
+        "cargo test $(curl x)",
+        "cargo test `curl x`",
+        "cargo test <(curl x)",
+        "cargo test > .bashrc",
+        "cargo test < x",
+        "cargo test\ncurl x",
+        "cargo test\rcurl x",
+        "cargo test$IFS",
+        "RUSTC_WRAPPER=./evil cargo test",
+        "cargo test 'unclosed",
+        "cargo test & curl x",
+        "./cargo test",
+        "'cargo test'",
+        "cargo() { curl x; }; cargo test",
+        "",
+        "cargo testify=$(x)",
+    ] {
+        assert_eq!(allowed(command), Decision::Ask, "{command:?}");
+    }
+    assert_eq!(allowed(&["cargo test"; 51].join("; ")), Decision::Ask);
+}
+
+#[test]
+fn attack_22_what_destroys_is_known() {
+    for command in [
+        "rm -rf /",
+        "rm -rf / --no-preserve-root",
+        "rm -fr ~",
+        "rm -r $HOME",
+        "rm -rf \"$HOME/\"",
+        "rm -rf .",
+        "rm -rf ./*",
+        "rm -rf /home/me",
+        "rm -rf .git",
+        "cd x && sudo rm -rf ../..",
+        "git push --force",
+        "git push -f origin main",
+        "git push origin +main",
+        "git push --force-with-lease",
+        "git -C sub push --delete origin x",
+        "git clean -fdx",
+        "git clean -d --force",
+        "git stash drop",
+        "git stash clear",
+        "git reset --hard HEAD~3",
+        "git checkout -- .",
+        "git restore src",
+        "git branch -D x",
+        "sh -c 'git clean -fdx'",
+        "find . -name '*.rs' -delete",
+        "ls; $(git stash drop)",
+        "mkfs.ext4 /dev/sda1",
+        "terraform destroy -auto-approve",
+    ] {
+        assert!(destroys(command).is_some(), "{command}");
+    }
+    for command in [
+        "rm -rf target/debug",
+        "rm x",
+        "git push",
+        "git clean -n",
+        "git stash",
+        "git stash pop",
+        "git reset HEAD x",
+        "git restore --staged x",
+        "git checkout main",
+        "cargo clean",
+        "ls /",
+    ] {
+        assert_eq!(destroys(command), None, "{command}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn anything_can_be_read(command in r#"[ a-c;|&$(){}<>`'"\\\n\r#=*!-]{0,60}"#) {
+        let _ = (forbidden(&command), allowed(&command), destroys(&command));
+    }
+
+    #[test]
+    fn what_is_joined_to_an_allowed_command_is_asked_about(joint in prop::sample::select(vec![";", "&&", "||", "|", "&", "\n"]), other in "x[b-z]{1,8}( [a-z-]{1,6}){0,3}") {
+        prop_assert_eq!(allowed(&format!("cargo test {joint} {other}")), Decision::Ask);
+        prop_assert_eq!(allowed(&format!("{other} {joint} cargo test")), Decision::Ask);
+    }
+}

@@ -1,0 +1,406 @@
+//! What commands can reach: nothing but the workspace. Attacks 4, 7, 8.
+
+use super::*;
+
+#[test]
+fn a_command_works_in_the_workspace() {
+    let run = [
+        "pwd; echo one >&2; echo two; echo three > new.txt; cat new.txt; exit 3",
+        r"printf 'a\377\033[31mb\n'; cat; echo x > $TMPDIR/x; cat $TMPDIR/x",
+        "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm x && git log --format=%s",
+        "true",
+    ];
+    in_each(&run, |bench, _, told| {
+        let root = bench.workspace.root().display().to_string();
+        assert_eq!(
+            told[0],
+            format!("{root}\none\ntwo\nthree\n(exit code: 3)\n")
+        );
+        assert_eq!(bench.workspace.read("new.txt"), "three\n");
+        assert_eq!(told[1], "a\u{fffd}b\nx\n");
+        // A repository that a command makes is set aside: what stands in it makes git run something.
+        assert!(
+            told[2].starts_with("x\n`.git` may not be made by a command"),
+            "{}",
+            told[2]
+        );
+        assert_eq!(told[3], "(no output)\n");
+    });
+}
+
+#[test]
+fn attack_07_a_command_cannot_write_outside() {
+    let outside = tempfile::Builder::new()
+        .prefix("outside-")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap();
+    let victim = outside.path().join("victim.txt");
+    write(&victim, "mine");
+    let file = victim.display();
+    let run = [
+        &format!("echo x > {file}"),
+        &format!("rm -f {file}"),
+        &format!("ln -s {file} link && echo x >> link; ln {file} hard && echo x >> hard"),
+        &format!("mv {file} ./moved"),
+        &format!("truncate -s 0 {file}; chmod 777 {file}; touch -d 2001-01-01 {file}"),
+        &python(&format!("import os; os.truncate(\"{file}\", 0)")),
+        &format!(
+            "mkdir {}/made; echo x > ~/made; echo x > ~/.bashrc; echo x > /etc/postil-was-here",
+            outside.path().display()
+        ),
+        &format!(
+            "cd /proc/self/root/{}; echo x > victim.txt",
+            outside.path().display()
+        ),
+        "mount -t tmpfs none /mnt; unshare -Ur true; chroot / true; exit 0",
+    ];
+    let run: Vec<&str> = run.iter().map(|c| c.as_ref()).collect();
+    in_each(&run, |bench, _, told| {
+        assert_eq!(
+            std::fs::read_to_string(&victim).unwrap(),
+            "mine",
+            "{told:#?}"
+        );
+        // Landlock knows no right for a file's times and mode; docs/sandbox.md says so.
+        if bench.kind == Kind::Bubblewrap {
+            let modified = std::fs::metadata(&victim).unwrap().modified().unwrap();
+            assert!(
+                modified.elapsed().unwrap() < Duration::from_secs(3600),
+                "{told:#?}"
+            );
+        }
+        assert_eq!(
+            std::fs::read_dir(outside.path()).unwrap().count(),
+            1,
+            "{told:#?}"
+        );
+        for made in [".bashrc", "made"] {
+            assert!(!bench.home.path().join(made).exists(), "{made}: {told:#?}");
+        }
+        assert!(!Path::new("/etc/postil-was-here").exists());
+    });
+}
+
+#[test]
+fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
+    let run = [
+        "cat ~/.ssh/id_ed25519; cat ~/.aws/credentials; cat ~/.gnupg/private; cat ~/.netrc; cat ~/.config/gh/hosts.yml; cat ~/.cargo/credentials.toml",
+        "cp -r ~/.ssh . ; tar cf - ~ 2>/dev/null | strings | grep canary; ln -s ~/.ssh keys; cat keys/*; cat /proc/self/root$HOME/.ssh/id_ed25519",
+        "find / -xdev \\( -name '*.db' -o -name 'trust.json' -o -name 'permissions.json' \\) -path '*postil*' 2>/dev/null | while read f; do head -c 20 \"$f\" 2>/dev/null && echo read; done; true",
+        "ls -a $XDG_DATA_HOME/postil $XDG_CONFIG_HOME/postil; echo",
+        "cat ~/notes.txt; ~/.cargo/bin/tool",
+    ];
+    in_each(&run, |bench, _, told| {
+        let data = bench.workspace.data();
+        assert!(
+            files(&data)
+                .iter()
+                .any(|f| f.extension().is_some_and(|e| e == "db")),
+            "there is a database"
+        );
+        assert!(
+            !told[2].contains("SQLite") && !told[2].contains("read"),
+            "{}",
+            told[2]
+        );
+        assert_eq!(told[4], "notes\na tool\n", "what is no key can be read");
+    });
+}
+
+#[test]
+fn attack_07_no_address_and_no_socket_can_be_reached() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let abstract_name = format!("postil-test-{}", std::process::id());
+    let address = {
+        use std::os::linux::net::SocketAddrExt as _;
+        std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap()
+    };
+    let by_name = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
+    by_name.set_nonblocking(true).unwrap();
+    let try_all = format!(
+        r#"
+import socket
+def tell(name, make):
+    try:
+        make()
+        print(name, "reached")
+    except OSError as e:
+        print(name, "refused")
+tell("tcp", lambda: socket.create_connection(("127.0.0.1", {port}), 3))
+tell("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 53)))
+tell("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0{abstract_name}"))
+tell("vsock", lambda: socket.socket(40, 1).connect((2, 5000)))
+tell("packet", lambda: socket.socket(17, 3, 0))
+"#
+    );
+    for kind in kinds() {
+        let run = [
+            "python3 try.py",
+            "find / -xdev -type s 2>/dev/null | grep -i postil; true",
+            "python3 ours.py",
+        ];
+        let bench = Bench::new(kind, commands(&run));
+        bench.workspace.write("try.py", &try_all);
+        let mut editor = bench.editor();
+        // Our own socket, by its name, as a file that says where it is would give it away.
+        let sockets: Vec<PathBuf> = std::fs::read_dir(bench.workspace.data())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .flat_map(|e| files(&e.path()))
+            .filter(|f| f.extension().is_some_and(|e| e == "sock"))
+            .collect();
+        let name = sockets
+            .first()
+            .cloned()
+            .unwrap_or_else(|| bench.workspace.data().join("x.sock"));
+        bench.workspace.write(
+            "ours.py",
+            format!("import socket\ntry:\n    socket.socket(socket.AF_UNIX).connect({:?})\n    print('reached')\nexcept OSError as e:\n    print('refused')\n", name.display().to_string()),
+        );
+        let told = bench.run(&mut editor);
+        assert_eq!(
+            told[0], "tcp refused\nudp refused\nabstract refused\nvsock refused\npacket refused\n",
+            "{kind:?}"
+        );
+        assert_eq!(told[1], "(no output)\n", "{kind:?}");
+        assert_eq!(told[2], "refused\n", "{kind:?}");
+        assert!(
+            listener.accept().is_err() && by_name.accept().is_err(),
+            "nobody came"
+        );
+    }
+}
+
+#[test]
+fn attack_07_the_network_is_there_where_it_was_granted() {
+    for kind in kinds() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connect = python(&format!(
+            "import socket; socket.create_connection((\"127.0.0.1\", {port}), 5); print(\"reached\")"
+        ));
+        let settings = "[permissions]\ndefault = 'allow'\n[sandbox]\nnetwork = true\nenvironment = ['SOMETHING']\n";
+        let bench = Bench::with(kind, commands(&[&connect]), settings);
+        let mut editor = bench.editor();
+        assert_eq!(bench.run(&mut editor), ["reached\n"], "{kind:?}");
+        assert!(listener.accept().is_ok());
+    }
+}
+
+#[test]
+fn attack_07_other_processes_are_out_of_reach() {
+    for kind in kinds() {
+        let server = std::process::id();
+        let run = [
+            format!("cat /proc/{server}/environ /proc/$PPID/environ /proc/1/environ | strings"),
+            format!(
+                "kill -9 {server}; kill -STOP {server}; kill -0 {server} && echo reached; true"
+            ),
+            python(&format!(
+                "import ctypes; l=ctypes.CDLL(None); print(\"ptrace\", l.ptrace(16, {server}, 0, 0)); b=ctypes.create_string_buffer(8)"
+            )),
+            format!(
+                "grep -l postil /proc/[0-9]*/environ /proc/[0-9]*/mem 2>/dev/null; cat /proc/{server}/mem | head -c 1; ls /proc/{server}/root/ /proc/{server}/fd/; true"
+            ),
+        ];
+        let run: Vec<&str> = run.iter().map(String::as_str).collect();
+        let bench = Bench::new(kind, commands(&run));
+        let mut editor = bench.editor();
+        // The server itself, by its real number.
+        let pid = editor.process_id();
+        bench.workspace.write("server", pid.to_string());
+        let told = bench.run(&mut editor);
+        assert!(!told[1].contains("reached"), "{kind:?}: {}", told[1]);
+        assert!(told[2].contains("ptrace -1"), "{kind:?}: {}", told[2]);
+        bench.assert_no_canary(&editor);
+        // And for the user's other programs: nothing of it can be read, for it made itself private.
+        let environ = std::fs::metadata(format!("/proc/{pid}/environ")).expect("it runs");
+        use std::os::unix::fs::MetadataExt as _;
+        assert_eq!(environ.uid(), 0, "what is private belongs to root");
+    }
+}
+
+#[test]
+fn attack_07_nothing_can_be_typed_into_a_terminal() {
+    let program = "import fcntl, termios, pty, os\nm, s = pty.openpty()\ntry:\n    fcntl.ioctl(s, termios.TIOCSTI, b\"x\")\n    print(\"typed\")\nexcept OSError as e:\n    print(e.strerror)\ntry:\n    open(\"/dev/tty\")\n    print(\"a terminal\")\nexcept OSError:\n    print(\"no terminal\")\n";
+    for kind in kinds() {
+        let bench = Bench::new(
+            kind,
+            commands(&[
+                "python3 type.py 2>&1 | tail -2; grep -E 'NoNewPrivs|Seccomp:' /proc/self/status",
+            ]),
+        );
+        bench.workspace.write("type.py", program);
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        assert!(
+            !told[0].contains("typed") && !told[0].contains("a terminal"),
+            "{kind:?}: {}",
+            told[0]
+        );
+        assert!(
+            told[0].contains("NoNewPrivs:\t1\nSeccomp:\t2"),
+            "{kind:?}: {}",
+            told[0]
+        );
+    }
+}
+
+#[test]
+fn attack_08_no_secret_of_the_environment_comes_through() {
+    let run = [
+        "env",
+        "cat /proc/self/environ /proc/*/environ 2>/dev/null | tr '\\0' '\\n'",
+        "echo $SOMETHING_ELSE$GITHUB_TOKEN.",
+        "ls",
+    ];
+    in_each(&run, |_, _, told| {
+        assert!(
+            told[0].contains("HOME=") && told[0].contains("PATH="),
+            "{}",
+            told[0]
+        );
+        assert_eq!(told[2], ".\n");
+    });
+}
+
+#[test]
+fn attack_04_guarded_files_are_not_changed_by_a_command() {
+    let run = [
+        "echo evil >> .git/config; echo evil > .git/hooks/pre-commit; echo evil > .vscode/settings.json; rm -rf .vscode; mv .git/hooks .git/h; true",
+        "mkdir -p .claude sub/.git/hooks .github/workflows && echo evil > .mcp.json; echo evil > .claude/settings.json; echo evil > sub/.git/hooks/x; echo evil > .github/workflows/x.yml; echo evil > .envrc; true",
+        "git status --short >/dev/null; echo fine > fine.txt; git add fine.txt",
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        bench.workspace.git(&["init", "-q"]);
+        bench.workspace.write(".vscode/settings.json", "{}");
+        bench
+            .workspace
+            .write(".git/hooks/post-commit", "#!/bin/sh\n");
+        let config = bench.workspace.read(".git/config");
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        assert_eq!(
+            bench.workspace.read(".git/config"),
+            config,
+            "{kind:?}: {told:#?}"
+        );
+        assert_eq!(
+            bench.workspace.read(".vscode/settings.json"),
+            "{}",
+            "{kind:?}: {told:#?}"
+        );
+        assert_eq!(
+            bench.workspace.read(".git/hooks/post-commit"),
+            "#!/bin/sh\n",
+            "{kind:?}: {told:#?}"
+        );
+        for made in [
+            ".git/hooks/pre-commit",
+            ".claude",
+            ".mcp.json",
+            "sub/.git",
+            ".github/workflows",
+            ".envrc",
+        ] {
+            assert!(
+                !bench.workspace.path(made).exists(),
+                "{kind:?} {made}: {told:#?}"
+            );
+        }
+        assert!(
+            told[1].contains("`.mcp.json` may not be made by a command"),
+            "{}",
+            told[1]
+        );
+        assert!(
+            bench
+                .workspace
+                .git(&["diff", "--cached", "--name-only"])
+                .contains("fine.txt")
+        );
+    }
+}
+
+#[test]
+fn attack_07_without_a_sandbox_every_command_is_asked_about() {
+    let command = "echo ran > ran.txt; echo \u{1b}[31m\u{202e}hidden";
+    let bench = Bench::new(Kind::None, commands(&[command, command]));
+    let mut editor = bench.editor();
+    editor.state().choices = vec![
+        String::from("Allow edits"),
+        String::from("Allow once"),
+        String::from("Refuse"),
+    ];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    let told = results(&bench.model.requests());
+    assert!(
+        told[0].starts_with("hidden") || told[0].contains("hidden"),
+        "{told:?}"
+    );
+    assert!(told[1].starts_with("The author refused"), "{told:?}");
+    let state = editor.state();
+    let asked: Vec<&Value> = state
+        .received
+        .iter()
+        .filter(|m| m["method"] == "window/showMessageRequest")
+        .map(|m| &m["params"])
+        .filter(|p| value_of(p, "message").contains("ran.txt"))
+        .collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    for question in asked {
+        let text = value_of(question, "message");
+        assert!(
+            text.contains("There is no sandbox on this machine"),
+            "{text}"
+        );
+        assert!(
+            text.contains(&bench.workspace.root().display().to_string()),
+            "{text}"
+        );
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\n']), "{text:?}");
+        assert_eq!(
+            question["actions"].as_array().unwrap().len(),
+            2,
+            "{question}"
+        );
+    }
+    drop(state);
+    // Nobody there to ask: it is a no.
+    let mut doctor = bench.workspace.postil();
+    let doctor = doctor.arg("doctor").envs(bench.env()).output().unwrap();
+    let text = String::from_utf8_lossy(&doctor.stdout);
+    assert!(text.contains("none: each command is asked about"), "{text}");
+}
+
+#[test]
+fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
+    let run = [
+        "rm -rf ~",
+        "git push --force",
+        "git clean -fdx",
+        "sh -c 'git stash drop'",
+        "echo fine",
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        let mut editor = bench.editor();
+        // Nobody answers: the question is closed.
+        let told = bench.run(&mut editor);
+        for (command, told) in run.iter().zip(&told).take(4) {
+            assert!(
+                told.starts_with("Nobody answered the question"),
+                "{command}: {told}"
+            );
+        }
+        assert_eq!(told[4], "fine\n");
+        assert!(bench.home.path().join("notes.txt").exists());
+    }
+}
