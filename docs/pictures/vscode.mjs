@@ -92,7 +92,7 @@ try {
     await picture("vscode-conversation");
     model.release();
     await window.until("it has ended", async () => (await frame.locator("#facts").innerText()).startsWith("completed"));
-    await page.locator(".editor-instance .view-line").first().click();
+    await window.command("View: Focus First Editor Group");
     await window.command("View: Close Editors in Other Groups");
     await window.sees("// AGENT: Encoded");
     await picture("vscode-thread");
