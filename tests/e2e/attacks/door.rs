@@ -248,3 +248,40 @@ fn attack_13_no_redirect_of_a_model_takes_the_key_along() {
     assert!(!all(&output).contains(KEY), "{}", all(&output));
     assert!(other.requests().is_empty(), "the redirect was followed");
 }
+
+#[test]
+fn attack_18_a_pattern_is_a_pattern_and_costs_a_bounded_time() {
+    let ground = Ground::new(vec![]);
+    let w = &ground.workspace;
+    w.write(
+        "a.txt",
+        format!("{}!\n--pre=touch CANARY\n", "a".repeat(200_000)),
+    );
+    w.write("many.txt", "needle in a line\n".repeat(50_000));
+    let canary = w.write("run.sh", "#!/bin/sh\ntouch CANARY\n");
+    for pattern in [
+        "(a+)+$",
+        "(a|aa)*b",
+        "(a*)*(a*)*(a*)*b",
+        "a{1,1000}{1,1000}",
+        "((((((((((a?){99}){99}){99}){99}){99}){99})",
+        "needle",
+        "--pre=touch CANARY",
+        "-f/etc/passwd",
+        "-e",
+        "--",
+        &format!("--pre={}", canary.display()),
+    ] {
+        let input = json!({"pattern": pattern}).to_string();
+        let output = ground.run(&["tools", "call", "grep", &input]);
+        assert!(
+            output.stdout.len() < 60 * 1024,
+            "{pattern}: {}",
+            output.stdout.len()
+        );
+        assert!(!all(&output).contains("root:x:"), "{pattern}");
+        assert!(!w.path("CANARY").exists(), "{pattern}");
+    }
+    let found = ground.well(&["tools", "call", "grep", r#"{"pattern":"--pre=touch"}"#]);
+    assert!(found.contains("a.txt:2:"), "{found}");
+}
