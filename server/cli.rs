@@ -208,6 +208,17 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Config(command) => settings::config(cx, &command),
         Command::Doctor { online } => settings::doctor(cx, online).await,
         Command::Demo => demo::run(cx).await,
+        Command::Man { folder } => {
+            std::fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(Args::command(), &folder))
+                .map_err(|error| {
+                    Error::Other(format!(
+                        "{} cannot be written to: {error}",
+                        folder.display()
+                    ))
+                })?;
+            Ok(true)
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "postil", &mut script);

@@ -26,6 +26,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("tower", &["lsp"]),
     ("clap", &["main", "cli"]),
     ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
     ("indicatif", &["cli"]),
     ("anstream", &["main", "cli"]),
     ("anstyle", &["cli"]),

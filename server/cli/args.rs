@@ -243,6 +243,13 @@ pub(super) enum Command {
     /// The whole job on a small project in a temporary folder
     #[command(after_help = "Example: postil demo")]
     Demo,
+    /// Man pages, one for each command
+    #[command(after_help = "Example: postil man ~/.local/share/man/man1")]
+    Man {
+        /// The folder that they are written to
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Completions for a shell
     #[command(after_help = "Example: postil completions bash > /etc/bash_completion.d/postil")]
     Completions {

@@ -14,6 +14,7 @@ mod cli; // every command, its output and exit status
 mod commits; // clearing and committing, on real repositories
 mod documents; // sync, encodings, random edits
 mod editor; // what the author sees: diagnostics, actions, commands, lenses, symbols
+mod emacs; // the same in Emacs, where it is installed
 mod embedded; // threads in code that stands in other code
 mod faults; // bad input: bytes, names, what happens meanwhile
 mod helix; // the same in Helix

@@ -30,7 +30,7 @@ pub fn have_extra(names: &[&str]) -> bool {
     })
 }
 
-fn note(missing: &str) {
+pub fn note(missing: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     // Straight to the descriptor: what the print macros write is shown for failed tests only.

@@ -20,7 +20,7 @@ function M.closed_by_q(buffer)
   end, { buffer = buffer, nowait = true, desc = "Close" })
 end
 
--- Puts the text in, and keeps those at its end there who were.
+-- Puts the text in, and keeps those at its end there who were; the first time the cursor stays at the top.
 local function fill(buffer, text)
   local lines = vim.split(text, "\n")
   if lines[#lines] == "" then
@@ -28,7 +28,9 @@ local function fill(buffer, text)
   end
   local at_end = {}
   local last = vim.api.nvim_buf_line_count(buffer)
-  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+  local first = not vim.b[buffer].postil_shown
+  vim.b[buffer].postil_shown = true
+  for _, window in ipairs(first and {} or vim.fn.win_findbuf(buffer)) do
     if vim.api.nvim_win_get_cursor(window)[1] == last then
       at_end[#at_end + 1] = window
     end
