@@ -159,6 +159,13 @@ impl Syntax {
         Some(cells.as_deref().unwrap_or(&NONE))
     }
 
+    /// The cells of a notebook: the bytes of each in `text`, and its source; `None`: it is none.
+    pub fn cells(&self, text: &str) -> Option<Vec<(Range<usize>, String)>> {
+        let cells = self.notebook(text)?.cells.iter();
+        let cells = cells.map(|cell| (cell.range.clone(), cell.text(text).to_owned()));
+        Some(cells.collect())
+    }
+
     /// Whether the text cannot be read as what it should be: a notebook that is no JSON.
     pub fn is_malformed(&self, text: &str) -> bool {
         self.notebook(text).is_some() && matches!(self.notebook.get(), Some(Err(Malformed)))

@@ -26,6 +26,7 @@ mod commits;
 mod documents;
 mod live;
 mod names;
+mod preview;
 mod prompt;
 mod provenance;
 mod turns;
@@ -158,6 +159,11 @@ impl Workspace {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Whether there is a history already.
+    pub fn has_store(&self) -> bool {
+        Store::exists(&self.folders.data, self.root())
     }
 
     /// The history, opened at first use. An error says why it is off; everything else works without.

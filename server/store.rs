@@ -186,6 +186,11 @@ impl Store {
         Ok(store)
     }
 
+    /// Whether [`Self::open`] would find a database. Nothing is made.
+    pub fn exists(data: &Path, root: &Path) -> bool {
+        schema::location(data, root).exists()
+    }
+
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -11,6 +11,7 @@ mod journal;
 mod memory;
 mod offline;
 mod outside;
+mod preview;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question};
+pub use preview::{Preview, preview};
 
 use crate::acp::Agent;
 use crate::host::Progress;

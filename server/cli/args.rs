@@ -282,6 +282,10 @@ pub(super) struct ReplyArgs {
     /// and refused where there is no terminal
     #[arg(long)]
     pub yes: bool,
+    /// Print the first request (rules, messages, tools, what each part takes) instead of sending it; nothing
+    /// is written
+    #[arg(long, conflicts_with_all = ["all", "resume"], requires = "target")]
+    pub dry_run: bool,
     /// So many turns at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub jobs: u16,

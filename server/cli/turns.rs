@@ -8,8 +8,10 @@ use futures::StreamExt;
 use super::args::ReplyArgs;
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
+use crate::models::Block;
 use crate::present::visible;
 use crate::session::{Error, Session, TurnEnd, TurnOptions};
+use crate::turn::Preview;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     if args
@@ -28,6 +30,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         budget: args.budget,
         resume: args.resume.is_some(),
     };
+    if args.dry_run {
+        let id = args.target.unwrap_or_default();
+        let preview = session.preview(&id, &options).await?;
+        session.shutdown().await;
+        show(cx, &preview);
+        return Ok(true);
+    }
     let (ids, one) = match (args.resume, args.target) {
         (Some(run), _) => (vec![run], true),
         (None, Some(id)) if !args.all => (vec![id], true),
@@ -78,6 +87,38 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         }
     }
     Ok(well)
+}
+
+fn show(cx: &Cx, preview: &Preview) {
+    if cx.out.json {
+        return cx.out.data(preview);
+    }
+    let head = |text: &str| cx.out.line(format!("{BOLD}{text}{BOLD:#}"));
+    head("system");
+    cx.out.line(visible(&preview.system));
+    for message in &preview.messages {
+        head("\nmessage");
+        for block in &message.blocks {
+            if let Block::Text { text } = block {
+                cx.out.line(visible(text));
+            }
+        }
+    }
+    head("\ntools");
+    for tool in &preview.tools {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let description = tool["description"].as_str().unwrap_or_default();
+        cx.out.line(format!("{CYAN}{name}{CYAN:#} {description}"));
+    }
+    head("\nestimated tokens");
+    for share in &preview.parts {
+        cx.out.line(format!("{:>7} {}", share.tokens, share.part));
+    }
+    let all: usize = preview.parts.iter().map(|share| share.tokens).sum();
+    cx.out.line(format!(
+        "{all:>7} of {} that fit into {}; nothing was sent",
+        preview.window, preview.model
+    ));
 }
 
 /// Answers threads, `jobs` at once, in the order of `ids`. Ctrl-C cancels what runs and lets it be recorded.

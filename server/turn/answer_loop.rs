@@ -69,6 +69,7 @@ pub(super) async fn run(
     if let Some(text) = stopped.as_ref().and_then(|stopped| stopped.answer.clone()) {
         return Outcome::Answer(text);
     }
+    let budget = context::budget(model.context_window());
     let turns = match &stopped {
         Some(stopped) => stopped.turns.clone(),
         None => {
@@ -76,7 +77,7 @@ pub(super) async fn run(
             let first = tokio::select! {
                 biased;
                 () = cx.cancel.cancelled() => return Outcome::Cancelled,
-                first = context::first(cx, job) => first,
+                parts = context::parts(cx, job, budget) => context::joined(parts),
             };
             vec![Turn {
                 speaker: Speaker::User,
@@ -84,27 +85,7 @@ pub(super) async fn run(
             }]
         }
     };
-    // What would be refused is not offered.
-    let may_write = cx.trusted && !cx.plan.is_on();
-    let offered = |tool: &&Arc<dyn Tool>| may_write || tool.risk() == Risk::Read;
-    let tools = registry
-        .tools()
-        .iter()
-        .filter(offered)
-        .map(|tool| ToolSpec {
-            name: tool.name().to_owned(),
-            description: tool.description(),
-            parameters: tool.parameters(),
-        });
-    let max_tokens = u32::try_from(model.context_window() / 4)
-        .unwrap_or(u32::MAX)
-        .clamp(1024, 32_000);
-    let request = Request {
-        system: context::system(cx),
-        turns,
-        tools: tools.collect(),
-        max_tokens,
-    };
+    let request = request(cx, registry, model.context_window(), turns);
     let mut turn = Loop {
         cx,
         registry,
@@ -129,6 +110,31 @@ pub(super) async fn run(
     };
     match turn.begin(stopped).await {
         Ok(outcome) | Err(outcome) => outcome,
+    }
+}
+
+/// The first request; `window` in tokens.
+pub(super) fn request(cx: &Context, registry: &Registry, window: u64, turns: Vec<Turn>) -> Request {
+    // What would be refused is not offered.
+    let may_write = cx.trusted && !cx.plan.is_on();
+    let offered = |tool: &&Arc<dyn Tool>| may_write || tool.risk() == Risk::Read;
+    let tools = registry
+        .tools()
+        .iter()
+        .filter(offered)
+        .map(|tool| ToolSpec {
+            name: tool.name().to_owned(),
+            description: tool.description(),
+            parameters: tool.parameters(),
+        });
+    let max_tokens = u32::try_from(window / 4)
+        .unwrap_or(u32::MAX)
+        .clamp(1024, 32_000);
+    Request {
+        system: context::system_within(cx, context::budget(window)),
+        turns,
+        tools: tools.collect(),
+        max_tokens,
     }
 }
 

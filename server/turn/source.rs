@@ -1,5 +1,6 @@
 //! A file as a turn sees it: text, structure, lines.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use crate::comments::{Symbol, Syntax, detect};
 use crate::files::{FileError, Seen, Tree, head};
 use crate::text::{Document, Encoding, Position};
 use crate::threads::Thread;
+
+use super::context::clip;
 
 pub(super) struct Source {
     pub path: std::path::PathBuf,
@@ -75,6 +78,15 @@ impl Source {
             .get(range)
             .unwrap_or_default()
             .trim_end_matches(['\n', '\r'])
+    }
+
+    /// Lines (0-based) behind their numbers, none longer than `most` bytes.
+    pub fn numbered(&self, lines: Range<usize>, most: usize) -> String {
+        lines.fold(String::new(), |mut out, line| {
+            let text = clip(self.line(line), most);
+            let _ = writeln!(out, "{:4} | {text}", line + 1);
+            out
+        })
     }
 
     pub fn slice(&self, range: Range<usize>) -> &str {

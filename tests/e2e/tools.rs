@@ -1,5 +1,6 @@
 //! The agent's tools, called by a scripted model through the built binary.
 
+mod context; // what the model is told first
 mod patches; // patch_apply: open files, files on disk, undo
 mod state; // what a run keeps: list, mode, memory, log
 

@@ -1,0 +1,69 @@
+//! What a turn would ask first.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use tokio_util::sync::CancellationToken;
+
+use super::{Error, Session, TurnOptions};
+use crate::store::{Run, RunStatus};
+use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::turn::{self, Job, Preview};
+
+impl Session {
+    /// The first request of a turn on this thread; nothing is sent, and nothing is written.
+    pub async fn preview(&self, id: &str, options: &TurnOptions) -> Result<Preview, Error> {
+        let (view, thread) = self.find_thread(id, None)?;
+        let workspace = self.home_of(&view.path)?;
+        let loaded = workspace.loaded();
+        let answerer = turn::choose(&loaded.settings, options.model.as_deref())
+            .await
+            .map_err(|error| Error::Other(error.to_string()))?
+            .answerer;
+        let trusted = self.is_trusted(workspace.root());
+        // Where there is no history yet, looking for one would make it.
+        let kept = workspace.has_store();
+        let store = kept.then(|| workspace.store()).transpose()?;
+        let known = store.as_ref().and_then(|store| store.run(&thread.id).ok());
+        let run = known.unwrap_or_else(|| Run {
+            id: String::from("not-begun"),
+            thread_id: thread.id.clone(),
+            file: self.relative(&view.path),
+            status: RunStatus::Queued,
+            started: jiff::Timestamp::now(),
+            rounds: 0,
+            tokens: 0,
+            cost: 0.0,
+            model: answerer.name(),
+            error: None,
+        });
+        let cx = Context {
+            tree: workspace.tree.clone(),
+            host: self.host.clone(),
+            children: self.children.clone(),
+            store,
+            run: run.id.clone(),
+            plan: Plan::of_author(options.plan || !trusted),
+            trusted,
+            cancel: CancellationToken::new(),
+            gate: Arc::clone(&self.gate),
+            seen: DashMap::new(),
+            writing: DashMap::new(),
+            question: None,
+            processes: self.processes(&workspace),
+            todos: Todos::default(),
+            images: Images::default(),
+        };
+        let job = Job {
+            file: self.relative(&view.path),
+            thread,
+            run,
+            answerer,
+            max_rounds: loaded.settings.max_rounds,
+            max_cost: loaded.settings.max_cost,
+            talk: Vec::new(),
+        };
+        let registry = Registry::built_in().with_settings(&loaded.settings);
+        Ok(turn::preview(&cx, &registry, &job).await)
+    }
+}
