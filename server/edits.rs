@@ -9,6 +9,7 @@ use crate::comments::Syntax;
 use crate::text::Edit;
 use crate::threads::{Role, lines};
 
+mod back;
 mod form;
 mod notebook;
 mod open;
@@ -17,6 +18,7 @@ mod remove;
 mod reply;
 mod verify;
 
+pub use back::{line_edits, take_back};
 pub use open::new_thread;
 pub use remove::{clear, dismiss};
 pub use reply::respond;

@@ -4,6 +4,7 @@ mod confine;
 mod disk;
 mod ignored;
 mod known;
+mod overlay;
 pub mod pack;
 mod scan;
 mod search;
@@ -12,6 +13,7 @@ mod tests;
 mod walk;
 mod watch;
 
+pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
 pub use watch::{News, Watch, watch};
 
@@ -193,6 +195,8 @@ pub struct Tree {
     pub buffers: Arc<Buffers>,
     /// Bytes; larger files are not read from disk, skipped by scans and reported.
     pub max_size: u64,
+    /// Of a turn whose changes are looked at before they are made.
+    overlay: Option<Arc<Overlay>>,
 }
 
 impl Tree {
@@ -211,7 +215,27 @@ impl Tree {
             given,
             buffers,
             max_size: MAX_SIZE,
+            overlay: None,
         })
+    }
+
+    /// The same tree for a turn whose changes are looked at before they are made.
+    pub fn with_overlay(&self, overlay: Arc<Overlay>) -> Self {
+        Self {
+            root: self.root.clone(),
+            given: self.given.clone(),
+            buffers: self.buffers.clone(),
+            max_size: self.max_size,
+            overlay: Some(overlay),
+        }
+    }
+
+    pub fn overlay(&self) -> Option<&Overlay> {
+        self.overlay.as_deref()
+    }
+
+    fn planned(&self, resolved: &Path) -> Option<Planned> {
+        self.overlay.as_ref()?.get(resolved)
     }
 
     pub fn root(&self) -> &Path {
@@ -272,6 +296,22 @@ impl Tree {
     /// [`Self::read`] for names that may be no UTF-8.
     pub fn read_path(&self, path: &Path) -> Result<Text, FileError> {
         let resolved = self.resolve_path(path)?;
+        if let Some(planned) = self.planned(&resolved) {
+            let text = planned
+                .after
+                .ok_or_else(|| FileError::NotFound(self.shown(&resolved)))?;
+            let seen = Seen {
+                version: None,
+                hash: disk::hash(text.as_bytes()),
+            };
+            return Ok(Text {
+                path: resolved,
+                text,
+                seen,
+                lossy: false,
+                buffer: None,
+            });
+        }
         if let Some(buffer) = self.buffer(&resolved) {
             let text = buffer.document.text();
             let seen = Seen {

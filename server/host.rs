@@ -88,6 +88,20 @@ pub trait Host: Send + Sync {
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 
+    /// Whether edits of open buffers can be shown before they are made ([`Self::preview`]).
+    fn can_preview(&self) -> bool {
+        false
+    }
+
+    /// Shows edits of open buffers; what the author agrees to is made, and comes back as in [`Self::apply`]
+    /// before this returns.
+    async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        self.apply(label, edits).await
+    }
+
+    /// Shows a text to read, where there is a place for it. `name` ends as a file's name does.
+    async fn show_text(&self, _name: &str, _text: &str) {}
+
     fn message(&self, level: Level, text: &str);
 
     /// `run` is the run's id. Begin comes once, End once.

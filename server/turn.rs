@@ -12,6 +12,7 @@ mod memory;
 mod offline;
 mod outside;
 mod preview;
+mod review;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -44,6 +44,16 @@ impl Host for Terminal {
         asked.await.ok().flatten()
     }
 
+    async fn show_text(&self, _name: &str, text: &str) {
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            self.bars.suspend(|| {
+                for line in present::visible(text).lines() {
+                    self.out.warn(line);
+                }
+            });
+        }
+    }
+
     fn message(&self, level: Level, text: &str) {
         let text = text.strip_prefix("postil: ").unwrap_or(text);
         self.bars.suspend(|| match level {

@@ -182,9 +182,11 @@ impl Tree {
         query: &Query,
         searcher: &mut Searcher,
     ) -> Option<(String, usize)> {
-        let bytes = match open.get(file).and_then(|name| self.buffers.get(name)) {
-            Some(buffer) => buffer.document.text().as_bytes().to_vec(),
-            None => {
+        let planned = self.planned(file);
+        let bytes = match (planned, open.get(file).and_then(|name| self.buffers.get(name))) {
+            (Some(planned), _) => planned.after?.as_bytes().to_vec(),
+            (None, Some(buffer)) => buffer.document.text().as_bytes().to_vec(),
+            (None, None) => {
                 let shown = self.relative(file)?;
                 super::disk::place(self.root(), file, &shown)
                     .ok()?

@@ -11,6 +11,8 @@ pub(super) struct Client {
     pub encoding: Encoding,
     pub apply_edit: bool,
     pub document_changes: bool,
+    /// Edits can be shown before they are made.
+    pub change_annotations: bool,
     pub configuration: bool,
     pub progress: bool,
     pub show_document: bool,
@@ -68,6 +70,8 @@ impl Client {
             encoding: encoding(at("/general/positionEncodings")),
             apply_edit: can("/workspace/applyEdit"),
             document_changes: can("/workspace/workspaceEdit/documentChanges"),
+            change_annotations: has("/workspace/workspaceEdit/changeAnnotationSupport")
+                && can("/workspace/workspaceEdit/documentChanges"),
             configuration: can("/workspace/configuration"),
             progress: can("/window/workDoneProgress"),
             show_document: can("/window/showDocument/support"),

@@ -157,6 +157,21 @@ pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
     Ok(json!({"success": true, "run_id": run.id, "uri": uri}))
 }
 
+/// Shows a text in a read-only temporary file, where the editor shows documents.
+pub(super) fn show_text(server: &Server, name: &str, text: &str) {
+    if !server.capabilities().show_document {
+        return;
+    }
+    match server.scratch.write(name, &present::visible(text)) {
+        Ok(uri) => server.client.ask(
+            "window/showDocument",
+            json!({"uri": uri, "takeFocus": true}),
+            &server.runtime,
+        ),
+        Err(error) => tracing::warn!("{name} could not be written: {error}"),
+    }
+}
+
 fn heading(run: &Run) -> String {
     let mut facts = vec![
         run.status.name().to_owned(),

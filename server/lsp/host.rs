@@ -11,12 +11,13 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
-use super::{Server, refresh, to_proto};
+use super::{Server, conversation, refresh, to_proto};
 use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
 use crate::present::visible;
 use crate::text::{Edit, apply_edits};
 
 mod landed;
+mod preview;
 
 /// An editor may ask its user before it applies an edit.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -104,6 +105,24 @@ impl Host for EditorHost {
             come_back(&server, sent, &mut news).await?;
         }
         Ok(())
+    }
+
+    fn can_preview(&self) -> bool {
+        self.server
+            .upgrade()
+            .is_some_and(|server| server.capabilities().change_annotations)
+    }
+
+    async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        let server = self.server.upgrade().ok_or(NotApplied::NoEditor)?;
+        preview::preview(&server, label, edits).await
+    }
+
+    async fn show_text(&self, name: &str, text: &str) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        conversation::show_text(&server, name, text);
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::verbs::{Made, TRIES};
-use super::{Done, Error, Session, View, undo};
+use super::{Done, Error, Session, View};
 use crate::edits::{self, Refused};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
@@ -178,7 +178,7 @@ impl Session {
             if now.lossy {
                 return Err(FileError::NotUtf8(self.relative(path)).into());
             }
-            let (edits, left) = undo::take_back(&made.before, &made.after, &now.text);
+            let (edits, left) = crate::edits::take_back(&made.before, &made.after, &now.text);
             let text = apply_edits(&now.text, &edits);
             match workspace
                 .tree
@@ -216,7 +216,7 @@ impl Session {
                     PutBack::All | PutBack::Beside => None,
                 });
             };
-            let (edits, left) = undo::take_back(&made.before, &made.after, &buffer.document.text());
+            let (edits, left) = crate::edits::take_back(&made.before, &made.after, &buffer.document.text());
             let left = (!left.is_empty()).then(|| listed(&left));
             if edits.is_empty() {
                 return Ok(left);

@@ -30,6 +30,18 @@ impl Host for Live {
         self.host.ask(question).await
     }
 
+    fn can_preview(&self) -> bool {
+        self.host.can_preview()
+    }
+
+    async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        self.host.preview(label, edits).await
+    }
+
+    async fn show_text(&self, name: &str, text: &str) {
+        self.host.show_text(name, text).await;
+    }
+
     fn message(&self, level: Level, text: &str) {
         self.host.message(level, text);
     }

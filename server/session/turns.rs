@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::live::Live;
 use super::verbs::Made;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
-use crate::config::Settings;
+use crate::config::{Review, Settings};
 use crate::edits;
 use crate::host::{Level, Progress, Question};
 use crate::present;
@@ -373,7 +373,12 @@ impl Session {
             let trusted = self.is_trusted(task.workspace.root());
             let loaded = task.workspace.loaded();
             let cx = Context {
-                tree: task.workspace.tree.clone(),
+                tree: match loaded.settings.review {
+                    Review::Off => task.workspace.tree.clone(),
+                    Review::Ask => {
+                        Arc::new(task.workspace.tree.with_overlay(Arc::default()))
+                    }
+                },
                 host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
                 children: self.children.clone(),
                 store: Some(task.store.clone()),

@@ -155,6 +155,15 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     for (wanted, (path, shown)) in wanted.into_iter().zip(paths) {
         steps.extend(look(cx, wanted, path, shown)?);
     }
+    if let Some(overlay) = cx.tree.overlay().filter(|overlay| overlay.is_on()) {
+        // Nothing is made before the author has seen it all.
+        for step in &steps {
+            let before = step.before.as_ref().map(|text| text.text.clone());
+            overlay.put(step.path.clone(), before, step.after.as_deref().map(Into::into));
+            remember(cx, step);
+        }
+        return Ok(());
+    }
     for step in &steps {
         record(cx, step)?;
     }

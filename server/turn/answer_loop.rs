@@ -20,6 +20,7 @@ use crate::trust::Risk;
 use super::journal::{self, Entry, Stopped};
 use super::{
     Job, Outcome, Recorder, Step, context, cut, memory, metadata, new_round, one_line, report,
+    review,
 };
 
 /// Characters of an answer in the thread.
@@ -70,6 +71,14 @@ pub(super) async fn run(
         return Outcome::Answer(text);
     }
     let budget = context::budget(model.context_window());
+    if let (Some(stopped), Some(overlay)) = (&stopped, cx.tree.overlay()) {
+        for file in &stopped.planned {
+            if let Ok(path) = cx.tree.resolve(&file.path) {
+                let text = |text: &Option<String>| text.as_deref().map(Into::into);
+                overlay.put(path, text(&file.before), text(&file.after));
+            }
+        }
+    }
     let turns = match &stopped {
         Some(stopped) => stopped.turns.clone(),
         None => {
@@ -180,6 +189,8 @@ impl Loop<'_> {
                     step.anew = true;
                     let asked = said.unwrap_or(stopped.asked);
                     step.talk.push(self.start(asked).text());
+                    let files = planned(self.cx);
+                    step.talk.push(Entry::Planned { files }.text());
                 }
             }
         }
@@ -428,6 +439,23 @@ impl Loop<'_> {
                 answer.model
             )));
         }
+        if !planned(self.cx).is_empty() {
+            self.said(&mut step, &mut answer);
+            self.recorder.step(std::mem::take(&mut step)).await?;
+            let news = review::settle(self.cx, self.recorder).await?;
+            step.talk.push(Entry::Planned { files: Vec::new() }.text());
+            if let Some(text) = news {
+                let blocks = vec![Block::Text { text }];
+                let told = Entry::Told {
+                    blocks: blocks.clone(),
+                    asked: None,
+                };
+                step.talk.push(told.text());
+                journal::tell(&mut self.request.turns, blocks);
+                self.recorder.step(step).await?;
+                return Ok(None);
+            }
+        }
         step.talk.push(Entry::Answer { text: text.clone() }.text());
         self.recorder.step(step).await?;
         Ok(Some(Outcome::Answer(text)))
@@ -460,7 +488,13 @@ impl Loop<'_> {
         let asked = context::asked(&self.job.thread);
         let step = Step {
             anew: true,
-            talk: vec![self.start(asked).text()],
+            talk: vec![
+                self.start(asked).text(),
+                Entry::Planned {
+                    files: planned(self.cx),
+                }
+                .text(),
+            ],
             ..Step::default()
         };
         self.recorder.step(step).await
@@ -491,6 +525,19 @@ impl Loop<'_> {
 
 fn asks_anew(job: &Job, stopped: &Stopped) -> bool {
     job.thread.status == Status::Pending && context::asked(&job.thread) != stopped.asked
+}
+
+/// What is to be reviewed when the turn ends.
+fn planned(cx: &Context) -> Vec<journal::File> {
+    let all = cx.tree.overlay().map(|overlay| overlay.all());
+    let all = all.into_iter().flatten().filter_map(|(path, planned)| {
+        Some(journal::File {
+            path: cx.tree.relative(&path)?,
+            before: planned.before.as_deref().map(str::to_owned),
+            after: planned.after.as_deref().map(str::to_owned),
+        })
+    });
+    all.collect()
 }
 
 /// Ids of calls that are taken.

@@ -32,8 +32,18 @@ pub(super) enum Entry {
     },
     /// The author is asked; `results` are those of the calls beside the question.
     Question { call: String, results: Vec<Block> },
+    /// What it means to change and the author has not seen yet, all of it.
+    Planned { files: Vec<File> },
     /// All is done but for writing this into the thread.
     Answer { text: String },
+}
+
+/// One file of [`Entry::Planned`]; its path is relative to the root.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct File {
+    pub path: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
 }
 
 impl Entry {
@@ -51,6 +61,7 @@ pub(super) struct Stopped {
     /// The call that asked the author, with the results of those beside it.
     question: Option<(String, Vec<Block>)>,
     pub answer: Option<String>,
+    pub planned: Vec<File>,
 }
 
 /// Whether the entry says that the author is asked.
@@ -82,11 +93,15 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
                 turns,
                 question: None,
                 answer: None,
+                // Folding a conversation plans nothing else.
+                planned: all.map_or_else(Vec::new, |before| before.planned),
             });
             continue;
         }
         let stopped = all.as_mut()?;
-        (stopped.question, stopped.answer) = (None, None);
+        if !matches!(entry, Entry::Planned { .. }) {
+            (stopped.question, stopped.answer) = (None, None);
+        }
         match entry {
             Entry::Start { .. } => {}
             Entry::Said { blocks } => stopped.turns.push(Turn {
@@ -99,6 +114,7 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
                     stopped.asked = asked;
                 }
             }
+            Entry::Planned { files } => stopped.planned = files,
             Entry::Question { call, results } => stopped.question = Some((call, results)),
             Entry::Answer { text } => stopped.answer = Some(text),
         }

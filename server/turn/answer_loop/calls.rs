@@ -204,6 +204,10 @@ do something else, or answer.",
             let content = format!("{beyond} further calls of this answer were not carried out.");
             step.rounds.push(new_round("tool", fields, content));
         }
+        let files = super::planned(self.cx);
+        if !files.is_empty() {
+            step.talk.push(Entry::Planned { files }.text());
+        }
         if let Some((call, asked)) = question {
             let text = asked.text();
             let fields = metadata([("tool", json!("ask_user")), ("call_id", json!(call))]);

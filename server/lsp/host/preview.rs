@@ -1,0 +1,76 @@
+//! Edits that the author looks at before the editor makes them (LSP 3.17 §Change Annotations).
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::super::Server;
+use super::super::client::ClientError;
+use super::{SECOND_ECHO, Sent, prepare, version};
+use crate::host::{BufferEdit, NotApplied};
+
+/// Waits for the author as long as they take. The caller looks at the buffers to see what was made.
+pub(super) async fn preview(
+    server: &Server,
+    label: &str,
+    edits: Vec<BufferEdit>,
+) -> Result<(), NotApplied> {
+    let (sent, mut edit) = prepare(server, edits)?;
+    annotate(&mut edit);
+    let mut news = server.documents.news();
+    let asked = server
+        .client
+        .question("workspace/applyEdit", json!({"label": label, "edit": edit}));
+    let answer = match asked.await {
+        Ok(answer) => answer,
+        Err(ClientError::Gone) => return Err(NotApplied::NoEditor),
+        Err(ClientError::Answered(why)) => return Err(NotApplied::Refused(why)),
+    };
+    if answer.get("applied").and_then(Value::as_bool) != Some(true) {
+        let typed = |sent: &Sent| version(server, &sent.path) != Some(sent.version);
+        if sent.iter().any(typed) {
+            return Err(NotApplied::Changed);
+        }
+        return Err(NotApplied::Refused(String::from("the author said no")));
+    }
+    // What was not ticked does not come back: the rest may be on its way.
+    let end = Instant::now() + SECOND_ECHO;
+    let session = server.session.get().ok_or(NotApplied::NoEditor)?;
+    loop {
+        let arrived = |sent: &Sent| {
+            let buffer = session.buffers.get(&sent.path);
+            buffer.is_some_and(|buffer| *buffer.document.text() == *sent.expected)
+        };
+        if sent.iter().all(arrived) {
+            return Ok(());
+        }
+        match timeout_at(end, news.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(NotApplied::NoEditor),
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Each file is one annotation, to be confirmed.
+fn annotate(edit: &mut Value) {
+    let mut annotations = serde_json::Map::new();
+    let changes = edit.get_mut("documentChanges").and_then(Value::as_array_mut);
+    for (nth, change) in changes.into_iter().flatten().enumerate() {
+        let id = format!("postil-{nth}");
+        let uri = change.pointer("/textDocument/uri").and_then(Value::as_str);
+        let name = uri.and_then(|uri| uri.rsplit('/').next()).unwrap_or_default();
+        annotations.insert(
+            id.clone(),
+            json!({"label": format!("postil: {name}"), "needsConfirmation": true}),
+        );
+        let edits = change.get_mut("edits").and_then(Value::as_array_mut);
+        for edit in edits.into_iter().flatten() {
+            if let Some(edit) = edit.as_object_mut() {
+                edit.insert(String::from("annotationId"), json!(id));
+            }
+        }
+    }
+    if let Some(edit) = edit.as_object_mut() {
+        edit.insert(String::from("changeAnnotations"), Value::Object(annotations));
+    }
+}

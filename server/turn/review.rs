@@ -1,0 +1,302 @@
+//! `turn.review = "ask"`: the edits of a turn, gathered, shown to the author before they are made, and made as
+//! far as they are agreed to; a file is changed whole or not at all.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use similar::TextDiff;
+
+use crate::edits::{line_edits, take_back};
+use crate::files::{FileError, Planned};
+use crate::host::{BufferEdit, NotApplied, Question};
+use crate::store::Change;
+use crate::text::apply_edits;
+use crate::tools::{Context, FileChange, change_files};
+
+use super::{Outcome, Recorder, metadata, one_line, report};
+
+/// Lines of unchanged text around a change.
+const AROUND: usize = 3;
+
+/// A file that is to be changed, as it is now.
+struct Proposal {
+    path: PathBuf,
+    shown: String,
+    now: Option<crate::files::Text>,
+    /// `None`: it is removed.
+    after: Option<String>,
+    diff: String,
+}
+
+/// What became of a file.
+struct Verdict {
+    shown: String,
+    /// Why it was not changed.
+    left: Option<String>,
+}
+
+/// Shows the gathered edits and makes those that the author agrees to. What the model is to hear of it, where
+/// not all of it was made as it meant; `None`: all was, or there was nothing.
+pub(super) async fn settle(cx: &Context, recorder: &Recorder) -> Result<Option<String>, Outcome> {
+    let Some(overlay) = cx.tree.overlay() else {
+        return Ok(None);
+    };
+    let planned = overlay.all();
+    if planned.is_empty() {
+        return Ok(None);
+    }
+    report(cx, format!("{} to be reviewed", files(planned.len())));
+    overlay.set_off(true);
+    let verdicts = tokio::select! {
+        biased;
+        verdicts = decide(cx, planned) => Some(verdicts),
+        () = cx.cancel.cancelled() => None,
+    };
+    overlay.set_off(false);
+    let Some(verdicts) = verdicts else {
+        return Err(Outcome::Cancelled);
+    };
+    overlay.clear();
+    // What the run knows of these files was what it had planned.
+    cx.seen.clear();
+    let said = verdicts.iter().map(|verdict| match &verdict.left {
+        None => format!("{}: changed", verdict.shown),
+        Some(why) => format!("{}: not changed, {why}", verdict.shown),
+    });
+    let said = said.collect::<Vec<_>>().join("\n");
+    let fields = metadata([("files", json!(verdicts.len()))]);
+    recorder.round("review", fields, said.clone()).await?;
+    let all = verdicts.iter().all(|verdict| verdict.left.is_none());
+    Ok((!all).then(|| {
+        format!(
+            "The author has looked at your edits before they were made:\n{said}\nWhat was not changed is as it was before your edits. \
+Do not make a refused edit again in another way. Give your final answer, true to what was changed."
+        )
+    }))
+}
+
+fn files(count: usize) -> String {
+    match count {
+        1 => String::from("1 file"),
+        count => format!("{count} files"),
+    }
+}
+
+async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let mut proposals = Vec::new();
+    for (path, planned) in planned {
+        match propose(cx, path, planned) {
+            Ok(Some(proposal)) => proposals.push(proposal),
+            Ok(None) => {}
+            Err(verdict) => verdicts.push(verdict),
+        }
+    }
+    // What is open is previewed where it stands; the editor makes what the author ticks.
+    if cx.host.can_preview() {
+        let (open, rest): (Vec<_>, Vec<_>) =
+            proposals.into_iter().partition(Proposal::can_be_previewed);
+        verdicts.extend(preview(cx, open).await);
+        proposals = rest;
+    }
+    let taken = ask(cx, &proposals).await;
+    for (proposal, taken) in proposals.into_iter().zip(taken) {
+        let shown = proposal.shown.clone();
+        let left = match taken {
+            true => make(cx, proposal).await.err(),
+            false => Some(String::from("the author did not want it")),
+        };
+        verdicts.push(Verdict { shown, left });
+    }
+    verdicts.sort_by(|a, b| a.shown.cmp(&b.shown));
+    verdicts
+}
+
+/// What was planned, put onto the file as it is now; `None`: it is so already.
+fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Proposal>, Verdict> {
+    let shown = cx
+        .tree
+        .relative(&path)
+        .unwrap_or_else(|| path.display().to_string());
+    let left = |why: String| Verdict {
+        shown: shown.clone(),
+        left: Some(why),
+    };
+    let now = match cx.tree.read_path(&path) {
+        Ok(text) => Some(text),
+        Err(FileError::NotFound(_)) => None,
+        Err(error) => return Err(left(one_line(&error.to_string()))),
+    };
+    let after = match (&planned.before, &planned.after, &now) {
+        (_, None, None) => return Ok(None),
+        (None, Some(after), None) => Some(after.to_string()),
+        (Some(before), None, Some(now)) if **before == *now.text => None,
+        (Some(before), Some(after), Some(now)) => {
+            let (edits, kept) = take_back(after, before, &now.text);
+            if !kept.is_empty() {
+                let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
+                return Err(left(format!(
+                    "because the author has changed the same lines meanwhile (line {})",
+                    lines.join(", ")
+                )));
+            }
+            Some(apply_edits(&now.text, &edits))
+        }
+        _ => {
+            return Err(left(String::from(
+                "because somebody else has made, changed or removed it meanwhile",
+            )));
+        }
+    };
+    let old = now.as_ref().map_or("", |now| &now.text);
+    let new = after.as_deref().unwrap_or_default();
+    if now.is_some() && after.is_some() && old == new {
+        return Ok(None);
+    }
+    let name = |prefix: &str, there: bool| match there {
+        true => format!("{prefix}/{shown}"),
+        false => String::from("/dev/null"),
+    };
+    let diff = TextDiff::from_lines(old, new)
+        .unified_diff()
+        .context_radius(AROUND)
+        .header(&name("a", now.is_some()), &name("b", after.is_some()))
+        .to_string();
+    Ok(Some(Proposal {
+        path,
+        shown: shown.clone(),
+        now,
+        after,
+        diff,
+    }))
+}
+
+impl Proposal {
+    fn can_be_previewed(&self) -> bool {
+        self.after.is_some() && self.now.as_ref().is_some_and(|now| now.buffer.is_some())
+    }
+
+    fn change(&self) -> Change {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        Change {
+            file: self.shown.clone(),
+            before: self.now.as_ref().map(|now| bytes(&now.text)),
+            after: self.after.as_deref().map(bytes),
+        }
+    }
+
+    /// How many lines are added and removed.
+    fn counts(&self) -> String {
+        let count = |sign: char| {
+            let lines = self.diff.lines().skip(2);
+            lines.filter(|line| line.starts_with(sign)).count()
+        };
+        format!("{} (+{} −{})", self.shown, count('+'), count('-'))
+    }
+}
+
+async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
+    let mut edits = Vec::new();
+    let mut verdicts = Vec::new();
+    let mut asked = Vec::new();
+    for proposal in open {
+        let parts = proposal.now.as_ref().zip(proposal.after.as_deref());
+        let Some((now, after)) = parts else { continue };
+        let Some(buffer) = &now.buffer else { continue };
+        // Before it is made: the editor makes it when it will.
+        let kept = match &cx.store {
+            Some(store) => store.record_change(&cx.run, &proposal.change()),
+            None => Ok(()),
+        };
+        if let Err(error) = kept {
+            verdicts.push(Verdict {
+                shown: proposal.shown,
+                left: Some(format!("because it could not be recorded for undo ({error})")),
+            });
+            continue;
+        }
+        let path = cx.tree.open_as(&proposal.path);
+        edits.push(BufferEdit {
+            path: path.unwrap_or_else(|| proposal.path.clone()),
+            version: buffer.document.version(),
+            edits: line_edits(&now.text, after),
+        });
+        asked.push(proposal);
+    }
+    if edits.is_empty() {
+        return verdicts;
+    }
+    let label = format!("postil: review {}", files(edits.len()));
+    let answer = cx.host.preview(&label, edits).await;
+    for proposal in asked {
+        let now = cx.tree.read_path(&proposal.path).ok().map(|read| read.text);
+        let before = proposal.now.map(|text| text.text);
+        let left = if now.as_deref() == proposal.after.as_deref() {
+            None
+        } else if now != before && answer.is_ok() {
+            Some(String::from(
+                "or only in part, or the author typed there: read it again",
+            ))
+        } else {
+            Some(match &answer {
+                Err(NotApplied::Changed) => {
+                    String::from("because the author typed in it meanwhile")
+                }
+                _ => String::from("the author did not want it"),
+            })
+        };
+        verdicts.push(Verdict {
+            shown: proposal.shown,
+            left,
+        });
+    }
+    verdicts
+}
+
+/// Which of these the author agrees to.
+async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<bool> {
+    if proposals.is_empty() {
+        return Vec::new();
+    }
+    let diff: String = proposals.iter().map(|p| p.diff.as_str()).collect();
+    cx.host
+        .show_text(&format!("review-{}.diff", cx.run), &diff)
+        .await;
+    let list: Vec<String> = proposals.iter().map(Proposal::counts).collect();
+    let choices = match proposals {
+        [_] => vec!["Accept", "Reject"],
+        _ => vec!["Accept all", "Choose by file", "Reject"],
+    };
+    let question = |text: String, choices: &[&str]| Question {
+        text,
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+    };
+    let text = format!("The agent wants to change {}.", list.join(", "));
+    let answer = cx.host.ask(question(text, &choices)).await;
+    match (answer, proposals.len()) {
+        (Some(0), count) => vec![true; count],
+        (Some(1), 2..) => {
+            let mut taken = Vec::new();
+            for proposal in &list {
+                let text = format!("Change {proposal}?");
+                let answer = cx.host.ask(question(text, &["Accept", "Reject"])).await;
+                taken.push(answer == Some(0));
+            }
+            taken
+        }
+        (_, count) => vec![false; count],
+    }
+}
+
+/// # Errors
+/// Why it was not made.
+async fn make(cx: &Context, proposal: Proposal) -> Result<(), String> {
+    let change = FileChange {
+        path: proposal.path,
+        seen: proposal.now.map(|now| now.seen),
+        text: proposal.after,
+        like: None,
+    };
+    let made = change_files(cx, vec![change]).await;
+    made.map_err(|why| format!("because {}", one_line(&why)))
+}
