@@ -108,6 +108,8 @@ pub struct Settings {
     pub models: BTreeMap<String, Said>,
     pub trigger: Trigger,
     pub review: Review,
+    /// `provider/model` of second opinions.
+    pub consult: Option<String>,
     pub max_rounds: u32,
     /// US dollars a turn.
     pub max_cost: f64,

@@ -29,6 +29,7 @@ mod names;
 mod preview;
 mod prompt;
 mod provenance;
+mod second;
 mod turns;
 mod undo;
 mod verbs;
@@ -210,6 +211,8 @@ pub struct TurnOptions {
     pub budget: Option<f64>,
     /// A turn that stopped half-way goes on, without new words of the author.
     pub resume: bool,
+    /// A second agent answers what another has answered already; read-only.
+    pub another: bool,
 }
 
 /// A turn that runs, or the last one of a thread.

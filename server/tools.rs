@@ -10,6 +10,7 @@ mod bash_kill;
 mod bash_list;
 mod bash_output;
 mod change;
+mod consult;
 mod file_edit;
 mod file_read;
 mod file_write;
@@ -45,6 +46,7 @@ use crate::children::Children;
 use crate::config::Settings;
 use crate::files::{Seen, Text, Tree};
 use crate::host::Host;
+use crate::models::Model;
 use crate::sandbox::Processes;
 use crate::store::Store;
 use crate::trust::{self, Decision, Risk};
@@ -53,6 +55,7 @@ use permit::{permit, quoted};
 
 pub use ask_user::Asked;
 pub use change::{FileChange, change_file, change_files, minimal_edits};
+pub use consult::Asking;
 pub use images::{Image, Images};
 pub use input::{parse, schema};
 pub use memory::facts;
@@ -143,6 +146,10 @@ pub trait Tool: Send + Sync {
     /// JSON schema, made from the typed input.
     fn parameters(&self) -> Value;
     fn risk(&self) -> Risk;
+    /// Whether it has what it needs; what has not is not offered to a model.
+    fn is_ready(&self) -> bool {
+        true
+    }
     /// What is wrong with the parameters, before anybody is asked for permission.
     fn check(&self, _input: &Value) -> Result<(), String> {
         Ok(())
@@ -211,6 +218,7 @@ impl Registry {
                 Arc::new(bash_output::BashOutput),
                 Arc::new(bash_list::BashList),
                 Arc::new(bash_kill::BashKill),
+                Arc::new(consult::Consult::default()),
             ],
             settings: Settings::default(),
         }
@@ -219,6 +227,17 @@ impl Registry {
     /// With the user's permissions and without the tools that are switched off.
     pub fn with_settings(mut self, settings: &Settings) -> Self {
         self.settings = settings.clone();
+        self
+    }
+
+    /// With a second model for `consult` to ask.
+    pub fn with_second(mut self, model: Arc<dyn Model>) -> Self {
+        let consult: Arc<dyn Tool> = Arc::new(consult::Consult { model: Some(model) });
+        for tool in &mut self.tools {
+            if tool.name() == consult.name() {
+                *tool = consult.clone();
+            }
+        }
         self
     }
 

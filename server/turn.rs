@@ -13,6 +13,7 @@ mod offline;
 mod outside;
 mod preview;
 mod review;
+mod second;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use serde_json::{Map, Value};
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question};
 pub use preview::{Preview, preview};
+pub use second::account;
 
 use crate::acp::Agent;
 use crate::host::Progress;
@@ -73,6 +75,8 @@ pub struct Job {
     pub max_cost: f64,
     /// The conversation of a turn that stopped and goes on now; empty: it begins.
     pub talk: Vec<String>,
+    /// Another agent has answered already; its diff goes along.
+    pub another: bool,
 }
 
 /// How a turn ended. The caller writes the answer into the thread.
@@ -113,12 +117,27 @@ pub async fn run(cx: &Context, registry: &Registry, job: Job) -> Outcome {
     };
     tokio::select! {
         biased;
-        outcome = work => match outcome {
+        outcome = work => match reviewed(cx, &recorder, outcome).await {
             // What was answered counts, even where a cancel came too late to stop it.
             Outcome::Failed(_) if cx.cancel.is_cancelled() => Outcome::Cancelled,
             outcome => outcome,
         },
         () = cancelled => Outcome::Cancelled,
+    }
+}
+
+/// What an answerer without a loop of ours means to change is shown when it has answered.
+async fn reviewed(cx: &Context, recorder: &Recorder, outcome: Outcome) -> Outcome {
+    let Outcome::Answer(text) = outcome else {
+        return outcome;
+    };
+    match review::settle(cx, recorder).await {
+        Ok(None) => Outcome::Answer(text),
+        Ok(Some(_)) => Outcome::Answer(format!(
+            "{text} (Not every edit was accepted: `postil workflow thread {}` tells which.)",
+            cx.run
+        )),
+        Err(outcome) => outcome,
     }
 }
 

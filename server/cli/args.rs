@@ -269,6 +269,9 @@ pub(super) struct ReplyArgs {
     /// Go on with a run that stopped half-way: at a cap, by a failure, with its process
     #[arg(long, value_name = "RUN", conflicts_with_all = ["all", "target"])]
     pub resume: Option<String>,
+    /// A second agent (--model) answers what another has answered already; read-only
+    #[arg(long, conflicts_with_all = ["all", "resume"])]
+    pub another: bool,
     /// provider/model, or `offline`
     #[arg(long)]
     pub model: Option<String>,

@@ -29,6 +29,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         allow_arrived: args.yes,
         budget: args.budget,
         resume: args.resume.is_some(),
+        another: args.another,
     };
     if args.dry_run {
         let id = args.target.unwrap_or_default();
@@ -129,7 +130,16 @@ pub(super) async fn answer(
     jobs: usize,
 ) -> Vec<Result<TurnEnd, Error>> {
     let turns = futures::stream::iter(ids.into_iter().map(|id| async move {
-        let run = if options.resume {
+        let run = if options.another {
+            match session.ask_another(&id, None, options.clone()).await? {
+                Some(run) => run,
+                None => {
+                    return Err(Error::Other(String::from(
+                        "which agent is to be asked? name it with --model",
+                    )));
+                }
+            }
+        } else if options.resume {
             session.resume_turn(&id, options.clone()).await?
         } else {
             session.start_turn(&id, None, options.clone()).await?

@@ -145,6 +145,9 @@ pub(super) struct Turn {
     /// `ask` shows the edits of a turn before they are made.
     #[schemars(extend("x-order" = ["ask", "off"]))]
     pub review: Review,
+    /// `provider/model` that gives second opinions (`consult`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consult: Option<String>,
     /// Requests to the model in one turn.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
     pub max_rounds: u32,
@@ -158,6 +161,7 @@ impl Default for Turn {
         Self {
             trigger: Trigger::default(),
             review: Review::default(),
+            consult: None,
             max_rounds: 60,
             max_cost: 5.0,
         }
@@ -500,6 +504,7 @@ impl Raw {
             models: models.collect(),
             trigger: self.turn.trigger,
             review: self.turn.review,
+            consult: self.turn.consult,
             max_rounds: self.turn.max_rounds,
             max_cost: self.turn.max_cost,
             keep_indentation: self.threads.indentation == Indentation::Keep,

@@ -183,7 +183,10 @@ impl Tree {
         searcher: &mut Searcher,
     ) -> Option<(String, usize)> {
         let planned = self.planned(file);
-        let bytes = match (planned, open.get(file).and_then(|name| self.buffers.get(name))) {
+        let bytes = match (
+            planned,
+            open.get(file).and_then(|name| self.buffers.get(name)),
+        ) {
             (Some(planned), _) => planned.after?.as_bytes().to_vec(),
             (None, Some(buffer)) => buffer.document.text().as_bytes().to_vec(),
             (None, None) => {

@@ -15,7 +15,7 @@ use super::{Server, fixes, to_proto};
 use crate::present;
 use crate::session::Session;
 use crate::store::Run;
-use crate::threads::{Status, Thread};
+use crate::threads::{Role, Status, Thread};
 
 /// Kind of what concerns the whole file.
 const SOURCE: &str = "source.postil";
@@ -121,6 +121,20 @@ impl Offer<'_> {
             if thread.status == Status::Pending {
                 add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent");
                 add("Plan only (read-only)", CodeActionKind::QUICKFIX, "plan");
+            }
+            let settings = session
+                .workspace_of(path)
+                .map(|workspace| workspace.loaded());
+            let second = settings.is_some_and(|loaded| loaded.settings.consult.is_some());
+            if second && thread.messages.iter().any(|m| m.role == Role::Agent) {
+                add(
+                    "Ask for a second opinion",
+                    CodeActionKind::QUICKFIX,
+                    "consult",
+                );
+            }
+            if session.can_ask_another(path, thread) {
+                add("Ask another agent", CodeActionKind::QUICKFIX, "askAnother");
             }
             add("Reply (author)", CodeActionKind::QUICKFIX, "reply");
             add(

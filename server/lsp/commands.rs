@@ -21,13 +21,18 @@ const LONGEST: usize = 1 << 20;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 19] = [
+const ALL: [(&str, &[&str]); 21] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
     ),
     ("plan", &["uri", "path", "thread_id", "model", "budget"]),
     ("replyAll", &["uri", "path", "model", "budget"]),
+    (
+        "askAnother",
+        &["uri", "path", "thread_id", "model", "budget"],
+    ),
+    ("consult", &["uri", "path", "thread_id", "model"]),
     (
         "continue",
         &["uri", "path", "thread_id", "run_id", "model", "budget"],
@@ -106,6 +111,8 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
     match *verb {
         "replyAsAgent" => call.start_turn(false).await,
         "plan" => call.start_turn(true).await,
+        "askAnother" => call.ask_another().await,
+        "consult" => call.consult().await,
         "continue" => call.go_on().await,
         "choose" => call.choose().await,
         "replyAll" => call.reply_all().await,
@@ -255,6 +262,34 @@ impl Call {
         let run = self
             .session
             .resume_turn(self.run_or_thread()?, options)
+            .await;
+        started(run)
+    }
+
+    /// The author may be asked which one: that takes its time, so it is not waited for.
+    async fn ask_another(&self) -> Result<Value> {
+        let id = self.thread_id()?.to_owned();
+        let path = self.path()?;
+        let options = self.options(true)?;
+        let found = self.session.find_thread(&id, path.as_deref());
+        found.map_err(|error| to_proto::error(&error))?;
+        let session = self.session.clone();
+        tokio::spawn(async move {
+            let asked = session.ask_another(&id, path.as_deref(), options).await;
+            if let Err(error) = asked {
+                session
+                    .host
+                    .message(Level::Error, &format!("postil: {error}"));
+            }
+        });
+        Ok(json!({"success": true}))
+    }
+
+    async fn consult(&self) -> Result<Value> {
+        let model = self.text("model")?;
+        let run = self
+            .session
+            .consult(self.thread_id()?, self.path()?.as_deref(), model)
             .await;
         started(run)
     }

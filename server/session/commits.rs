@@ -216,7 +216,8 @@ impl Session {
                     PutBack::All | PutBack::Beside => None,
                 });
             };
-            let (edits, left) = crate::edits::take_back(&made.before, &made.after, &buffer.document.text());
+            let (edits, left) =
+                crate::edits::take_back(&made.before, &made.after, &buffer.document.text());
             let left = (!left.is_empty()).then(|| listed(&left));
             if edits.is_empty() {
                 return Ok(left);

@@ -118,7 +118,19 @@ impl Session {
         if let Some(run) = self.turns.running(&thread.id) {
             return Ok(store.run(&run)?);
         }
-        if thread.status != Status::Pending {
+        if options.another {
+            if !thread
+                .messages
+                .iter()
+                .any(|message| message.role == Role::Agent)
+            {
+                return Err(Error::Other(format!(
+                    "nobody has answered thread {} yet: ask an agent first",
+                    thread.id
+                )));
+            }
+            options.plan = true;
+        } else if thread.status != Status::Pending {
             if !options.resume {
                 return Err(Error::Other(format!(
                     "thread {} waits for you: write your message after `AUTHOR:` first",
@@ -133,7 +145,7 @@ impl Session {
             .pop()
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
         // Who began it goes on with it, as far as they still can.
-        let before = match stopped.filter(|_| options.model.is_none()) {
+        let before = match stopped.filter(|_| options.model.is_none() && !options.another) {
             Some(run) => turn::choose(&loaded.settings, Some(&run.model)).await.ok(),
             None => None,
         };
@@ -154,8 +166,8 @@ impl Session {
         let file = self.relative(&view.path);
         let go_on = match (options.resume, thread.action()) {
             (true, _) => GoOn::Asked,
-            (false, Some(_)) => GoOn::Never,
-            (false, None) => GoOn::Unasked,
+            (false, None) if !options.another => GoOn::Unasked,
+            (false, _) => GoOn::Never,
         };
         let taken = store.take(&thread.id, &file, &answerer.name(), go_on)?;
         let run = taken.run;
@@ -375,9 +387,7 @@ impl Session {
             let cx = Context {
                 tree: match loaded.settings.review {
                     Review::Off => task.workspace.tree.clone(),
-                    Review::Ask => {
-                        Arc::new(task.workspace.tree.with_overlay(Arc::default()))
-                    }
+                    Review::Ask => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
                 },
                 host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
                 children: self.children.clone(),
@@ -407,8 +417,15 @@ impl Session {
                         budget.min(loaded.settings.max_cost)
                     }),
                 talk: task.talk.clone(),
+                another: task.options.another,
             };
-            let registry = Registry::built_in().with_settings(&loaded.settings);
+            let mut registry = Registry::built_in().with_settings(&loaded.settings);
+            if let Some(name) = loaded.settings.consult.as_deref()
+                && let Ok(choice) = turn::choose(&loaded.settings, Some(name)).await
+                && let Answerer::Model(second) = choice.answerer
+            {
+                registry = registry.with_second(second);
+            }
             turn::run(&cx, &registry, job).await
         };
         let elsewhere = async {
@@ -589,8 +606,10 @@ impl Session {
                 tracing::warn!(%error, "the answer cannot be undone");
             }
         };
+        let name = task.answerer.name();
+        let name = name.rsplit('/').next().filter(|_| task.options.another);
         let respond = |source: edits::Source, style| {
-            edits::respond(source, &task.thread.id, Role::Agent, None, text, style)
+            edits::respond(source, &task.thread.id, Role::Agent, name, text, style)
         };
         let written = self
             .write_noted(&task.path, "Answer a thread", respond, note)

@@ -159,7 +159,11 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         // Nothing is made before the author has seen it all.
         for step in &steps {
             let before = step.before.as_ref().map(|text| text.text.clone());
-            overlay.put(step.path.clone(), before, step.after.as_deref().map(Into::into));
+            overlay.put(
+                step.path.clone(),
+                before,
+                step.after.as_deref().map(Into::into),
+            );
             remember(cx, step);
         }
         return Ok(());

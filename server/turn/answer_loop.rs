@@ -126,7 +126,8 @@ pub(super) async fn run(
 pub(super) fn request(cx: &Context, registry: &Registry, window: u64, turns: Vec<Turn>) -> Request {
     // What would be refused is not offered.
     let may_write = cx.trusted && !cx.plan.is_on();
-    let offered = |tool: &&Arc<dyn Tool>| may_write || tool.risk() == Risk::Read;
+    let offered =
+        |tool: &&Arc<dyn Tool>| tool.is_ready() && (may_write || tool.risk() == Risk::Read);
     let tools = registry
         .tools()
         .iter()

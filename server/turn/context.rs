@@ -130,9 +130,27 @@ pub(super) async fn parts(cx: &Context, job: &Job, budget: usize) -> Vec<Part> {
     let rounds = room.put("rounds", most, |_| rounds);
     let mut parts = vec![room.put("notes", NOTES * 2, |room| notes(cx, room))];
     parts.append(&mut near);
-    parts.extend([rounds, thread]);
+    parts.extend([rounds, another(cx, job, &mut room).await, thread]);
     parts.retain(|part| !part.text.is_empty());
     parts
+}
+
+/// What the agent that answered first has changed.
+async fn another(cx: &Context, job: &Job, room: &mut Room) -> Part {
+    let mut diff = String::new();
+    if let (true, Some(store)) = (job.another, cx.store.clone()) {
+        let run = cx.run.clone();
+        let read = tokio::task::spawn_blocking(move || super::second::diff(&store, &run));
+        diff = read.await.unwrap_or_default();
+    }
+    let most = room.left();
+    room.put("diff", most, |_| {
+        if diff.len() <= most {
+            diff
+        } else {
+            String::new()
+        }
+    })
 }
 
 /// The thread, and where it stands.
@@ -155,7 +173,12 @@ fn asked_there(job: &Job, unread: Option<String>, room: usize) -> String {
             clip(&one_line(&why), 300)
         )
     });
-    end.push_str("\nDo what the newest AUTHOR message asks.");
+    end.push_str(if job.another {
+        "\nAnother agent has answered this already, as the thread shows. Look at its work and give your own answer to what the AUTHOR \
+asked: what is right about it, what is wrong or missing, what you would do otherwise."
+    } else {
+        "\nDo what the newest AUTHOR message asks."
+    });
     let room = room.saturating_sub(text.len() + end.len());
     text.push_str(&conversation(&job.thread, room));
     text + &end
@@ -164,7 +187,7 @@ fn asked_there(job: &Job, unread: Option<String>, room: usize) -> String {
 /// The messages as they stand, the newest first to be given room. They are the author's words, so they are
 /// not quoted as data; an agent's or a stranger's text cannot look like a line of the author's, for
 /// continuation lines are indented.
-fn conversation(thread: &Thread, room: usize) -> String {
+pub(super) fn conversation(thread: &Thread, room: usize) -> String {
     let said = |m: &&threads::Message| !m.text.trim().is_empty();
     let messages: Vec<_> = thread.messages.iter().filter(said).collect();
     let mut shown = Vec::new();

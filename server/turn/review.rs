@@ -211,7 +211,9 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
         if let Err(error) = kept {
             verdicts.push(Verdict {
                 shown: proposal.shown,
-                left: Some(format!("because it could not be recorded for undo ({error})")),
+                left: Some(format!(
+                    "because it could not be recorded for undo ({error})"
+                )),
             });
             continue;
         }

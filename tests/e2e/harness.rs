@@ -92,6 +92,8 @@ pub struct State {
     pub on_apply: OnApply,
     /// Answers to `window/showMessageRequest`: the title to choose, in turn; none left: closed.
     pub choices: Vec<String>,
+    /// In a preview of edits (change annotations): the files, by the end of their URI, that the user ticks.
+    pub ticked: Option<Vec<String>>,
     pub settings: Value,
     /// The pipe is at its end.
     pub closed: bool,
@@ -184,6 +186,7 @@ impl Editor {
                 registrations: Vec::new(),
                 on_apply: OnApply::Apply,
                 choices: Vec::new(),
+                ticked: None,
                 settings: options.settings.clone(),
                 closed: false,
                 encoding: String::from("utf-16"),

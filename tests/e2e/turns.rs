@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{Model, Step, call};
 
+mod review; // edits that are looked at before they are made
+mod second; // other heads than the one that answers
 mod stops; // turns that stop half-way and go on
 
 const KEY: &str = "sk-canary-0123456789";

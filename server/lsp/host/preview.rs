@@ -54,11 +54,15 @@ pub(super) async fn preview(
 /// Each file is one annotation, to be confirmed.
 fn annotate(edit: &mut Value) {
     let mut annotations = serde_json::Map::new();
-    let changes = edit.get_mut("documentChanges").and_then(Value::as_array_mut);
+    let changes = edit
+        .get_mut("documentChanges")
+        .and_then(Value::as_array_mut);
     for (nth, change) in changes.into_iter().flatten().enumerate() {
         let id = format!("postil-{nth}");
         let uri = change.pointer("/textDocument/uri").and_then(Value::as_str);
-        let name = uri.and_then(|uri| uri.rsplit('/').next()).unwrap_or_default();
+        let name = uri
+            .and_then(|uri| uri.rsplit('/').next())
+            .unwrap_or_default();
         annotations.insert(
             id.clone(),
             json!({"label": format!("postil: {name}"), "needsConfirmation": true}),
@@ -71,6 +75,9 @@ fn annotate(edit: &mut Value) {
         }
     }
     if let Some(edit) = edit.as_object_mut() {
-        edit.insert(String::from("changeAnnotations"), Value::Object(annotations));
+        edit.insert(
+            String::from("changeAnnotations"),
+            Value::Object(annotations),
+        );
     }
 }

@@ -81,8 +81,9 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
     Some(Ok(match method {
         "workspace/applyEdit" => {
             let on_apply = shared.lock().on_apply;
+            let edit = ticked(shared, &params["edit"]);
             match on_apply {
-                OnApply::Apply => match apply(shared, &params["edit"]) {
+                OnApply::Apply => match apply(shared, &edit) {
                     Ok(()) => json!({"applied": true}),
                     Err(reason) => json!({"applied": false, "failureReason": reason}),
                 },
@@ -137,6 +138,23 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
             ));
         }
     }))
+}
+
+/// What the user leaves of an edit that is to be confirmed.
+fn ticked(shared: &Shared, edit: &Value) -> Value {
+    let mut edit = edit.clone();
+    let Some(ticked) = shared.lock().ticked.clone() else {
+        return edit;
+    };
+    if edit["changeAnnotations"].is_object()
+        && let Some(changes) = edit["documentChanges"].as_array_mut()
+    {
+        changes.retain(|change| {
+            let uri = change["textDocument"]["uri"].as_str().unwrap_or_default();
+            ticked.iter().any(|end| uri.ends_with(end))
+        });
+    }
+    edit
 }
 
 /// Applies a workspace edit to the open buffers, all or nothing, and tells the server what changed.

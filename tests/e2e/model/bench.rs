@@ -175,6 +175,7 @@ impl Bench {
             max_rounds: self.max_rounds,
             max_cost: self.max_cost,
             talk: Vec::new(),
+            another: false,
         }
     }
 
