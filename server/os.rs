@@ -62,23 +62,35 @@ pub fn end_group(pid: u32, at_once: bool) {
 }
 
 /// A step of a turn that leaves something behind. Where a test asks for it (`POSTIL_TEST_KILL=N` beside
-/// `POSTIL_TEST`) the process is killed at its Nth, as a power cut would do it.
+/// `POSTIL_TEST`) the process is killed at its Nth, as a power cut would do it; with `int:N` it is sent an
+/// interrupt, as by Ctrl-C.
 pub fn test_step() {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
-    static LAST: OnceLock<Option<u64>> = OnceLock::new();
+    static LAST: OnceLock<Option<(bool, u64)>> = OnceLock::new();
     static STEPS: AtomicU64 = AtomicU64::new(0);
     let last = LAST.get_or_init(|| {
         std::env::var_os("POSTIL_TEST")?;
-        std::env::var("POSTIL_TEST_KILL").ok()?.parse().ok()
+        let set = std::env::var("POSTIL_TEST_KILL").ok()?;
+        let number = set.strip_prefix("int:").unwrap_or(&set);
+        Some((number.len() < set.len(), number.parse().ok()?))
     });
-    if let Some(last) = last
+    if let Some((interrupt, last)) = last
         && STEPS.fetch_add(1, Ordering::SeqCst) + 1 == *last
     {
         #[cfg(unix)]
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-        std::process::abort();
+        {
+            use rustix::process::{Signal, getpid, kill_process};
+            let signal = if *interrupt {
+                Signal::INT
+            } else {
+                Signal::KILL
+            };
+            let _ = kill_process(getpid(), signal);
+        }
+        if !interrupt {
+            std::process::abort();
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+mod back;
 mod indentation;
 mod languages;
 mod notebooks;

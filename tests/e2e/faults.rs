@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, OnApply, Workspace};
 
+mod beside; // a turn beside an author, an editor, other processes
 mod bytes; // what a file holds
 mod names; // what a file is called, and what it is
 mod table; // docs/faults.md

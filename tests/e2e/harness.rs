@@ -397,12 +397,22 @@ impl Editor {
 
     /// The author replaces the bytes `range` by `new`: one incremental change.
     pub fn splice(&self, path: &str, range: std::ops::Range<usize>, new: &str) {
+        self.splice_with(path, |_| (range, new.to_owned()));
+    }
+
+    /// The same, where the place depends on the text at that moment.
+    pub fn splice_with(
+        &self,
+        path: &str,
+        choose: impl FnOnce(&str) -> (std::ops::Range<usize>, String),
+    ) {
         let uri = self.uri(path);
         // The lock is held until the change is on its way, so that changes leave in the order of their versions.
         let mut state = self.shared.lock();
         let encoding = state.encoding.clone();
         let buffer = state.buffers.get_mut(&uri).expect("an open document");
-        let change = buffer.splice(range, new, &encoding);
+        let (range, new) = choose(&buffer.text);
+        let change = buffer.splice(range, &new, &encoding);
         let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
             "textDocument": {"uri": uri, "version": buffer.version}, "contentChanges": [change]}});
         self.shared.send(&message);

@@ -10,6 +10,7 @@ use crate::model::{Model, Step, call};
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
 mod stops; // turns that stop half-way and go on
+mod typing; // keys and edits in the same lines
 
 const KEY: &str = "sk-canary-0123456789";
 const FILE: &str = "src/net.rs";

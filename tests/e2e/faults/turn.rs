@@ -1,4 +1,4 @@
-//! What happens to a turn: its process is killed, another has it, the editor does not play along.
+//! What happens to a turn whose process ends: killed or interrupted at every step.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -9,10 +9,10 @@ use super::shown;
 use crate::harness::Workspace;
 use crate::model::{Model, Step, call};
 
-const FILE: &str = "src/net.rs";
+pub(super) const FILE: &str = "src/net.rs";
 const OTHER: &str = "src/new.rs";
-const THREAD: &str = "// AUTHOR: make it more\n";
-const CODE: &str = "pub fn load() -> u32 {\n    7\n}\n";
+pub(super) const THREAD: &str = "// AUTHOR: make it more\n";
+pub(super) const CODE: &str = "pub fn load() -> u32 {\n    7\n}\n";
 
 /// Answers by what it sees in the request, as a model does: reads, edits (never the same twice), ends.
 fn by_the_request(request: &Value) -> Step {
@@ -34,9 +34,9 @@ fn by_the_request(request: &Value) -> Step {
     Step::text("It is more.")
 }
 
-struct World {
-    workspace: Workspace,
-    model: Model,
+pub(super) struct World {
+    pub workspace: Workspace,
+    pub model: Model,
 }
 
 impl World {
@@ -51,14 +51,18 @@ impl World {
         world
     }
 
-    fn run(&self, args: &[&str], killed_at: Option<usize>) -> Output {
+    pub fn run(&self, args: &[&str], killed_at: Option<usize>) -> Output {
+        self.run_with(args, killed_at.map(|step| step.to_string()))
+    }
+
+    fn run_with(&self, args: &[&str], kill: Option<String>) -> Output {
         let mut command = self.workspace.postil();
         command
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.model.url())
             .env("ANTHROPIC_API_KEY", "sk-canary");
-        if let Some(step) = killed_at {
-            command.env("POSTIL_TEST_KILL", step.to_string());
+        if let Some(kill) = kill {
+            command.env("POSTIL_TEST_KILL", kill);
         }
         command.output().expect("postil runs")
     }
@@ -69,7 +73,7 @@ impl World {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    fn runs(&self) -> Vec<Value> {
+    pub fn runs(&self) -> Vec<Value> {
         match self.json(&["workflow", "list", "--json"]) {
             Value::Array(runs) => runs,
             other => panic!("{other}"),
@@ -77,7 +81,7 @@ impl World {
     }
 
     /// Role and content of each round, whose numbers have no gap.
-    fn rounds(&self) -> Vec<(String, String)> {
+    pub fn rounds(&self) -> Vec<(String, String)> {
         let Some(run) = self.runs().pop() else {
             return Vec::new();
         };
@@ -225,4 +229,42 @@ fn fault_01_a_turn_killed_at_every_step_goes_on_and_does_nothing_twice() {
             "killed at step {step}"
         );
     }
+}
+
+#[test]
+fn fault_24_a_turn_cancelled_at_every_step_ends_and_the_next_one_works() {
+    let mut step = 0;
+    let mut cancelled = 0;
+    loop {
+        step += 1;
+        let world = World::new();
+        let output = world.run_with(&["reply", "--all", "--yes"], Some(format!("int:{step}")));
+        world.whole(step);
+        if output.status.code() == Some(0) {
+            assert!(step > 20, "there are more steps than {step}");
+            break;
+        }
+        let run = world.runs().pop();
+        let status = run.as_ref().and_then(|run| run["status"].as_str());
+        cancelled += usize::from(status == Some("cancelled"));
+        // Before it listens for an interrupt the process ends by it; an answer that is there counts.
+        let early = output.status.code().is_none() && matches!(status, None | Some("interrupted"));
+        assert!(
+            early || matches!(status, Some("cancelled" | "completed")),
+            "cancelled at step {step}: {run:?} {}",
+            shown(&output)
+        );
+        if status != Some("completed") {
+            let output = world.run(&["reply", "--all", "--yes"], None);
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "cancelled at step {step}: {}",
+                shown(&output)
+            );
+            assert!(world.workspace.read(FILE).contains("// AGENT: It is more."));
+        }
+        assert_eq!(world.runs().len(), 1, "cancelled at step {step}");
+    }
+    assert!(cancelled > 10, "{cancelled} of {step} were cancelled");
 }

@@ -125,10 +125,6 @@ fn another_agent_answers_in_the_same_thread_with_the_first_ones_diff() {
     );
     // It gives its view; the author decides.
     assert!(asked[4].results()[0].2, "{:?}", asked[4].results());
-    assert_eq!(
-        bench.wait_status("completed")["model"],
-        "anthropic/claude-second"
-    );
 }
 
 #[test]

@@ -1,0 +1,271 @@
+//! A turn beside an author, an editor and other processes that do not play along.
+
+use serde_json::{Value, json};
+
+use super::shown;
+use super::turn::{CODE, FILE, THREAD, World};
+use crate::harness::{DEADLINE, Editor, OnApply, Options, Workspace};
+use crate::model::{Model, Step, call};
+
+/// An editor on a world of its own script, its file open with a thread that was typed there.
+struct Desk {
+    world: World,
+    editor: Editor,
+}
+
+impl Desk {
+    fn new(script: Vec<Step>) -> Self {
+        let workspace = Workspace::new();
+        workspace.write(FILE, CODE);
+        let model = Model::start(script);
+        let options = Options {
+            env: vec![
+                ("ANTHROPIC_BASE_URL".into(), model.url().to_owned()),
+                ("ANTHROPIC_API_KEY".into(), "sk-canary".into()),
+            ],
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        };
+        let editor = Editor::start_with(&workspace, options);
+        editor.open(FILE);
+        editor.splice(FILE, 0..0, THREAD);
+        editor.wait_codes(FILE, &["pending"]);
+        let world = World { workspace, model };
+        Self { world, editor }
+    }
+
+    fn ask(&mut self) {
+        self.editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+    }
+
+    fn wait_status(&self, status: &str) {
+        let began = std::time::Instant::now();
+        loop {
+            let runs = self.world.runs();
+            if runs.first().is_some_and(|run| run["status"] == status) {
+                return;
+            }
+            assert!(began.elapsed() < DEADLINE, "no run is {status}: {runs:?}");
+        }
+    }
+
+    /// What was told in place of an answer in the text.
+    fn wait_told(&self, what: &str) {
+        let holds = |m: &Value| {
+            m["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(what))
+        };
+        self.editor.wait_message("window/showMessage", holds);
+    }
+}
+
+fn read() -> Step {
+    Step::calls(vec![call("toolu_r", "file_read", json!({"path": FILE}))])
+}
+
+fn edit(old: &str, new: &str) -> Step {
+    let input = json!({"path": FILE, "old_string": old, "new_string": new});
+    Step::calls(vec![call("toolu_e", "file_edit", input)])
+}
+
+#[test]
+fn fault_05_one_process_has_a_run_and_another_takes_it_over_when_that_is_killed() {
+    let mut desk = Desk::new(vec![
+        read(),
+        Step::text("never").stall(10),
+        Step::text("Taken over."),
+    ]);
+    desk.editor.save(FILE);
+    desk.ask();
+    desk.world.model.wait_for_requests(2);
+    assert_eq!(
+        desk.world.run(&["trust", "--yes"], None).status.code(),
+        Some(0)
+    );
+    let run = desk.world.runs().remove(0);
+    let thread = run["thread_id"].as_str().expect("an id").to_owned();
+    let output = desk.world.run(&["reply", &thread, "--yes"], None);
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    assert!(
+        shown(&output).contains("is being answered by another process"),
+        "{}",
+        shown(&output)
+    );
+    // Only that run is refused.
+    let other = "// AUTHOR: list todos\nfn b() {}\n";
+    desk.world.workspace.write("src/b.rs", other);
+    let args = ["reply", "--all", "src/b.rs", "--model", "offline", "--yes"];
+    let output = desk.world.run(&args, None);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    desk.editor.kill();
+    let output = desk.world.run(&["reply", &thread, "--yes"], None);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let text = desk.world.workspace.read(FILE);
+    assert!(text.contains("// AGENT: Taken over."), "{text}");
+    // It went on with what the first had read.
+    let asked = desk.world.model.requests();
+    assert!(
+        asked[2].prompt().contains("toolu_r"),
+        "{}",
+        asked[2].prompt()
+    );
+}
+
+#[test]
+fn fault_08_a_terminated_server_records_its_turn_and_ends() {
+    let mut desk = Desk::new(vec![
+        read(),
+        Step::text("never").stall(10),
+        Step::text("Now."),
+    ]);
+    desk.editor.save(FILE);
+    desk.ask();
+    desk.world.model.wait_for_requests(2);
+    let id = desk.editor.process_id().to_string();
+    let mut kill = std::process::Command::new("kill");
+    assert!(
+        kill.args(["-TERM", &id])
+            .status()
+            .expect("kill runs")
+            .success()
+    );
+    desk.editor.wait_exit();
+    assert_eq!(desk.world.runs()[0]["status"], "cancelled");
+    let rounds = desk.world.rounds();
+    let roles: Vec<&str> = rounds.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "system"]);
+    let output = desk.world.run(&["reply", "--all", "--yes"], None);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+}
+
+#[test]
+fn fault_18_the_agent_works_on_the_buffer_and_never_forces_the_disk() {
+    for refuse in [false, true] {
+        let mut desk = Desk::new(vec![read(), edit("8", "88"), Step::text("Done.")]);
+        // Unsaved: what the disk has is not what is answered.
+        desk.editor.replace(FILE, "7", "8");
+        desk.editor.wait_codes(FILE, &["pending"]);
+        if refuse {
+            desk.editor.state().on_apply = OnApply::Refuse;
+        }
+        desk.ask();
+        let asked = desk.world.model.wait_for_requests(3);
+        let results = asked[1].results();
+        assert!(results[0].1.contains("    8"), "{results:?}");
+        let results = asked[2].results();
+        assert_eq!(results[0].2, refuse, "{results:?}");
+        desk.wait_status("completed");
+        assert_eq!(desk.editor.text(FILE).contains("88"), !refuse);
+        assert_eq!(desk.world.workspace.read(FILE), CODE);
+    }
+}
+
+/// What the author does while the agent thinks of its edit, and what must stand in the end.
+struct Act {
+    what: &'static str,
+    edits: &'static [(&'static str, &'static str)],
+    stands: &'static str,
+    landed: bool,
+}
+
+#[test]
+fn fault_19_whatever_the_author_does_during_a_turn_their_text_stands() {
+    let act = |what, edits, stands, landed| Act {
+        what,
+        edits,
+        stands,
+        landed,
+    };
+    let acts = [
+        act(
+            "the same line",
+            &[("    7", "    7 + 1")],
+            "    7 + 1\n",
+            false,
+        ),
+        act(
+            "another line",
+            &[("-> u32 {", "-> u64 {")],
+            "-> u64 {",
+            true,
+        ),
+        act("the line removed", &[("    7\n", "")], "-> u32 {\n}", false),
+        act(
+            "typed and taken back",
+            &[("    7", "    7 mine"), ("7 mine", "7")],
+            "-> u32 {",
+            true,
+        ),
+        act(
+            "lines above",
+            &[("pub fn", "// mine\n\npub fn")],
+            "// mine\n\npub fn",
+            true,
+        ),
+    ];
+    for act in acts {
+        let mut desk = Desk::new(vec![
+            read(),
+            edit("    7\n", "    77\n").held(),
+            Step::text("Done."),
+        ]);
+        desk.ask();
+        desk.world.model.wait_for_requests(2);
+        for (old, new) in act.edits {
+            desk.editor.replace(FILE, old, new);
+        }
+        desk.world.model.release();
+        let text = desk
+            .editor
+            .wait_text(FILE, |text| text.contains("AGENT: Done."));
+        assert!(text.contains(act.stands), "{}: {text}", act.what);
+        assert_eq!(
+            text.contains("    77\n"),
+            act.landed,
+            "{}: {text}",
+            act.what
+        );
+    }
+    // Closed without saving: the disk is what there is, and it has no thread.
+    let mut desk = Desk::new(vec![
+        read(),
+        edit("    7\n", "    77\n").held(),
+        Step::text("Done."),
+    ]);
+    desk.ask();
+    desk.world.model.wait_for_requests(2);
+    desk.editor.close(FILE);
+    desk.world.model.release();
+    desk.wait_told("Done.");
+    let text = desk.world.workspace.read(FILE);
+    assert!(text == CODE || text == CODE.replace('7', "77"), "{text}");
+}
+
+#[test]
+fn fault_22_an_editor_that_lies_or_says_nothing_loses_no_text() {
+    // It says that it made the edit, and did not.
+    let mut desk = Desk::new(vec![read(), edit("7", "77"), Step::text("Done.")]);
+    desk.editor.state().on_apply = OnApply::Pretend;
+    desk.ask();
+    let asked = desk.world.model.wait_for_requests(3);
+    assert!(asked[2].results()[0].2, "{:?}", asked[2].results());
+    desk.wait_told("Done.");
+    assert_eq!(desk.editor.text(FILE), format!("{THREAD}{CODE}"));
+
+    // It never answers: the author can cancel, and the next turn works.
+    let mut desk = Desk::new(vec![read(), edit("7", "77"), Step::text("Again.")]);
+    desk.editor.state().on_apply = OnApply::Ignore;
+    desk.ask();
+    desk.editor.wait_message("workspace/applyEdit", |_| true);
+    desk.editor
+        .take_action(FILE, 0, "Cancel")
+        .expect("cancelled");
+    desk.wait_status("cancelled");
+    desk.editor.state().on_apply = OnApply::Apply;
+    desk.ask();
+    desk.editor
+        .wait_text(FILE, |text| text.contains("// AGENT: Again."));
+}

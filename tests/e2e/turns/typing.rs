@@ -1,0 +1,125 @@
+//! An author who types where the agent edits, and undoes the turn: no key is ever lost.
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::model::{Step, call};
+
+/// Turns of one editor's life; each with two edits, and keys all along.
+const TURNS: usize = 100;
+
+fn file(turn: usize) -> String {
+    format!("src/f{turn}.rs")
+}
+
+/// Reads the thread's own file and edits two of its words, one after the other, then ends.
+fn by_the_request(request: &Value) -> Step {
+    let messages = request["messages"].as_array().cloned().unwrap_or_default();
+    let first = messages[0].to_string();
+    let asked = first.rsplit("about src/f").next().unwrap_or_default();
+    let turn: usize = asked
+        .split('.')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
+    let path = file(turn);
+    let id = |n: usize| format!("toolu_{turn}_{n}");
+    let edit = |n: usize, old: &str, new: &str| {
+        let input = json!({"path": path, "old_string": old, "new_string": new});
+        Step::calls(vec![call(&id(n), "file_edit", input)])
+    };
+    match messages.len() / 2 {
+        0 => Step::calls(vec![call(&id(0), "file_read", json!({"path": path}))]),
+        1 => edit(1, "word2", "edited\nand longer"),
+        2 => edit(2, "word4\n", ""),
+        _ => Step::text("Edited."),
+    }
+}
+
+#[test]
+fn no_key_is_lost_while_the_agent_edits_the_same_lines_and_when_it_is_undone() {
+    let script = (0..TURNS * 6).map(|_| Step::made(by_the_request)).collect();
+    let bench = Bench::new(script);
+    let mut random = StdRng::seed_from_u64(5);
+    let mut editor = bench.editor(true);
+    let mut next = 0u32;
+    let mut landed = 0;
+    for turn in 0..TURNS {
+        let path = file(turn);
+        let code = "// word0\nword1\nword2\nword3\nword4\nword5\n";
+        bench.workspace.write(&path, format!("\n{code}"));
+        editor.open(&path);
+        let thread = format!("// AUTHOR: what about src/f{turn}.rs?\n");
+        editor.splice(&path, 0..0, &thread);
+        editor.wait_codes(&path, &["pending"]);
+        let mut keys = Vec::new();
+        editor
+            .take_action(&path, 0, "Reply as agent")
+            .expect("the turn starts");
+        let mut run = None;
+        // Keys until the turn has ended, then the undo, and a few keys more.
+        let mut left = 3;
+        while left > 0 {
+            let key = char::from_u32(0x4e00 + next).expect("a letter");
+            next = (next + 1) % 0x5000;
+            editor.splice_with(&path, |text| {
+                // Below the thread, for what is typed in a thread is another message.
+                let from = text.find("\n\n").map_or(text.len(), |at| at + 2);
+                let places: Vec<usize> = text
+                    .char_indices()
+                    .map(|(at, _)| at)
+                    .chain([text.len()])
+                    .filter(|at| *at >= from)
+                    .collect();
+                let at = places[random.random_range(0..places.len())];
+                (at..at, key.to_string())
+            });
+            keys.push(key);
+            let answered = editor.text(&path).contains("AGENT: Edited.");
+            if run.is_some() {
+                left -= 1;
+            } else if answered {
+                let id = bench_run(&mut editor, &path);
+                landed += usize::from(editor.text(&path).contains("edited\n"));
+                editor
+                    .command("postil.undoTurn", json!({"run_id": id}))
+                    .ok();
+                run = Some(id);
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        let text = editor.text(&path);
+        for key in &keys {
+            assert_eq!(
+                text.matches(*key).count(),
+                1,
+                "turn {turn}: {key} in {text}"
+            );
+        }
+        let gone = text.matches("word").count() < 6 && !text.contains("edited");
+        assert!(!gone || text.contains("AGENT"), "turn {turn}: {text}");
+        editor.close(&path);
+    }
+    assert!(
+        landed > TURNS / 10,
+        "hardly an edit met the author's keys: {landed}"
+    );
+}
+
+/// The run of the thread in this file, once its turn is over.
+fn bench_run(editor: &mut crate::harness::Editor, path: &str) -> String {
+    loop {
+        let list = editor
+            .command("postil.workflowList", json!({"limit": 500}))
+            .expect("the runs");
+        let run = list
+            .as_array()
+            .and_then(|runs| runs.iter().find(|run| run["file"] == path).cloned());
+        if let Some(run) = run.filter(|run| run["status"] != "running") {
+            return run["id"].as_str().expect("an id").to_owned();
+        }
+    }
+}
