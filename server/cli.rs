@@ -16,6 +16,7 @@ use crate::vcs;
 mod args;
 mod demo;
 mod doctor;
+mod events;
 mod host;
 mod log;
 mod out;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::StreamExt;
 
 use super::args::ReplyArgs;
-use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use super::events;
+use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::models::Block;
 use crate::present::visible;
@@ -47,16 +48,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         ),
     };
     if ids.is_empty() {
-        if cx.out.json {
-            cx.out.data(&Vec::<TurnEnd>::new());
-        }
         cx.out.note("no thread is pending");
         return Ok(true);
     }
-    let ends = answer(&session, ids, &options, usize::from(args.jobs)).await;
+    let events = cx.out.json.then_some(cx.out);
+    let ends = answer(&session, ids, &options, usize::from(args.jobs), events).await;
     session.shutdown().await;
     let mut well = true;
-    let mut shown = Vec::new();
     for end in ends {
         match end {
             Ok(end) => {
@@ -65,7 +63,6 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
                 if !cx.out.json {
                     say(cx, &end);
                 }
-                shown.push(end);
             }
             Err(error) if one => return Err(error.into()),
             Err(error) => {
@@ -80,12 +77,6 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         cx.out.warn(&visible(&format!(
             "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in [permissions] of config.toml."
         )));
-    }
-    if cx.out.json {
-        match shown.as_slice() {
-            [end] if one => cx.out.data(end),
-            all => cx.out.data(&all),
-        }
     }
     Ok(well)
 }
@@ -128,6 +119,7 @@ pub(super) async fn answer(
     ids: Vec<String>,
     options: &TurnOptions,
     jobs: usize,
+    events: Option<Out>,
 ) -> Vec<Result<TurnEnd, Error>> {
     let turns = futures::stream::iter(ids.into_iter().map(|id| async move {
         let run = if options.another {
@@ -144,7 +136,10 @@ pub(super) async fn answer(
         } else {
             session.start_turn(&id, None, options.clone()).await?
         };
-        Ok(session.wait_turn(&run.id).await)
+        Ok(match events {
+            Some(out) => events::follow(out, session, &run).await,
+            None => session.wait_turn(&run.id).await,
+        })
     }))
     .buffered(jobs.max(1))
     .collect();

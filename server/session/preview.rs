@@ -62,6 +62,7 @@ impl Session {
             max_rounds: loaded.settings.max_rounds,
             max_cost: loaded.settings.max_cost,
             talk: Vec::new(),
+            another: false,
         };
         let registry = Registry::built_in().with_settings(&loaded.settings);
         Ok(turn::preview(&cx, &registry, &job).await)

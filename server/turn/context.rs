@@ -252,7 +252,6 @@ fn notes(cx: &Context, room: usize) -> String {
 }
 
 /// The file, or the part around the thread and an outline of the rest.
-#[cfg(test)]
 pub(super) fn code(source: &Source, thread: &Thread) -> String {
     code_within(source, thread, FILE)
 }

@@ -351,8 +351,9 @@ fn answered(workspace: &Workspace) -> (String, String) {
     workspace.write("src/c.rs", "// AUTHOR: where is load used?\nfn load() {}\n");
     let mut command = workspace.postil();
     command.args(["reply", "--all", "src/c.rs", "--model", "offline", "--json"]);
-    let ends: Value = serde_json::from_str(&output(command)).expect("JSON");
-    let end = &ends[0];
+    let output = output(command);
+    let end = output.lines().last().expect("a line");
+    let end: Value = serde_json::from_str(end).expect("JSON");
     let text = |name: &str| end[name].as_str().expect(name).to_owned();
     (text("run_id"), text("thread_id"))
 }

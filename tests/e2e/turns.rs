@@ -137,6 +137,22 @@ fn type_at(editor: &Editor, mut at: usize, text: &str) {
     }
 }
 
+/// Takes an action as soon as it is offered: a turn ends a moment after its answer stands there.
+fn take_when_offered(editor: &mut Editor, title: &str) {
+    let began = Instant::now();
+    while !editor
+        .code_actions(FILE, 0)
+        .iter()
+        .any(|action| action["title"] == title)
+    {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{title} is not offered"
+        );
+    }
+    editor.take_action(FILE, 0, title).expect("it is done");
+}
+
 fn read() -> Step {
     Step::calls(vec![call("toolu_1", "file_read", json!({"path": FILE}))])
 }
@@ -558,15 +574,29 @@ fn without_an_editor_a_turn_edits_files_and_tells_it_as_json() {
     assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
     let (code, out, err) = bench.cli(&["reply", "--all", "--yes", "--json"]);
     assert_eq!(code, Some(0), "{err}");
-    let ends: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(ends[0]["status"], "completed", "{ends}");
+    let events: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let names: Vec<&str> = events.iter().filter_map(|e| e["event"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "run", "round", "round", "tool", "round", "tool", "round", "round", "answer", "end"
+        ],
+        "{out}"
+    );
+    assert_eq!(events[3]["metadata"]["tool"], "file_read", "{out}");
+    assert_eq!(events[8]["text"], "Renamed.");
+    let end = &events[9];
+    assert_eq!(end["status"], "completed", "{end}");
     assert_eq!(
         bench.workspace.read(FILE),
         format!(
             "{THREAD}// AGENT: Renamed.\n// AUTHOR:\npub fn load_data() -> u32 {{\n    7\n}}\n"
         )
     );
-    let (code, _, err) = bench.cli(&["undo", ends[0]["run_id"].as_str().unwrap()]);
+    let (code, _, err) = bench.cli(&["undo", end["run_id"].as_str().unwrap()]);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(bench.workspace.read(FILE), format!("{THREAD}{CODE}"));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD, read, rename};
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
 use crate::model::{Step, call};
 
 const CONSULT: &str = "[turn]\nconsult = 'anthropic/claude-second'\n";
@@ -38,9 +38,7 @@ fn a_second_opinion_goes_to_the_author_and_into_the_run() {
     assert_eq!(asked[2].results()[0].1, "Second opinion delivered to user.");
     // By hand, on the answered thread.
     editor.wait_codes(FILE, &["awaiting_user"]);
-    editor
-        .take_action(FILE, 0, "Ask for a second opinion")
-        .expect("asked");
+    take_when_offered(&mut editor, "Ask for a second opinion");
     editor.wait_message("window/showMessage", |m| {
         m["message"]
             .as_str()
@@ -104,9 +102,7 @@ fn another_agent_answers_in_the_same_thread_with_the_first_ones_diff() {
         .expect("the turn starts");
     editor.wait_codes(FILE, &["awaiting_user"]);
     bench.wait_status("completed");
-    editor
-        .take_action(FILE, 0, "Ask another agent")
-        .expect("asked");
+    take_when_offered(&mut editor, "Ask another agent");
     let text = editor.wait_text(FILE, |text| text.contains("AGENT(claude-second):"));
     assert!(
         text.starts_with(&format!(

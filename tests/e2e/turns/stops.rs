@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD, read, rename, type_at};
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered, type_at};
 use crate::harness::{Editor, Options};
 use crate::model::{Step, call};
 
@@ -191,7 +191,7 @@ fn a_turn_that_paused_at_a_cap_goes_on_with_its_whole_context() {
                 .expect("it goes on");
         } else {
             editor.wait_codes(FILE, &["awaiting_user"]);
-            editor.take_action(FILE, 0, "Continue").expect("it goes on");
+            take_when_offered(&mut editor, "Continue");
         }
         editor.wait_text(FILE, |text| text.contains("// AGENT: All done."));
         bench.wait_status("completed");

@@ -1,0 +1,61 @@
+//! What a turn does, line by line as JSON, for scripts (docs/ci.md tells of each).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::out::Out;
+use crate::session::{Session, TurnEnd};
+use crate::store::Run;
+
+/// How often the history is looked at; what a turn does it writes there before it goes on.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Tells of the run until its turn ends.
+pub(super) async fn follow(out: Out, session: &Session, run: &Run) -> TurnEnd {
+    out.data(&json!({
+        "event": "run", "run_id": run.id, "thread_id": run.thread_id, "file": run.file, "model": run.model,
+    }));
+    let mut told = run.rounds;
+    let end = session.wait_turn(&run.id);
+    tokio::pin!(end);
+    let end = loop {
+        tokio::select! {
+            end = &mut end => break end,
+            () = tokio::time::sleep(LOOK) => tell(out, session, run, &mut told),
+        }
+    };
+    tell(out, session, run, &mut told);
+    if let Some(text) = end.answer.as_deref().filter(|_| end.status == "completed") {
+        out.data(&json!({"event": "answer", "run_id": run.id, "text": text}));
+    }
+    let mut last = serde_json::to_value(&end).unwrap_or_default();
+    if let Some(last) = last.as_object_mut() {
+        last.insert(String::from("event"), json!("end"));
+    }
+    out.data(&last);
+    end
+}
+
+/// The rounds since the last that was told.
+fn tell(out: Out, session: &Session, run: &Run, told: &mut u64) {
+    let store = session
+        .run_of(&run.id)
+        .and_then(|(workspace, _)| workspace.store());
+    let Ok(store) = store else { return };
+    for round in store.rounds_from(&run.id, *told, 1000).unwrap_or_default() {
+        *told = round.seq;
+        let role = round.role.as_deref().unwrap_or("unknown");
+        let event = match role {
+            "tool" | "question" => role,
+            _ => "round",
+        };
+        let mut line = json!({
+            "event": event, "run_id": run.id, "round": round.seq, "role": role, "content": round.content,
+        });
+        if !round.metadata.is_empty() {
+            line["metadata"] = Value::Object(round.metadata);
+        }
+        out.data(&line);
+    }
+}
