@@ -353,16 +353,16 @@ impl Session {
             .clone()
             .or(end.answer.clone())
             .unwrap_or_else(|| end.status.clone());
-        self.host.progress(
-            &task.run.id,
-            Progress::End {
-                message: present::short(&present::visible(&message), 120),
-            },
-        );
+        let shown = present::short(&present::visible(&message), 120);
+        // First, for who hears of the end may ask for more at once.
         if let Some(mut entry) = self.turns.runs.get_mut(&task.run.id) {
             entry.state.running = false;
             entry.state.failed = end.status == "failed";
             entry.state.message = message;
+        }
+        self.host
+            .progress(&task.run.id, Progress::End { message: shown });
+        if let Some(entry) = self.turns.runs.get(&task.run.id) {
             entry.end.send_replace(Some(end));
         }
         self.host.changed(&[task.path]);

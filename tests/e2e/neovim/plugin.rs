@@ -457,8 +457,13 @@ fn a_question_is_answered_by_a_choice(program: &str) {
     );
     assert!(!one.to_string().contains("Resolve"), "{one}");
     nvim.wait_text("AGENT: Bytes it is.");
-    // Nothing stopped half-way: the server says so, and nothing is changed.
+    // Nothing stopped half-way: the server says so, and nothing is changed. While the turn that wrote the answer
+    // is still ending, there is one to go on with.
     nvim.wait_codes("awaiting_user");
+    nvim.wait(
+        "the turn's end",
+        "not require('postil').statusline():find('⟳', 1, true)",
+    );
     let text = nvim.text();
     nvim.keys(":4<CR>:Postil continue<CR>");
     nvim.wait("the refusal", "#notes > 0");

@@ -74,8 +74,15 @@ end
 -- The handler of window/showDocument: our documents come in a split, files as always.
 function M.show(error, params, ctx, config)
   if not vim.startswith(params.uri, "postil://") then
-    local show = vim.lsp.handlers["window/showDocument"]
-    return show(error, params, ctx, config)
+    local shown = vim.lsp.handlers["window/showDocument"](error, params, ctx, config)
+    -- Neovim opens the folds there by `:normal`, which in insert mode takes the cursor back from behind the line.
+    if params.selection and vim.startswith(vim.api.nvim_get_mode().mode, "i") then
+      local cursor = vim.api.nvim_win_get_cursor(0)
+      if cursor[1] == params.selection.start.line + 1 then
+        vim.api.nvim_win_set_cursor(0, { cursor[1], #vim.api.nvim_get_current_line() })
+      end
+    end
+    return shown
   end
   local buffer = vim.fn.bufadd(params.uri)
   vim.b[buffer].postil_client = ctx.client_id
