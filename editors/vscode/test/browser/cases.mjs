@@ -27,11 +27,20 @@ const glyphs = (window) => window.page.locator(".comment-range-glyph.comment-thr
 async function openThread(window, at) {
     const marks = glyphs(window);
     await window.until(`${at + 1} marks`, async () => (await marks.count()) > at);
-    const tops = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().top));
-    const order = tops.map((top, index) => [top, index]).sort((a, b) => a[0] - b[0]);
-    const before = await window.page.locator(".review-widget").count();
-    await marks.nth(order[at][1]).click();
-    await window.until("the thread opens", async () => (await window.page.locator(".review-widget").count()) > before);
+    const shown = async () => window.page.locator(".review-widget").count();
+    const before = await shown();
+    let pressed = 0;
+    await window.until("the thread opens", async () => {
+        if ((await shown()) > before) return true;
+        // A mark that is drawn anew under the pointer does not hear of the click: as a person would, again after a while.
+        if (Date.now() - pressed > 4000 && (await marks.count()) > at) {
+            const tops = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().top));
+            const order = tops.map((top, index) => [top, index]).sort((a, b) => a[0] - b[0]);
+            await marks.nth(order[at][1]).click();
+            pressed = Date.now();
+        }
+        return false;
+    });
 }
 
 /** What the margin shows: a list of texts for each open thread. */
@@ -195,7 +204,7 @@ const cases = {
         await window.until("it grows", async () => (await frame.locator(".round").count()) > before);
         await window.until("it has ended", async () => (await frame.locator("#facts").innerText()).startsWith("completed"));
         await window.sees("// AGENT: Gives nothing");
-        equal((await margin(window))[0].at(-1), "Gives nothing where there is no file.", "the answer in the margin");
+        await window.until("the answer in the margin", async () => (await margin(window))[0]?.at(-1) === "Gives nothing where there is no file.");
 
         // The native diff, file by file.
         await titleAction(window, "Review Changes");
