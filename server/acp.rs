@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 pub use connection::converse;
-pub use known::{agent, installed, names};
+pub use known::{agent, found, installed, names};
 
 /// How long an agent may be silent.
 pub const IDLE: Duration = Duration::from_secs(600);

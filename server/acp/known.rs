@@ -241,7 +241,16 @@ pub fn names(own: &[Agent]) -> Vec<String> {
     names
 }
 
-/// The first agent whose program is there.
+/// The agents whose programs are there.
+pub fn found(own: &[Agent], workspaces: &[PathBuf]) -> Vec<Agent> {
+    names(own)
+        .iter()
+        .filter_map(|name| agent(name, own))
+        .filter(|agent| agent.program(workspaces).is_some())
+        .collect()
+}
+
+/// The first of them.
 pub fn installed(own: &[Agent], workspaces: &[PathBuf]) -> Option<Agent> {
     names(own)
         .iter()

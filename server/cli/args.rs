@@ -275,6 +275,10 @@ pub(super) struct ReplyArgs {
     /// provider/model, or `offline`
     #[arg(long)]
     pub model: Option<String>,
+    /// An outside agent (codex, claude-code …) or provider/model; in a thread that is answered already, it
+    /// answers beside the first one, as --another
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    pub agent: Option<String>,
     /// Read-only: nothing is edited
     #[arg(long)]
     pub plan: bool,

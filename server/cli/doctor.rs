@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::acp;
 use crate::children;
 use crate::config::Settings;
 use crate::models::KeySource;
@@ -19,6 +20,38 @@ pub(super) async fn model(
     root: &Path,
     online: bool,
 ) -> Vec<(Option<bool>, String)> {
+    let mut findings = chosen(settings, root, online).await;
+    findings.extend(agents(settings, root));
+    findings
+}
+
+/// The agents on PATH that nobody chose, and how one is chosen.
+fn agents(settings: &Settings, root: &Path) -> Option<(Option<bool>, String)> {
+    let found = acp::found(&settings.agents, &[root.to_owned()]);
+    let is_chosen = |name: &str| settings.model.as_deref() == Some(&format!("acp/{name}"));
+    let others: Vec<_> = found
+        .iter()
+        .filter(|agent| !is_chosen(&agent.name))
+        .collect();
+    let first = others.first()?;
+    let titles: Vec<&str> = others.iter().map(|agent| agent.title.as_str()).collect();
+    let asked = match settings.model {
+        None => {
+            "; where nothing else is configured, the first turn asks whether the first of them shall answer"
+        }
+        Some(_) => "",
+    };
+    Some((
+        None,
+        format!(
+            "found on PATH: {}; to have one answer, set model = \"acp/{name}\" in config.toml, or for one turn `postil reply --agent {name}`{asked}",
+            titles.join(", "),
+            name = first.name
+        ),
+    ))
+}
+
+async fn chosen(settings: &Settings, root: &Path, online: bool) -> Vec<(Option<bool>, String)> {
     let choice = match turn::choose(settings, None).await {
         Ok(choice) => choice,
         Err(error) => return vec![(Some(false), error.to_string())],

@@ -12,6 +12,7 @@ use super::{Cx, Outcome, Stop};
 use crate::models::Block;
 use crate::present::visible;
 use crate::session::{Error, Session, TurnEnd, TurnOptions};
+use crate::threads::Status;
 use crate::turn::Preview;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
@@ -24,13 +25,20 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         )));
     }
     let session = cx.session()?;
+    // A thread that waits for the author can be answered by another agent alone.
+    let is_answered = || {
+        let (_, thread) = session.find_thread(args.target.as_deref()?, None).ok()?;
+        Some(thread.status == Status::AwaitingUser)
+    };
+    let another =
+        args.another || (args.agent.is_some() && !args.all && is_answered() == Some(true));
     let options = TurnOptions {
-        model: args.model,
+        model: args.model.or(args.agent),
         plan: args.plan,
         allow_arrived: args.yes,
         budget: args.budget,
         resume: args.resume.is_some(),
-        another: args.another,
+        another,
     };
     if args.dry_run {
         let id = args.target.unwrap_or_default();
@@ -127,7 +135,7 @@ pub(super) async fn answer(
                 Some(run) => run,
                 None => {
                     return Err(Error::Other(String::from(
-                        "which agent is to be asked? name it with --model",
+                        "which agent is to be asked? name it with --agent",
                     )));
                 }
             }

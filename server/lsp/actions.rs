@@ -96,7 +96,40 @@ fn run_of(session: &Session, path: &Path, thread: &Thread) -> Option<Run> {
     store.run(&thread.id).ok()
 }
 
+/// Other agents that are offered by name; where there are more, one action asks which.
+const OTHERS: usize = 4;
+
 impl Offer<'_> {
+    /// One action for each other agent, for not every editor can show a question with buttons.
+    fn others(
+        &mut self,
+        session: &Session,
+        path: &Path,
+        thread: &Thread,
+        name: &dyn Fn(&str) -> String,
+    ) {
+        let others = session.others(path, thread);
+        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
+        let kind = CodeActionKind::QUICKFIX;
+        for other in others.iter().take(OTHERS) {
+            let mut argument = argument.clone();
+            argument["model"] = json!(other);
+            let shown = present::visible(other.strip_prefix("acp/").unwrap_or(other));
+            let title = name(&format!("Ask another agent: {shown}"));
+            self.add(
+                &title,
+                kind.clone(),
+                "askAnother",
+                argument,
+                Some(&thread.id),
+            );
+        }
+        if others.len() > OTHERS {
+            let title = name("Ask another agent …");
+            self.add(&title, kind, "askAnother", argument, Some(&thread.id));
+        }
+    }
+
     fn thread(&mut self, session: &Session, path: &Path, thread: &Thread, several: bool) {
         let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
         let name = |what: &str| {
@@ -133,15 +166,15 @@ impl Offer<'_> {
                     "consult",
                 );
             }
-            if session.can_ask_another(path, thread) {
-                add("Ask another agent", CodeActionKind::QUICKFIX, "askAnother");
-            }
             add("Reply (author)", CodeActionKind::QUICKFIX, "reply");
             add(
                 "Resolve (remove thread)",
                 CodeActionKind::QUICKFIX,
                 "dismissThread",
             );
+        }
+        if !running && session.can_ask_another(path, thread) {
+            self.others(session, path, thread, &name);
         }
         let choices = if running {
             Vec::new()

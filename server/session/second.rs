@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::turns::Task;
 use super::{Error, Session, TurnOptions};
+use crate::acp;
 use crate::config::Settings;
 use crate::host::{Level, Question};
 use crate::store::{Run, RunStatus};
@@ -72,7 +74,8 @@ impl Session {
         Ok(run)
     }
 
-    /// Who else could be asked about a thread: what the settings name, but for whoever answered it last.
+    /// Who else could be asked about a thread: what the settings name, then the agents on PATH, but for whoever
+    /// answered it last.
     pub fn others(&self, path: &Path, thread: &Thread) -> Vec<String> {
         let Some(workspace) = self.workspace_of(path) else {
             return Vec::new();
@@ -82,9 +85,29 @@ impl Session {
             .ok()
             .and_then(|store| store.runs(Some(&thread.id), None, 1).ok()?.pop())
             .map(|run| run.model);
-        let mut others = configured(&workspace.loaded().settings);
+        let loaded = workspace.loaded();
+        let mut others = configured(&loaded.settings);
+        let workspaces = [workspace.root().to_owned()];
+        let found = acp::found(&loaded.settings.agents, &workspaces);
+        for name in found.into_iter().map(|agent| format!("acp/{}", agent.name)) {
+            if !others.contains(&name) {
+                others.push(name);
+            }
+        }
         others.retain(|name| Some(name) != last.as_ref());
         others
+    }
+
+    /// The name that an answer is written under. The agent that a thread began with writes `AGENT:`; another one
+    /// is told apart from it. All models that work in our own loop are one agent, whichever is set at the time.
+    pub(super) fn signature(&self, task: &Task) -> Option<String> {
+        // The author may have been asked for an agent after the turn was taken.
+        let run = task.store.run(&task.run.id);
+        let model = run.map_or_else(|_| task.answerer.name(), |run| run.model);
+        let own = task.store.first_reply(&task.run.id).ok().flatten();
+        let own = own.and_then(|round| Some(round.metadata.get("model")?.as_str()?.to_owned()));
+        let is_other = own.is_some_and(|own| head(&own) != head(&model));
+        (task.options.another || is_other).then(|| short(&model).to_owned())
     }
 
     /// Whether another agent can be asked about a thread: one has answered, and the author has said nothing yet.
@@ -92,7 +115,6 @@ impl Session {
         thread.status == Status::AwaitingUser
             && thread.messages.iter().any(|m| m.role == Role::Agent)
             && !self.can_go_on(thread, path)
-            && !self.others(path, thread).is_empty()
     }
 
     /// A second agent answers in the thread, read-only, with the diff and the rounds of the first. Which one
@@ -107,21 +129,35 @@ impl Session {
         let mut model = options.model.clone();
         if model.is_none() {
             let others = self.others(&view.path, &thread);
+            let workspace = self.home_of(&view.path)?;
+            let configured = configured(&workspace.loaded().settings);
             model = match others.as_slice() {
                 [] => {
                     return Err(Error::Other(String::from(
-                        "no other agent is configured: name one, as in `model = \"provider/model\"`, or set `turn.consult`",
+                        "no other agent is configured or on PATH: name one, as in `model = \"provider/model\"`, or set `turn.consult`",
                     )));
                 }
-                [one] => Some(one.clone()),
+                [one] if configured.contains(one) => Some(one.clone()),
+                // What is merely found is not started before the author has seen its name.
                 several => {
+                    let none = [String::from("None")];
                     let question = Question {
-                        text: String::from("Which agent is asked?"),
-                        choices: several.to_vec(),
+                        text: String::from(
+                            "Which agent is asked? It reads the thread and what the first one changed.",
+                        ),
+                        choices: several.iter().chain(&none).cloned().collect(),
                     };
                     let taken = self.host.ask(question).await;
-                    let taken = taken.and_then(|nth| several.get(nth));
-                    let Some(taken) = taken else { return Ok(None) };
+                    if taken.is_none() {
+                        let text = format!(
+                            "postil: no other agent was chosen; name one of {} as `model`",
+                            several.join(", ")
+                        );
+                        self.host.message(Level::Info, &text);
+                    }
+                    let Some(taken) = taken.and_then(|nth| several.get(nth)) else {
+                        return Ok(None);
+                    };
                     Some(taken.clone())
                 }
             };
@@ -149,4 +185,14 @@ fn configured(settings: &Settings) -> Vec<String> {
         }
     }
     all
+}
+
+/// An outside agent by its name; everything else is postil's own loop. The built-in answers are nobody's.
+fn head(model: &str) -> &str {
+    model.strip_prefix("acp/").unwrap_or("postil")
+}
+
+/// As it stands in a marker's parentheses.
+fn short(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
 }

@@ -454,7 +454,11 @@ impl Session {
             return task.answerer.clone();
         }
         let proposed = self.proposed(settings, task.workspace.root()).await;
-        proposed.map_or(Answerer::Offline, Answerer::Outside)
+        let answerer = proposed.map_or(Answerer::Offline, Answerer::Outside);
+        if let Err(error) = task.store.answered_by(&task.run.id, &answerer.name()) {
+            tracing::warn!(%error, "the history does not name the agent");
+        }
+        answerer
     }
 
     /// Whether this turn may change files; asks the author where that is open.
@@ -606,9 +610,9 @@ impl Session {
                 tracing::warn!(%error, "the answer cannot be undone");
             }
         };
-        let name = task.answerer.name();
-        let name = name.rsplit('/').next().filter(|_| task.options.another);
+        let name = self.signature(task);
         let respond = |source: edits::Source, style| {
+            let name = name.as_deref();
             edits::respond(source, &task.thread.id, Role::Agent, name, text, style)
         };
         let written = self
@@ -616,7 +620,9 @@ impl Session {
             .await;
         match written {
             Ok(_) => {
-                self.note_round(task, "reply", json!({"file": task.file}), text);
+                let model = task.store.run(&task.run.id).map(|run| run.model).ok();
+                let fields = json!({"file": task.file, "model": model, "name": name});
+                self.note_round(task, "reply", fields, text);
             }
             Err(error) => {
                 self.note_round(

@@ -70,6 +70,19 @@ impl Store {
             .map_err(|e| self.fault(e))
     }
 
+    /// The first answer of a run that was written without a name, by an agent that is known.
+    pub fn first_reply(&self, run: &str) -> Result<Option<Round>, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT rounds.* FROM rounds WHERE run = (SELECT num FROM runs WHERE id = ?1) AND role = 'reply'
+                 AND metadata ->> 'name' IS NULL AND coalesce(metadata ->> 'model', 'offline') <> 'offline'
+                 ORDER BY seq LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([run], round_from).optional())
+            .map_err(|e| self.fault(e))
+    }
+
     /// Rounds before `before` (or the newest), newest first, at most `limit`.
     pub fn rounds_back(
         &self,

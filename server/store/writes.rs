@@ -180,6 +180,15 @@ impl Store {
         appended.ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
     }
 
+    /// Who answers in a run, where that was open when it was taken.
+    pub fn answered_by(&self, run: &str, model: &str) -> Result<(), StoreError> {
+        let connection = self.durable();
+        connection
+            .execute("UPDATE runs SET model = ?2 WHERE id = ?1", [run, model])
+            .map_err(|e| self.fault(e))?;
+        Ok(())
+    }
+
     pub fn add_usage(&self, run: &str, tokens: u64, cost: f64) -> Result<(), StoreError> {
         let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
         let cost = if cost.is_finite() { cost } else { 0.0 };

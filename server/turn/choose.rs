@@ -71,6 +71,9 @@ impl Chooser<'_> {
             None if providers.contains_key(name) => (name, ""),
             None if name.starts_with("claude-") => ("anthropic", name),
             None if name.starts_with("gpt-") => ("openai", name),
+            None if acp::agent(name, &self.settings.agents).is_some() => {
+                return outside(self.settings, name, why);
+            }
             _ => return Err(self.unknown(name)),
         };
         let Some(settings) = providers.get(provider) else {
@@ -221,7 +224,7 @@ impl Chooser<'_> {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
         let known: Vec<&str> = self.settings.providers.keys().map(String::as_str).collect();
         ModelError::Refused(format!(
-            "the model `{shown}` is of no provider that is known here ({}): name one as `anthropic/{DEFAULT_MODEL}`, or `offline`, as `model`",
+            "the model `{shown}` is of no provider that is known here ({}): name one as `anthropic/{DEFAULT_MODEL}`, an agent as `acp/codex`, or `offline`, as `model`",
             known.join(", ")
         ))
     }

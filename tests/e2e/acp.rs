@@ -1,6 +1,7 @@
 //! Outside agents as AGENT, over the Agent Client Protocol. Of the scripted one only the brain is mocked: it is a
 //! program of its own that speaks the protocol's lines.
 
+mod another; // two in one thread
 mod asking; // what it wants to do, and who decides
 mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end

@@ -201,7 +201,7 @@ fn one_that_says_nothing_is_given_up() {
 }
 
 /// Waits until there is no such process; a killed one goes when the kernel is ready.
-fn assert_gone(pid: &serde_json::Value) {
+pub(super) fn assert_gone(pid: &serde_json::Value) {
     let path = format!("/proc/{pid}/stat");
     let began = std::time::Instant::now();
     loop {

@@ -8,7 +8,7 @@ use super::{FILE, THREAD, command, noted, trust};
 use crate::harness::{Editor, Options, Workspace};
 
 /// Codex on the user's PATH, by a script of ours; its folder.
-fn installed() -> (Workspace, String) {
+pub(super) fn installed() -> (Workspace, String) {
     let workspace = Workspace::new();
     workspace.write(FILE, super::CODE);
     let bin = workspace.root().parent().expect("a folder").join("bin");
@@ -95,4 +95,27 @@ fn where_nobody_can_be_asked_it_is_not_used() {
     assert!(workspace.read(FILE).contains("// AGENT: "));
     assert!(noted(&workspace).is_empty(), "it was not started");
     assert!(!workspace.data().join("agents.json").exists());
+}
+
+#[test]
+fn doctor_says_how_it_is_chosen() {
+    let (workspace, path) = installed();
+    let said = || {
+        let mut command = workspace.postil();
+        command.arg("doctor").env("PATH", &path);
+        let output = command.output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let before = said();
+    assert!(
+        before.contains("found on PATH: Codex; to have one answer, set model = \"acp/codex\""),
+        "{before}"
+    );
+    workspace.configure("model = 'acp/codex'\n");
+    let chosen = said();
+    assert!(
+        chosen.contains("Codex, because `model` names it")
+            && !chosen.contains("found on PATH: Codex"),
+        "{chosen}"
+    );
 }
