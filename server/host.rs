@@ -39,6 +39,25 @@ pub struct Question {
     pub choices: Vec<String>,
 }
 
+/// A change of one file that the author is asked about before it is made.
+#[derive(Clone, Debug)]
+pub struct Proposed {
+    /// The run's id.
+    pub run: String,
+    pub path: PathBuf,
+    /// The path as people see it.
+    pub shown: String,
+    /// `None`: the file does not exist.
+    pub before: Option<String>,
+    /// `None`: it is to be removed.
+    pub after: Option<String>,
+    /// Lines added and removed.
+    pub added: usize,
+    pub removed: usize,
+    /// How many files are asked about together.
+    pub of: usize,
+}
+
 /// What a run is doing, for `$/progress` or a terminal's bar.
 #[derive(Clone, Debug)]
 pub enum Progress {
@@ -97,6 +116,17 @@ pub trait Host: Send + Sync {
     /// before this returns.
     async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         self.apply(label, edits).await
+    }
+
+    /// Whether changes can be shown file by file, each decided on its own ([`Self::review`]).
+    fn can_review(&self) -> bool {
+        false
+    }
+
+    /// Shows a change and waits for the author: `true`, it is to be made. All that are asked about together
+    /// are asked at once.
+    async fn review(&self, _change: Proposed) -> bool {
+        false
     }
 
     /// Shows a text to read, where there is a place for it. `name` ends as a file's name does.

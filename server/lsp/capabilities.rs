@@ -50,6 +50,8 @@ pub(super) struct Client {
     pub symbol_tree: bool,
     /// Shows threads in ways of its own (`initializationOptions.threads`).
     pub shows_threads: bool,
+    /// Shows changes that are not made yet, and asks for each file (`initializationOptions.reviews`).
+    pub reviews: bool,
     /// What stands before each command (`postil.`).
     pub prefix: String,
 }
@@ -65,6 +67,11 @@ impl Client {
             at(pointer)
                 .and_then(Value::as_array)
                 .is_some_and(|list| list.iter().any(|item| item == word))
+        };
+        let opted = |name: &str| {
+            let options = params.get("initializationOptions");
+            let value = options.and_then(|options| options.get(name));
+            value.and_then(Value::as_bool).unwrap_or(false)
         };
         Self {
             encoding: encoding(at("/general/positionEncodings")),
@@ -111,10 +118,8 @@ impl Client {
             fold_text: can("/textDocument/foldingRange/foldingRange/collapsedText"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
-            shows_threads: params
-                .pointer("/initializationOptions/threads")
-                .and_then(Value::as_bool)
-                .unwrap_or(false),
+            shows_threads: opted("threads"),
+            reviews: opted("reviews"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
 use super::{Server, conversation, refresh, to_proto};
-use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Proposed, Question};
 use crate::present::visible;
 use crate::text::{Edit, apply_edits};
 
@@ -116,6 +116,19 @@ impl Host for EditorHost {
     async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         let server = self.server.upgrade().ok_or(NotApplied::NoEditor)?;
         preview::preview(&server, label, edits).await
+    }
+
+    fn can_review(&self) -> bool {
+        self.server
+            .upgrade()
+            .is_some_and(|server| server.capabilities().reviews)
+    }
+
+    async fn review(&self, change: Proposed) -> bool {
+        match self.server.upgrade() {
+            Some(server) => preview::review(&server, change).await,
+            None => false,
+        }
     }
 
     async fn show_text(&self, name: &str, text: &str) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::turns::Turns;
-use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Proposed, Question};
 
 pub(super) struct Live {
     turns: Arc<Turns>,
@@ -36,6 +36,14 @@ impl Host for Live {
 
     async fn preview(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         self.host.preview(label, edits).await
+    }
+
+    fn can_review(&self) -> bool {
+        self.host.can_review()
+    }
+
+    async fn review(&self, change: Proposed) -> bool {
+        self.host.review(change).await
     }
 
     async fn show_text(&self, name: &str, text: &str) {

@@ -3,12 +3,14 @@
 
 use std::path::PathBuf;
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use serde_json::json;
 use similar::TextDiff;
 
 use crate::edits::{line_edits, take_back};
 use crate::files::{FileError, Planned};
-use crate::host::{BufferEdit, NotApplied, Question};
+use crate::host::{BufferEdit, Level, NotApplied, Proposed, Question};
 use crate::store::Change;
 use crate::text::apply_edits;
 use crate::tools::{Context, FileChange, change_files};
@@ -22,6 +24,7 @@ const AROUND: usize = 3;
 struct Proposal {
     path: PathBuf,
     shown: String,
+    planned: Planned,
     now: Option<crate::files::Text>,
     /// `None`: it is removed.
     after: Option<String>,
@@ -91,6 +94,11 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
             Ok(None) => {}
             Err(verdict) => verdicts.push(verdict),
         }
+    }
+    if cx.host.can_review() {
+        verdicts.extend(by_file(cx, proposals).await);
+        verdicts.sort_by(|a, b| a.shown.cmp(&b.shown));
+        return verdicts;
     }
     // What is open is previewed where it stands; the editor makes what the author ticks.
     if cx.host.can_preview() {
@@ -165,6 +173,7 @@ fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Propo
     Ok(Some(Proposal {
         path,
         shown: shown.clone(),
+        planned,
         now,
         after,
         diff,
@@ -185,13 +194,63 @@ impl Proposal {
         }
     }
 
+    /// How many lines begin so in the diff.
+    fn count(&self, sign: char) -> usize {
+        let lines = self.diff.lines().skip(2);
+        lines.filter(|line| line.starts_with(sign)).count()
+    }
+
     /// How many lines are added and removed.
     fn counts(&self) -> String {
-        let count = |sign: char| {
-            let lines = self.diff.lines().skip(2);
-            lines.filter(|line| line.starts_with(sign)).count()
+        format!("{} (+{} −{})", self.shown, self.count('+'), self.count('-'))
+    }
+
+    fn proposed(&self, cx: &Context, of: usize) -> Proposed {
+        Proposed {
+            run: cx.run.clone(),
+            path: cx.tree.open_as(&self.path).unwrap_or(self.path.clone()),
+            shown: self.shown.clone(),
+            before: self.now.as_ref().map(|now| now.text.to_string()),
+            after: self.after.clone(),
+            added: self.count('+'),
+            removed: self.count('-'),
+            of,
+        }
+    }
+}
+
+/// Every file is asked about at once and decided on its own; what is agreed to is made at once, onto the text as
+/// it is then, for the author may take long and type meanwhile.
+async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
+    let of = proposals.len();
+    let mut asked: FuturesUnordered<_> = proposals
+        .into_iter()
+        .map(|proposal| async move {
+            let taken = cx.host.review(proposal.proposed(cx, of)).await;
+            (proposal, taken)
+        })
+        .collect();
+    let mut verdicts = Vec::new();
+    while let Some((proposal, taken)) = asked.next().await {
+        let shown = proposal.shown.clone();
+        let left = match taken {
+            true => make_anew(cx, proposal).await.err(),
+            false => Some(String::from("the author did not want it")),
         };
-        format!("{} (+{} −{})", self.shown, count('+'), count('-'))
+        if let Some(why) = left.as_ref().filter(|_| taken) {
+            cx.host
+                .message(Level::Warning, &format!("{shown} was not changed, {why}."));
+        }
+        verdicts.push(Verdict { shown, left });
+    }
+    verdicts
+}
+
+async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
+    match propose(cx, proposal.path, proposal.planned) {
+        Ok(Some(proposal)) => make(cx, proposal).await,
+        Ok(None) => Ok(()),
+        Err(verdict) => Err(verdict.left.unwrap_or_default()),
     }
 }
 

@@ -115,11 +115,17 @@ fn a_thread_is_asked_answered_resolved_and_undone_in_the_margin() {
     case("main", &[("notes.rs", NOTES)]);
 }
 
+const LOAD: &str = "use std::path::Path;\n\npub fn load(name: &str) -> String {\n    std::fs::read_to_string(name).unwrap()\n}\n";
+const MAIN: &str = "fn main() {\n    println!(\"{}\", load(\"notes\"));\n}\n";
+
 #[test]
 fn a_run_is_read_while_it_goes_on_and_reviewed_file_by_file() {
-    let load = "use std::path::Path;\n\npub fn load(name: &str) -> String {\n    std::fs::read_to_string(name).unwrap()\n}\n";
-    let main = "fn main() {\n    println!(\"{}\", load(\"notes\"));\n}\n";
-    case("run", &[("load.rs", load), ("main.rs", main)]);
+    case("run", &[("load.rs", LOAD), ("main.rs", MAIN)]);
+}
+
+#[test]
+fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
+    case("review", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }
 
 #[test]

@@ -10,12 +10,14 @@ import {
     type LanguageClientOptions,
     type ServerOptions,
 } from "vscode-languageclient/node";
-import { PREFIX, type ThreadsParams, type TurnsParams } from "./protocol";
+import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 
 export interface Hooks {
     log: vscode.LogOutputChannel;
     threads(params: ThreadsParams): void;
     turns(params: TurnsParams): void;
+    /** Whether a change that the agent wants to make is to be made. */
+    review(change: ProposedChange, token: vscode.CancellationToken): Promise<boolean>;
     /** The server ended though nobody asked it to. */
     ended(): void;
     /** The settings as the server reads them. */
@@ -40,6 +42,7 @@ export async function connect(program: string, hooks: Hooks): Promise<Connection
         initializationOptions: {
             commandPrefix: PREFIX,
             threads: true,
+            reviews: true,
             trusted: vscode.workspace.isTrusted,
         },
         diagnosticCollectionName: "postil",
@@ -84,6 +87,7 @@ export async function connect(program: string, hooks: Hooks): Promise<Connection
     client.onNotification("postil/turns", (params: TurnsParams) => {
         hooks.turns(params);
     });
+    client.onRequest("postil/review", async (change: ProposedChange, token: vscode.CancellationToken) => ({ accepted: await hooks.review(change, token) }));
     try {
         await client.start();
     } catch (error) {

@@ -5,8 +5,7 @@ import * as vscode from "vscode";
 import type { Comments } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
-import type { ChangedFile } from "./protocol";
-import type { Reviews } from "./review";
+import type { Reviewed, Reviews } from "./review";
 import type { Server } from "./server";
 import type { Node, ThreadTree } from "./tree";
 
@@ -64,6 +63,24 @@ export function register(parts: Parts): vscode.Disposable[] {
             const located = thread(argument);
             if (located) {
                 await server.run(verb, name(located));
+            }
+        };
+
+    const onFile =
+        (act: (file: Reviewed) => Promise<void>) =>
+        async (argument: unknown): Promise<void> => {
+            const file = reviews.file(argument);
+            if (file) {
+                await act(file);
+            }
+        };
+
+    const onReview =
+        (act: (review: NonNullable<ReturnType<Reviews["review"]>>) => Promise<void>) =>
+        async (argument: unknown): Promise<void> => {
+            const review = reviews.review(argument);
+            if (review) {
+                await act(review);
             }
         };
 
@@ -163,15 +180,11 @@ export function register(parts: Parts): vscode.Disposable[] {
                 await reviews.show({ thread_id: located.thread.id });
             }
         },
-        "postil.review.diff": (file: ChangedFile) => reviews.diff(file),
-        "postil.review.accept": (file: ChangedFile) => {
-            reviews.accept(file);
-        },
-        "postil.review.reject": (file: ChangedFile) => reviews.reject(file),
-        "postil.review.acceptAll": () => {
-            reviews.accept(undefined);
-        },
-        "postil.review.rejectAll": () => reviews.reject(undefined),
+        "postil.review.diff": onFile((file) => reviews.diff(file)),
+        "postil.review.accept": onFile((file) => reviews.accept(file)),
+        "postil.review.reject": onFile((file) => reviews.reject(file)),
+        "postil.review.acceptAll": onReview((review) => reviews.accept(review)),
+        "postil.review.rejectAll": onReview((review) => reviews.reject(review)),
         "postil.showThread": async (argument: unknown) => {
             const located = thread(argument);
             if (located) {

@@ -162,7 +162,7 @@ export class Comments implements vscode.Disposable {
         if (view.range.start.line !== line || view.range.end.line !== last) {
             view.range = range(thread);
         }
-        const context = contextOf(thread);
+        const context = contextOf(thread, this.known);
         if (view.contextValue !== context) {
             view.contextValue = context;
         }
@@ -206,7 +206,7 @@ function range(thread: Thread): vscode.Range {
     return new vscode.Range(thread.range.start.line, 0, thread.range.end.line, 0);
 }
 
-/** `pending`, `running`, `answered`, `new`, and with a turn of this window `.turn` behind it. */
-function contextOf(thread: Thread): string {
-    return stateOf(thread) + (thread.turn ? ".turn" : "");
+/** `pending`, `running`, `answered`, `new`, and with a turn of this window `.turn` behind it, `.review` where it waits for one. */
+export function contextOf(thread: Thread, known: Known): string {
+    return stateOf(thread) + (thread.turn ? ".turn" : "") + (thread.turn && known.isReviewed(thread.turn.run_id) ? ".review" : "");
 }

@@ -34,13 +34,14 @@ export function activate(context: vscode.ExtensionContext): Api {
             return explicit(keys, (key) => configuration.inspect(key));
         },
         shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
+        review: (change, token) => reviews.ask(change, token),
         openConversation: (argument) => conversations.show(argument as { thread_id?: string }),
     });
     server = running;
     const known = new Known(running);
     const comments = new Comments(context, known, running);
     const tree = new ThreadTree(context, known);
-    const reviews = new Reviews(running);
+    const reviews: Reviews = new Reviews(running, known);
     const conversations: Conversations = new Conversations(context, running, known);
     context.subscriptions.push(
         log,

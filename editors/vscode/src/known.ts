@@ -16,6 +16,9 @@ export class Known implements vscode.Disposable {
     /** Those that run and those that ran in this window. */
     readonly turns = new Map<string, Turn>();
 
+    /** Runs that wait for the author to look at their changes. */
+    private readonly reviewed = new Set<string>();
+
     private readonly file = new vscode.EventEmitter<vscode.Uri>();
     /** The threads of this file changed. */
     readonly onFile = this.file.event;
@@ -78,6 +81,24 @@ export class Known implements vscode.Disposable {
             this.file.fire(uri);
         }
         this.turn.fire([]);
+    }
+
+    /** Whether a run waits for the author to look at its changes. */
+    isReviewed(run: string): boolean {
+        return this.reviewed.has(run);
+    }
+
+    reviewing(run: string, waits: boolean): void {
+        if (waits) {
+            this.reviewed.add(run);
+        } else {
+            this.reviewed.delete(run);
+        }
+        for (const { uri, threads } of this.files.values()) {
+            if (threads.some((thread) => thread.turn?.run_id === run)) {
+                this.file.fire(uri);
+            }
+        }
     }
 
     running(): Turn[] {

@@ -86,6 +86,16 @@ export interface ChangedFile {
     after: string | null;
 }
 
+/** `postil/review`: a change of one file that is made where the author agrees. */
+export interface ProposedChange extends ChangedFile {
+    run_id: string;
+    /** Lines. */
+    added: number;
+    removed: number;
+    /** How many files are asked about together. */
+    of: number;
+}
+
 export interface Changes {
     run_id: string;
     thread_id: string;

@@ -32,7 +32,7 @@ export class Server implements vscode.Disposable {
     constructor(
         private readonly context: vscode.ExtensionContext,
         readonly log: vscode.LogOutputChannel,
-        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation">,
+        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation" | "review">,
     ) {}
 
     get state(): State {

@@ -1,6 +1,7 @@
 // The view Threads: by file, or by what they wait for, with counts.
 
 import * as vscode from "vscode";
+import { contextOf } from "./comments";
 import type { Known, Located } from "./known";
 import { count, countsLabel, stateLabel, stateOf, type State } from "./threads";
 
@@ -112,7 +113,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const line = thread.range.start.line + 1;
                 item.description = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
                 item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(uri)}:${line}`;
-                item.contextValue = `thread.${state}${thread.turn ? ".turn" : ""}`;
+                item.contextValue = `thread.${contextOf(thread, this.known)}`;
                 const options: vscode.TextDocumentShowOptions = {
                     selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
                 };

@@ -1,12 +1,31 @@
-//! Edits that the author looks at before the editor makes them (LSP 3.17 §Change Annotations).
+//! Edits that the author looks at before they are made: by a client that shows reviews of its own
+//! (`postil/review`), or by the editor's preview (LSP 3.17 §Change Annotations).
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::super::Server;
 use super::super::client::ClientError;
+use super::super::to_proto;
 use super::{SECOND_ECHO, Sent, prepare, version};
-use crate::host::{BufferEdit, NotApplied};
+use crate::host::{BufferEdit, NotApplied, Proposed};
+use crate::present::visible;
+
+/// Asks about one file; whose question is withdrawn (`$/cancelRequest`) when the turn is cancelled.
+pub(super) async fn review(server: &Server, change: Proposed) -> bool {
+    let params = json!({
+        "run_id": change.run,
+        "file": visible(&change.shown),
+        "uri": to_proto::uri(server, &change.path),
+        "before": change.before,
+        "after": change.after,
+        "added": change.added,
+        "removed": change.removed,
+        "of": change.of,
+    });
+    let answer = server.client.question("postil/review", params).await;
+    answer.is_ok_and(|answer| answer.get("accepted").and_then(Value::as_bool) == Some(true))
+}
 
 /// Waits for the author as long as they take. The caller looks at the buffers to see what was made.
 pub(super) async fn preview(

@@ -1,9 +1,9 @@
 //! `turn.review = "ask"`: edits are gathered, shown, and made as far as the author agrees.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, rename, type_at};
-use crate::harness::{Editor, Options};
+use crate::harness::{Editor, Options, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "src/main.rs";
@@ -45,12 +45,23 @@ impl Bench {
 
     fn previewing(&self) -> Editor {
         let annotations = json!({"groupsOnLabel": true});
+        let capabilities =
+            json!({"workspace": {"workspaceEdit": {"changeAnnotationSupport": annotations}}});
+        self.with(capabilities, json!({"trusted": true}))
+    }
+
+    /// A client that shows reviews in a way of its own.
+    fn reviewing(&self) -> Editor {
+        self.with(json!({}), json!({"trusted": true, "reviews": true}))
+    }
+
+    fn with(&self, capabilities: Value, initialization_options: Value) -> Editor {
         let editor = Editor::start_with(
             &self.workspace,
             Options {
                 env: self.env(),
-                initialization_options: json!({"trusted": true}),
-                capabilities: json!({"workspace": {"workspaceEdit": {"changeAnnotationSupport": annotations}}}),
+                initialization_options,
+                capabilities,
                 ..Options::default()
             },
         );
@@ -208,6 +219,106 @@ fn an_editor_with_annotations_previews_what_is_open_and_makes_what_is_ticked() {
             );
         }
     }
+}
+
+/// The question about a file, by the end of its name: its id and what is shown.
+fn asked_about(editor: &Editor, file: &str) -> (Value, Value) {
+    editor.wait_for("postil/review", |state| {
+        let mut asked = state
+            .received
+            .iter()
+            .filter(|m| m["method"] == "postil/review");
+        let found = asked.find(|m| {
+            m["params"]["file"]
+                .as_str()
+                .is_some_and(|f| f.ends_with(file))
+        })?;
+        Some((found["id"].clone(), found["params"].clone()))
+    })
+}
+
+fn decide(editor: &Editor, id: &Value, accepted: bool) {
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"accepted": accepted}});
+    editor.send_raw(&frame(&answer));
+}
+
+#[test]
+fn a_client_that_shows_reviews_decides_each_file_on_its_own_and_it_is_made_at_once() {
+    let bench = Bench::asking(vec![
+        Step::text("Renamed."),
+        Step::text("Renamed it in net.rs alone."),
+    ]);
+    let mut editor = bench.reviewing();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let (net, shown) = asked_about(&editor, "net.rs");
+    let (main, other) = asked_about(&editor, "main.rs");
+    assert_eq!(shown["uri"], editor.uri(FILE));
+    assert_eq!(shown["before"], format!("{THREAD}{CODE}"));
+    let after = shown["after"].as_str().expect("a text");
+    assert!(after.contains("pub fn load_all()"), "{after}");
+    assert_eq!((&shown["added"], &shown["removed"]), (&json!(1), &json!(1)));
+    assert_eq!((&shown["of"], &other["of"]), (&json!(2), &json!(2)));
+    assert_eq!(shown["run_id"], other["run_id"]);
+    // The author takes their time, and types meanwhile.
+    editor.replace(FILE, "    7\n", "    78\n");
+    decide(&editor, &net, true);
+    editor.wait_text(FILE, |text| {
+        text.contains("pub fn load_all()") && text.contains("    78\n")
+    });
+    assert_eq!(bench.workspace.read(OTHER), MAIN);
+    decide(&editor, &main, false);
+    editor.wait_text(FILE, |text| {
+        text.contains("// AGENT: Renamed it in net.rs alone.")
+    });
+    assert_eq!(bench.workspace.read(OTHER), MAIN);
+    let told = bench.model.requests()[4].prompt();
+    assert!(
+        told.contains("src/main.rs: not changed, the author did not want it\nsrc/net.rs: changed"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_file_that_does_not_take_an_agreed_change_any_more_is_named() {
+    let bench = Bench::asking(vec![Step::text("Renamed."), Step::text("You were faster.")]);
+    let mut editor = bench.reviewing();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let (net, _) = asked_about(&editor, "net.rs");
+    let (main, _) = asked_about(&editor, "main.rs");
+    let typed = MAIN.replace("load()", "load(1)");
+    bench.workspace.write(OTHER, &typed);
+    decide(&editor, &main, true);
+    editor.wait_message("window/showMessage", |m| {
+        m["message"].as_str().is_some_and(|said| {
+            said.contains(
+                "src/main.rs was not changed, because the author has changed the same lines",
+            )
+        })
+    });
+    decide(&editor, &net, true);
+    editor.wait_text(FILE, |text| text.contains("AGENT: You were faster."));
+    assert_eq!(bench.workspace.read(OTHER), typed);
+}
+
+#[test]
+fn a_review_is_withdrawn_when_its_turn_is_cancelled() {
+    let bench = Bench::asking(vec![Step::text("Renamed.")]);
+    let mut editor = bench.reviewing();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let asked = ["net.rs", "main.rs"].map(|file| asked_about(&editor, file).0);
+    editor.take_action(FILE, 0, "Cancel").expect("cancelled");
+    for id in asked {
+        editor.wait_message("$/cancelRequest", |m| m["id"] == id);
+    }
+    bench.wait_status("cancelled");
+    assert_eq!(bench.workspace.read(OTHER), MAIN);
+    assert!(editor.text(FILE).ends_with(CODE));
 }
 
 #[test]

@@ -23,21 +23,31 @@ function ok(value, what) {
 /** The marks in the margin, as the lines at which they stand. */
 const glyphs = (window) => window.page.locator(".comment-range-glyph.comment-thread-unresolved, .comment-range-glyph.comment-thread");
 
-/** Opens the comment thread that stands at the n-th mark from above. */
+/** Opens the comment thread that stands at the n-th mark from above, unless it is open. */
 async function openThread(window, at) {
-    const marks = glyphs(window);
-    await window.until(`${at + 1} marks`, async () => (await marks.count()) > at);
-    const shown = async () => window.page.locator(".review-widget").count();
-    const before = await shown();
+    // A click on a mark folds a thread that is open; so it is looked at which ones are: each stands below its mark.
+    const look = () =>
+        window.page.evaluate((at) => {
+            const box = (element) => element.getBoundingClientRect();
+            const marks = [...document.querySelectorAll(".comment-range-glyph.comment-thread-unresolved, .comment-range-glyph.comment-thread")].map(box).sort((a, b) => a.top - b.top);
+            const mark = marks[at];
+            if (!mark) return undefined;
+            const open = [...document.querySelectorAll(".review-widget")].map(box).some((widget) => widget.height > 0 && Math.abs(widget.top - mark.bottom) < mark.height);
+            return { x: mark.left + mark.width / 2, y: mark.top + mark.height / 2, open };
+        }, at);
+    let still = 0;
+    let last = {};
     let pressed = 0;
-    await window.until("the thread opens", async () => {
-        if ((await shown()) > before) return true;
-        // A mark that is drawn anew under the pointer does not hear of the click: as a person would, again after a while.
-        if (Date.now() - pressed > 4000 && (await marks.count()) > at) {
-            const tops = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().top));
-            const order = tops.map((top, index) => [top, index]).sort((a, b) => a[0] - b[0]);
-            await marks.nth(order[at][1]).click();
+    await window.until(`the ${at + 1}. thread opens`, async () => {
+        const now = await look();
+        if (now?.open) return true;
+        // A code lens that comes moves the lines: a press and a release at two lines are no click.
+        still = now && now.x === last.x && now.y === last.y ? still + 1 : 0;
+        last = now ?? {};
+        if (still >= 10 && Date.now() - pressed > 10_000) {
+            await window.page.mouse.click(now.x, now.y);
             pressed = Date.now();
+            still = 0;
         }
         return false;
     });
@@ -227,6 +237,60 @@ const cases = {
         await window.command("View: Close All Editors").catch(() => {});
     },
 
+    /** `turn.review = "ask"`: what the agent wants to change is looked at before it is made, by file and whole. */
+    async review(code, windows) {
+        const window = await code.open(folder);
+        windows.push(window);
+        const onDisk = (file) => readFileSync(join(folder, file), "utf8");
+        const was = onDisk("main.rs");
+        await window.file("load.rs");
+        await window.sees("fn load");
+        await window.goto(1);
+        await window.page.keyboard.press("Control+Shift+Enter");
+        await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
+        await openThread(window, 0);
+        await titleAction(window, "Reply as Agent");
+        await window.notice("the agent wants to change 2 files, and waits for you");
+        ok(!(await window.text()).includes("Option<String>"), "nothing is made yet in the open file");
+        equal(onDisk("main.rs"), was, "nor in the other");
+        await window.until("the thread tells that it waits", async () =>
+            plain(await window.page.locator(".review-widget .head").first().innerText()).startsWith("Agent at work: 2 files to be reviewed"));
+        await window.press("Show Changes");
+        const rows = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
+        await window.until("two files to review", async () => (await rows.count()) === 2);
+        ok((await rows.allInnerTexts()).every((row) => row.includes("+1 −1")), "with their counts");
+
+        // One is accepted in its diff: it is made at once, and the next one is shown.
+        const side = (which) => window.lines(`.monaco-diff-editor .editor.${which}`).catch(() => []);
+        const tab = (text) => window.page.locator(".tab.active", { hasText: text });
+        await rows.filter({ hasText: "main.rs" }).click();
+        await tab("main.rs (proposed)").waitFor();
+        await window.until("the change", async () => (await side("modified")).some((line) => line.includes("unwrap_or_default()")));
+        ok((await side("original")).some((line) => line.includes('load("notes")')), "what it is now stands on the left");
+        await window.page.locator('.editor-actions .action-label[aria-label^="Accept File"]').click();
+        await window.until("it is made", async () => onDisk("main.rs").includes("unwrap_or_default()"));
+        await tab("load.rs (proposed)").waitFor();
+        await window.until("the next one is shown", async () => (await side("modified")).some((line) => line.includes("Option<String>")));
+        await window.until("one file left", async () => (await rows.count()) === 1);
+
+        // The other is rejected in the view: the agent is told, and its answer is true to it.
+        await rows.filter({ hasText: "load.rs" }).hover();
+        await rows.filter({ hasText: "load.rs" }).locator('.action-label[aria-label^="Reject File"]').click();
+        await window.until("the review is over", async () => (await rows.count()) === 0);
+        await window.page.locator(".tab", { hasText: "propose" }).waitFor({ state: "detached" });
+        await window.sees("// AGENT: Changed in main.rs alone.");
+        ok(!(await window.text()).includes("Option<String>"), "what was rejected is not made");
+
+        // The next turn's changes are taken as a whole.
+        await openThread(window, 0);
+        await typeReply(window, "in load.rs too");
+        await pressIn(window, "Reply as Agent");
+        await window.notice("the agent wants to change load.rs (+1 −1)");
+        await window.press("Accept");
+        await window.sees("-> Option<String> {");
+        await window.sees("// AGENT: Now there too.");
+    },
+
     /** A folder that is not trusted: shown, answered by hand, never written by an agent; trusted: at once it is. */
     async trust(code, windows, model) {
         const window = await code.open(folder);
@@ -251,7 +315,7 @@ const cases = {
         await window.page.locator(".monaco-modal-editor-block").waitFor({ state: "hidden" });
         await window.page.locator(".tab", { hasText: "load.rs" }).click();
         await window.until("the thread is there again", async () => (await glyphs(window).count()) === 1);
-        if ((await margin(window)).length === 0) await openThread(window, 0);
+        await openThread(window, 0);
         await typeReply(window, "and now?");
         const asked = model.requests.length;
         await pressIn(window, "Reply as Agent");
@@ -420,6 +484,20 @@ const scripts = {
         },
         { text: "Gives nothing where there is no file.", held: true },
     ],
+    review: [
+        { calls: [["file_read", { path: "load.rs" }], ["file_read", { path: "main.rs" }]] },
+        {
+            calls: [
+                ["file_edit", { path: "load.rs", old_string: "-> String {", new_string: "-> Option<String> {" }],
+                ["file_edit", { path: "main.rs", old_string: 'load("notes")', new_string: 'load("notes").unwrap_or_default()' }],
+            ],
+        },
+        { text: "Changed." },
+        { text: "Changed in main.rs alone." },
+        { calls: [["file_read", { path: "load.rs" }]] },
+        { calls: [["file_edit", { path: "load.rs", old_string: "-> String {", new_string: "-> Option<String> {" }]] },
+        { text: "Now there too." },
+    ],
     trust: [{ text: "Only looked." }, { text: "Could write." }],
 };
 
@@ -427,7 +505,8 @@ const windows = [];
 let code;
 const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
-    code = await Code.start({ vsix, trust: name === "trust", env: model?.env ?? {} });
+    const settings = name === "review" ? { "postil.turn.review": "ask" } : {};
+    code = await Code.start({ vsix, settings, trust: name === "trust", env: model?.env ?? {} });
     await work.call(cases, code, windows, model);
 });
 await code?.stop();
