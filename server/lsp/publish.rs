@@ -188,10 +188,11 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     }
     margin::publish(server, path, view.as_ref());
     if server.publisher.pulled.contains_key(path) {
-        if open.is_none() {
-            // Closed: the next document under this path starts anew.
-            server.publisher.pulled.remove_if(path, |_, whole| !whole);
-        }
+        // Closed: the next document under this path starts anew. Looked up here, for it may have been opened and
+        // pulled since this began.
+        server.publisher.pulled.remove_if(path, |path, whole| {
+            !whole && server.documents.uri(path).is_none()
+        });
         list.clear();
         if !shown.contains_key(path) {
             return;

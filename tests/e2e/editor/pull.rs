@@ -78,6 +78,47 @@ fn diagnostics_can_be_pulled() {
     assert_eq!(of(&editor.uri("b.py"))["items"][0]["code"], "pending");
 }
 
+/// As Neovim does at `:file NEW` and `:write`, and any editor that reads a file again: what was pushed while the
+/// document was closed does not stay beside what is pulled of the one that is open.
+#[test]
+fn a_document_opened_again_is_not_shown_twice() {
+    let workspace = Workspace::new();
+    // So long that a file is still read while its document is opened.
+    let text = format!("# AUTHOR: why?\n{}", "x = 1\n".repeat(2000));
+    let names: Vec<String> = (0..100).map(|number| format!("{number}.py")).collect();
+    for name in &names {
+        workspace.write(name, &text);
+    }
+    let mut editor = start(&workspace);
+    let mut asked = Vec::new();
+    for name in &names {
+        for _ in 0..2 {
+            editor.open_text(name, "python", &text);
+            let document = json!({"textDocument": {"uri": editor.uri(name)}});
+            asked.push(editor.ask("textDocument/diagnostic", document));
+            editor.close(name);
+        }
+        editor.open_text(name, "python", &text);
+        let document = json!({"textDocument": {"uri": editor.uri(name)}});
+        asked.push(editor.ask("textDocument/diagnostic", document));
+    }
+    for id in asked {
+        editor.answer(id).expect("a report");
+    }
+    // What is pushed comes file after file: this one's is the last.
+    editor.open_text("last.py", "python", "# AUTHOR: last?\n");
+    editor.wait_codes("last.py", &["pending"]);
+    let state = editor.state();
+    let twice: Vec<&String> = names
+        .iter()
+        .filter(|name| {
+            let pushed = state.diagnostics.get(&editor.uri(name));
+            pushed.is_some_and(|(_, list)| !list.is_empty())
+        })
+        .collect();
+    assert!(twice.is_empty(), "pushed and pulled: {twice:?}");
+}
+
 #[test]
 fn a_large_workspace_comes_in_parts() {
     let workspace = Workspace::new();
