@@ -30,6 +30,16 @@ pub fn have_extra(names: &[&str]) -> bool {
     })
 }
 
+/// A folder that no registry has, and that whoever has a copy names in the environment.
+#[must_use]
+pub fn pointed_to(variable: &str) -> Option<String> {
+    let folder = std::env::var(variable).ok().filter(|f| !f.is_empty());
+    if folder.is_none() {
+        note(&format!("{variable}=FOLDER"));
+    }
+    folder
+}
+
 pub fn note(missing: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");

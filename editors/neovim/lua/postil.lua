@@ -44,10 +44,21 @@ local function enabled()
   return vim.lsp._enabled_configs ~= nil and vim.lsp._enabled_configs.postil ~= nil
 end
 
+-- What nvim-lspconfig's older way was set up with, where it looks after starting it.
+local function by_lspconfig()
+  local configs = package.loaded["lspconfig.configs"]
+  local ours = configs and rawget(configs, "postil")
+  return ours and ours.manager and ours
+end
+
 -- The configuration of the client.
 function M.config()
   if enabled() then
     return vim.lsp.config.postil
+  end
+  local theirs = by_lspconfig()
+  if theirs then
+    return theirs.manager.config
   end
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
@@ -96,6 +107,11 @@ function M.start(buffer)
   if why then
     return why
   end
+  local theirs = by_lspconfig()
+  if theirs then
+    theirs.launch(buffer)
+    return
+  end
   if type(config.root_dir) ~= "string" then
     config = vim.tbl_extend("force", config, { root_dir = M.root(buffer, config) })
   end
@@ -116,6 +132,9 @@ function M.begin(buffer)
   if enabled() then
     -- Neovim starts it, and is silent about a program that is not there.
     why = M.missing(M.config())
+  elseif by_lspconfig() then
+    -- It starts it, and says itself what it misses.
+    return
   else
     why = M.start(buffer)
   end

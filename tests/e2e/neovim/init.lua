@@ -86,6 +86,9 @@ end
 -- The ways to have the server started.
 local client = vim.json.decode(vim.env.POSTIL_CLIENT)
 local way = vim.env.POSTIL_WAY or "setup"
+if (vim.env.POSTIL_LSPCONFIG or "") ~= "" then
+  vim.opt.runtimepath:prepend(vim.env.POSTIL_LSPCONFIG)
+end
 if way == "setup" then
   require("postil").setup(client)
 elseif way == "nothing" then
@@ -94,7 +97,5 @@ elseif way == "enable" then
   vim.lsp.config("postil", client)
   vim.lsp.enable("postil")
 elseif way == "lspconfig" then
-  vim.g.postil = false
-  vim.opt.runtimepath:prepend(vim.env.POSTIL_LSPCONFIG)
   require("lspconfig").postil.setup(client)
 end

@@ -15,6 +15,7 @@ in_both!(
     a_server_that_is_old_or_slow,
     several_roots_have_a_server_each,
     the_ways_to_start_it,
+    with_the_real_lspconfig,
 );
 
 fn a_server_that_is_missing_is_named(program: &str) {
@@ -88,7 +89,7 @@ fn buffers_that_are_no_files_of_this_machine(program: &str) {
         outside.with_file_name("renamed.py").display()
     ));
     nvim.ex("write");
-    nvim.wait("its thread", "codes():find('pending')");
+    nvim.wait_codes("pending");
     std::fs::remove_file(outside.with_file_name("renamed.py")).expect("removed");
     nvim.keys(":1<CR>:Postil say still here<CR>");
     nvim.wait_text("still here");
@@ -210,28 +211,55 @@ fn several_roots_have_a_server_each(program: &str) {
 
 fn the_ways_to_start_it(program: &str) {
     let workspace = python_project();
-    // The folder of nvim-lspconfig, which no registry has: whoever wants this part names it.
-    let lspconfig = std::env::var("POSTIL_LSPCONFIG").unwrap_or_default();
-    for way in ["nothing", "setup", "enable", "lspconfig"] {
-        if way == "enable" && program == "nvim" || way == "lspconfig" && lspconfig.is_empty() {
+    for way in ["nothing", "setup", "enable"] {
+        if way == "enable" && program == "nvim" {
             continue;
         }
-        let mut nvim = Nvim::start_as(
-            program,
-            &workspace,
-            &[("POSTIL_WAY", way), ("POSTIL_LSPCONFIG", &lspconfig)],
-            json!({}),
-        );
-        nvim.edit(&workspace.path("notes.py"));
-        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
-        nvim.keys(":4Postil new why?<CR>");
-        nvim.wait_codes("pending");
-        nvim.edit(&workspace.path("count.py"));
-        nvim.wait(
-            "the same server",
-            "#vim.lsp.get_clients({ bufnr = 0 }) == 1 and #vim.lsp.get_clients() == 1",
-        );
+        starts(program, &workspace, way, "");
     }
+}
+
+/// The folder of nvim-lspconfig, which no registry has: whoever has a copy names it.
+fn with_the_real_lspconfig(program: &str) {
+    let Some(folder) = peers::pointed_to("POSTIL_LSPCONFIG") else {
+        return;
+    };
+    let workspace = python_project();
+    // Its older way, and the newer, where it only lies beside.
+    let mut nvim = starts(program, &workspace, "lspconfig", &folder);
+    nvim.keys(":Postil restart<CR>");
+    nvim.wait_note("started");
+    nvim.wait_codes("");
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    assert_eq!(
+        nvim.lua("return vim.lsp.get_clients()[1].config.settings.postil.model"),
+        "offline",
+        "what nvim-lspconfig was given is lost"
+    );
+    if program != "nvim" {
+        starts(program, &workspace, "enable", &folder);
+    }
+}
+
+/// One server for two files, whichever way it is started.
+fn starts(program: &str, workspace: &Workspace, way: &str, lspconfig: &str) -> Nvim {
+    let mut nvim = Nvim::start_as(
+        program,
+        workspace,
+        &[("POSTIL_WAY", way), ("POSTIL_LSPCONFIG", lspconfig)],
+        json!({"settings": {"postil": {"model": "offline"}}}),
+    );
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_codes("pending");
+    nvim.edit(&workspace.path("count.py"));
+    nvim.wait(
+        "the same server",
+        "#vim.lsp.get_clients({ bufnr = 0 }) == 1 and #vim.lsp.get_clients() == 1",
+    );
+    nvim
 }
 
 #[test]
