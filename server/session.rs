@@ -444,6 +444,11 @@ impl Session {
 
     /// Commands of a run in this folder; they end when it is dropped.
     pub fn processes(&self, workspace: &Workspace) -> Arc<Processes> {
+        self.processes_of(workspace, false)
+    }
+
+    /// The same; where the author looks at changes before they are made, commands make none.
+    pub(crate) fn processes_of(&self, workspace: &Workspace, reviewed: bool) -> Arc<Processes> {
         let granted = workspace.loaded().settings.sandbox.clone();
         let mut ours = vec![
             self.folders.config.clone(),
@@ -457,6 +462,7 @@ impl Session {
             write: granted.write,
             environment: granted.environment,
             ours,
+            reviewed,
         };
         Arc::new(Processes::new(workspace.root(), policy))
     }

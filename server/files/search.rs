@@ -12,6 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use ignore::{WalkBuilder, WalkState};
 
+use super::overlay::PlannedBelow;
 use super::{Tree, confine, walk};
 
 /// What [`Tree::grep`] looks for.
@@ -236,12 +237,23 @@ impl Tree {
         if open.contains_key(start) {
             return Ok(vec![start.to_owned()]);
         }
-        let mut files: Vec<_> = visible_files(start)?
-            .into_iter()
-            .map(|(path, _)| path)
-            .collect();
+        let planned = self.planned_below(start);
+        if planned.made.iter().any(|file| file == start) {
+            return Ok(vec![start.to_owned()]);
+        }
+        if planned.removed.contains(start) {
+            return Err(rustix::io::Errno::NOENT.into());
+        }
+        let walked = match planned.is_folder(start) {
+            true => Vec::new(),
+            false => visible_files(start)?,
+        };
+        let mut files: Vec<_> = walked.into_iter().map(|(path, _)| path).collect();
         files.extend(open.keys().filter(|path| !path.exists()).cloned());
+        files.retain(|file| !planned.removed.contains(file));
+        files.extend(planned.made);
         files.sort_unstable();
+        files.dedup();
         Ok(files)
     }
 
@@ -267,12 +279,22 @@ impl Tree {
         }
         let glob = glob(pattern)?;
         let start = self.resolve(path).map_err(|e| e.to_string())?;
-        let kind =
-            std::fs::symlink_metadata(&start).map_err(|e| confine::error(path, e).to_string())?;
-        if !kind.is_dir() {
-            return Err(format!("{path} is a file, not a folder."));
+        let planned = self.planned_below(&start);
+        let mut files = Vec::new();
+        if !planned.is_folder(&start) {
+            if !is_folder(&start, path, &planned)? {
+                return Err(format!("{path} is a file, not a folder."));
+            }
+            files = visible_files(&start).map_err(|e| confine::error(path, e).to_string())?;
         }
-        let mut files = visible_files(&start).map_err(|e| confine::error(path, e).to_string())?;
+        let now = SystemTime::now();
+        files.retain(|(file, _)| !planned.removed.contains(file));
+        for (file, time) in &mut files {
+            if planned.changed.contains(file) {
+                *time = now;
+            }
+        }
+        files.extend(planned.made.into_iter().map(|file| (file, now)));
         let partial = files.len() > max_files;
         files.sort_unstable();
         files.truncate(max_files);
@@ -333,9 +355,8 @@ impl Tree {
         let include = include
             .map(|i| glob(i).map(|g| (g, !i.contains('/'))))
             .transpose()?;
-        let kind =
-            std::fs::symlink_metadata(&start).map_err(|e| confine::error(path, e).to_string())?;
-        if !kind.is_dir() {
+        let planned = self.planned_below(&start);
+        if !is_folder(&start, path, &planned)? {
             return Err(format!(
                 "{path} is a file, not a folder; file_read reads it."
             ));
@@ -353,6 +374,7 @@ impl Tree {
             .build();
         let mut looked = 0;
         let mut partial = false;
+        let mut seen = Vec::new();
         for entry in walk.filter_map(Result::ok).filter(|e| e.depth() > 0) {
             looked += 1;
             if looked > MAX_ENTRIES {
@@ -360,21 +382,29 @@ impl Tree {
                 break;
             }
             let folder = entry.file_type().is_some_and(|t| t.is_dir());
-            let below = entry.path().strip_prefix(&start).unwrap_or(entry.path());
+            if folder || !planned.removed.contains(entry.path()) {
+                seen.push((entry.into_path(), folder));
+            }
+        }
+        seen.extend(made_below(&start, &planned.made, depth));
+        seen.sort_unstable();
+        seen.dedup();
+        for (entry, folder) in seen {
+            let below = entry.strip_prefix(&start).unwrap_or(&entry);
             if wanted.as_ref().is_some_and(|glob| !glob.is_match(below)) {
                 continue;
             }
             if let Some((glob, anywhere)) = &include
                 && (folder
                     || !if *anywhere {
-                        glob.is_match(entry.file_name())
+                        entry.file_name().is_some_and(|name| glob.is_match(name))
                     } else {
                         glob.is_match(below)
                     })
             {
                 continue;
             }
-            if let Some(mut name) = self.relative(entry.path()) {
+            if let Some(mut name) = self.relative(&entry) {
                 if folder {
                     name.push('/');
                 }
@@ -390,6 +420,45 @@ impl Tree {
             partial,
         })
     }
+}
+
+/// Whether there is a folder, or will be.
+fn is_folder(start: &Path, path: &str, planned: &PlannedBelow) -> Result<bool, String> {
+    if planned.is_folder(start) {
+        return Ok(true);
+    }
+    if planned.made.iter().any(|file| file == start) {
+        return Ok(false);
+    }
+    let kind = match planned.removed.contains(start) {
+        true => Err(rustix::io::Errno::NOENT.into()),
+        false => std::fs::symlink_metadata(start),
+    };
+    Ok(kind
+        .map_err(|e| confine::error(path, e).to_string())?
+        .is_dir())
+}
+
+/// Files that are to be made below `start` and the folders on the way to them, as a walk of this depth has them.
+fn made_below(start: &Path, made: &[PathBuf], depth: Option<usize>) -> Vec<(PathBuf, bool)> {
+    let mut all = Vec::new();
+    for file in made {
+        let Ok(below) = file.strip_prefix(start) else {
+            continue;
+        };
+        let names: Vec<_> = below.iter().collect();
+        if names.iter().any(|name| is_generated(name)) {
+            continue;
+        }
+        let mut path = start.to_owned();
+        for (at, name) in names.iter().enumerate() {
+            path.push(name);
+            if depth.is_none_or(|depth| at < depth) {
+                all.push((path.clone(), at + 1 < names.len()));
+            }
+        }
+    }
+    all
 }
 
 /// Entries looked at for one listing.

@@ -39,6 +39,8 @@ pub struct Policy {
     pub environment: Vec<String>,
     /// Our own folders: never seen.
     pub ours: Vec<PathBuf>,
+    /// The root is read and not written: what is changed there is looked at first.
+    pub reviewed: bool,
 }
 
 pub struct Processes {
@@ -64,6 +66,11 @@ impl Processes {
             last: AtomicU32::new(0),
             over: CancellationToken::new(),
         }
+    }
+
+    /// Whether commands may only read the root.
+    pub fn is_reviewed(&self) -> bool {
+        self.policy.reviewed
     }
 
     pub fn found(&self) -> &Found {

@@ -121,7 +121,14 @@ impl View {
         for path in &wanted.policy.write {
             view.put(path, Access::Write);
         }
-        view.put(wanted.root, Access::Write);
+        if wanted.policy.reviewed {
+            // What was granted inside it too.
+            view.0
+                .retain(|path, access| *access != Access::Write || !path.starts_with(wanted.root));
+            view.put(wanted.root, Access::Read);
+        } else {
+            view.put(wanted.root, Access::Write);
+        }
         if wanted.alone {
             view.put(wanted.private, Access::Write);
             view.put(Path::new("/dev"), Access::Hidden);
@@ -219,7 +226,12 @@ impl View {
                 inner.starts_with(path) && inner.as_path() != path && kinds.contains(inside)
             })
         };
-        let hides = below(&[Access::Hidden, Access::Private]).next().is_some();
+        // What is allowed above is allowed below.
+        let less: &[Access] = match access {
+            Access::Write => &[Access::Hidden, Access::Private, Access::Read],
+            _ => &[Access::Hidden, Access::Private],
+        };
+        let hides = below(less).next().is_some();
         match access {
             Access::Hidden | Access::Private => {
                 let next: Vec<&PathBuf> = below(&[Access::Read, Access::Write])

@@ -373,7 +373,8 @@ impl Session {
         if let Some(action) = task.thread.action() {
             return self.carry_out(task, action).await;
         }
-        let processes = self.processes(&task.workspace);
+        let reviewed = task.workspace.loaded().settings.review == Review::Ask;
+        let processes = self.processes_of(&task.workspace, reviewed);
         let outcome = self.run_turn(task, &processes).await;
         processes.end().await;
         outcome
@@ -385,9 +386,9 @@ impl Session {
             let trusted = self.is_trusted(task.workspace.root());
             let loaded = task.workspace.loaded();
             let cx = Context {
-                tree: match loaded.settings.review {
-                    Review::Off => task.workspace.tree.clone(),
-                    Review::Ask => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
+                tree: match processes.is_reviewed() {
+                    false => task.workspace.tree.clone(),
+                    true => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
                 },
                 host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
                 children: self.children.clone(),

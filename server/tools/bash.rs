@@ -88,7 +88,7 @@ impl Tool for Bash {
         }
         job.ended().await;
         drop(watched);
-        Ok(job.report())
+        Ok(job.report() + &unseen(cx))
     }
 }
 
@@ -132,9 +132,32 @@ pub(super) fn command_of(input: &Value) -> String {
     command.unwrap_or_default().to_owned()
 }
 
+/// What a command did not see: edits that the author looks at first.
+pub(super) fn unseen(cx: &Context) -> String {
+    const MOST: usize = 20;
+    let planned = cx.tree.overlay().map(|overlay| overlay.all());
+    let planned = planned.unwrap_or_default();
+    if planned.is_empty() {
+        return String::new();
+    }
+    let names = planned.iter().take(MOST).map(|(path, _)| cx.shown(path));
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if planned.len() > MOST {
+        names.push_str(&format!(" and {} more", planned.len() - MOST));
+    }
+    format!(
+        "(Your edits wait for the author's review: the command saw these files as they were before: {names})\n"
+    )
+}
+
 /// Why a command is asked about whatever was granted.
 pub(super) fn asks(cx: &Context, command: &str) -> Option<String> {
     if !cx.processes.found().confines() {
+        if cx.processes.is_reviewed() {
+            return Some(String::from(
+                "There is no sandbox on this machine, so it would run with all your rights, and what it changes would not be shown to you before (turn.review = \"ask\"): `postil doctor` says how to get one.",
+            ));
+        }
         return Some(String::from(
             "There is no sandbox on this machine, so it would run with all your rights: `postil doctor` says how to get one.",
         ));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::bash::{asks, check_command, command_of};
+use super::bash::{asks, check_command, command_of, unseen};
 use super::{Context, Output, Tool, parse, schema};
 use crate::trust::Risk;
 
@@ -47,6 +47,9 @@ impl Tool for BashBackground {
     async fn call(&self, cx: &Context, input: Value) -> Output {
         let Input { command } = parse(self.name(), &input)?;
         let job = cx.processes.start_background(&command).await?;
-        Ok(format!("Started, its id is {}.", job.id))
+        let unseen = unseen(cx);
+        Ok(format!("Started, its id is {}.\n{unseen}", job.id)
+            .trim_end()
+            .to_owned())
     }
 }

@@ -404,3 +404,57 @@ fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
         assert!(bench.home.path().join("notes.txt").exists());
     }
 }
+
+#[test]
+fn a_command_changes_nothing_behind_the_review() {
+    let steps = |bench: &Bench| bench.workspace.read(FILE);
+    let edit = call(
+        "toolu_e",
+        "file_edit",
+        json!({"path": FILE, "old_string": "fn a()", "new_string": "fn planned()"}),
+    );
+    let read = call("toolu_r", "file_read", json!({"path": FILE}));
+    for kind in kinds() {
+        let mut script = vec![
+            Step::calls(vec![read.clone()]),
+            Step::calls(vec![edit.clone()]),
+        ];
+        script.extend(commands(&[
+            "echo x > new.txt; echo x >> src/a.rs; rm -f src/a.rs; mv src moved; echo x > out/y; ls",
+            "cp -r . $TMPDIR/copy && cd $TMPDIR/copy && echo x > new.txt && cat new.txt src/a.rs",
+        ]));
+        script.push(Step::text("Done."));
+        let settings = "[permissions]\ndefault = 'allow'\n[turn]\nreview = 'ask'\n";
+        let bench = Bench::with(kind, script, settings);
+        bench.workspace.write("out/x", "x");
+        let out = bench.workspace.path("out");
+        bench.workspace.configure(&format!(
+            "{settings}[sandbox]\nwrite = ['{}']\n",
+            out.display()
+        ));
+        let before = steps(&bench);
+        let mut editor = bench.editor();
+        editor.state().choices = vec![String::from("Allow edits"), String::from("Reject")];
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        let asked = bench.model.wait_for_requests(5);
+        let told = results(&asked);
+        assert!(
+            told[2].ends_with("before: src/a.rs)\n"),
+            "{kind:?} {}",
+            told[2]
+        );
+        assert!(told[2].contains("out\nsrc\n"), "{kind:?} {}", told[2]);
+        assert!(
+            told[3].starts_with(&format!("x\n{before}(Your edits wait")),
+            "{kind:?} {}",
+            told[3]
+        );
+        editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+        assert_eq!(steps(&bench), before, "{kind:?}");
+        assert!(!bench.workspace.path("new.txt").exists());
+        assert!(!bench.workspace.path("out/y").exists());
+        assert!(!bench.workspace.path("moved").exists());
+    }
+}
