@@ -401,6 +401,12 @@ impl Tree {
         stat.ok().flatten().map(|stat| stat.st_mode & 0o777)
     }
 
+    /// Whether the disk holds this text.
+    pub fn is_saved(&self, path: &Path, text: &str) -> bool {
+        self.read_bytes(path)
+            .is_ok_and(|bytes| bytes == text.as_bytes())
+    }
+
     /// Removes a file that still is what was `seen`. Only for files that are not open in an editor.
     pub fn remove(&self, path: &Path, seen: &Seen) -> Result<(), FileError> {
         let resolved = self.resolve_path(path)?;

@@ -14,6 +14,18 @@ pub struct BufferEdit {
     pub edits: Vec<Edit>,
 }
 
+/// What an editor does to a file that it has open, buffer and disk together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileOp {
+    Remove(PathBuf),
+    /// `text` is what the file holds then.
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+        text: String,
+    },
+}
+
 /// Why an editor did not take edits. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotApplied {
@@ -103,6 +115,31 @@ pub trait Host: Send + Sync {
     /// Applies edits to open buffers, all or none, and returns when the new text has come back
     /// (`didChange`), so that the next read sees it.
     async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied>;
+
+    /// The same, and then these files are removed or renamed.
+    async fn apply_with(
+        &self,
+        label: &str,
+        edits: Vec<BufferEdit>,
+        ops: Vec<FileOp>,
+    ) -> Result<(), NotApplied> {
+        if ops.is_empty() {
+            return self.apply(label, edits).await;
+        }
+        Err(NotApplied::Refused(String::from(
+            "it neither removes nor renames files for us",
+        )))
+    }
+
+    /// Whether [`FileOp::Remove`] can be asked for.
+    fn can_remove(&self) -> bool {
+        false
+    }
+
+    /// Whether [`FileOp::Rename`] can be asked for.
+    fn can_rename(&self) -> bool {
+        false
+    }
 
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;

@@ -193,14 +193,17 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
 }
 
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let report = cx.session()?.undo(run).await?;
+    let undone = cx.session()?.undo(run).await?;
     if cx.out.json {
         cx.out
-            .data(&serde_json::json!({"success": true, "files": report}));
-        return Ok(true);
+            .data(&serde_json::json!({"success": undone.is_whole(), "files": undone.files}));
+        return Ok(undone.is_whole());
     }
-    for line in report {
-        cx.out.note(visible(&line));
+    for line in &undone.files {
+        cx.out.note(visible(line));
     }
-    Ok(true)
+    if !undone.is_whole() {
+        cx.out.note(undone.more());
+    }
+    Ok(undone.is_whole())
 }

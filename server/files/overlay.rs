@@ -12,10 +12,12 @@ use super::Tree;
 use super::ignored::{self, User};
 
 /// One file. `None`: it does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     pub before: Option<Arc<str>>,
     pub after: Option<Arc<str>>,
+    /// The permission bits of a file that is made like another.
+    pub mode: Option<u32>,
 }
 
 #[derive(Default)]
@@ -43,15 +45,15 @@ impl Overlay {
     }
 
     /// A change; the first one of a file knows what it was before. Changed back is not changed.
-    pub fn put(&self, path: PathBuf, before: Option<Arc<str>>, after: Option<Arc<str>>) {
-        let before = self
-            .files
-            .get(&path)
-            .map_or(before, |planned| planned.before.clone());
-        if before == after {
+    pub fn put(&self, path: PathBuf, mut planned: Planned) {
+        if let Some(known) = self.files.get(&path) {
+            planned.before.clone_from(&known.before);
+            planned.mode = planned.mode.or(known.mode);
+        }
+        if planned.before == planned.after {
             self.files.remove(&path);
         } else {
-            self.files.insert(path, Planned { before, after });
+            self.files.insert(path, planned);
         }
     }
 
@@ -163,7 +165,12 @@ mod tests {
             ("target/made.rs", None, Some("fn new() {}\n")),
         ] {
             let text = |text: Option<&str>| text.map(Into::into);
-            overlay.put(tree.root().join(file), text(before), text(after));
+            let planned = Planned {
+                before: text(before),
+                after: text(after),
+                mode: None,
+            };
+            overlay.put(tree.root().join(file), planned);
         }
         let tree = tree.with_overlay(overlay);
         (folder, tree)

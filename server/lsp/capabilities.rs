@@ -13,6 +13,9 @@ pub(super) struct Client {
     pub document_changes: bool,
     /// Edits can be shown before they are made.
     pub change_annotations: bool,
+    /// Files are removed for us, those that are open too.
+    pub delete_files: bool,
+    pub rename_files: bool,
     pub configuration: bool,
     pub progress: bool,
     pub show_document: bool,
@@ -73,12 +76,19 @@ impl Client {
             let value = options.and_then(|options| options.get(name));
             value.and_then(Value::as_bool).unwrap_or(false)
         };
+        let resource = |kind: &str| {
+            can("/workspace/applyEdit")
+                && can("/workspace/workspaceEdit/documentChanges")
+                && lists("/workspace/workspaceEdit/resourceOperations", kind)
+        };
         Self {
             encoding: encoding(at("/general/positionEncodings")),
             apply_edit: can("/workspace/applyEdit"),
             document_changes: can("/workspace/workspaceEdit/documentChanges"),
             change_annotations: has("/workspace/workspaceEdit/changeAnnotationSupport")
                 && can("/workspace/workspaceEdit/documentChanges"),
+            delete_files: resource("delete"),
+            rename_files: resource("rename"),
             configuration: can("/workspace/configuration"),
             progress: can("/window/workDoneProgress"),
             show_document: can("/window/showDocument/support"),

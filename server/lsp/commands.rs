@@ -437,15 +437,18 @@ impl Call {
     }
 
     async fn undo(&self) -> Result<Value> {
-        let files = self
+        let undone = self
             .session
             .undo(self.run_or_thread()?)
             .await
             .map_err(|error| to_proto::error(&error))?;
-        self.session
-            .host
-            .message(Level::Info, &format!("Undone. {}", files.join("; ")));
-        Ok(json!({"success": true, "files": files}))
+        let files = undone.files.join("; ");
+        let (level, text) = match undone.is_whole() {
+            true => (Level::Info, format!("Undone. {files}")),
+            false => (Level::Warning, format!("{files}. {}", undone.more())),
+        };
+        self.session.host.message(level, &text);
+        Ok(json!({"success": undone.is_whole(), "files": undone.files}))
     }
 
     /// Before and after of each file that the last turn changed, for a review.

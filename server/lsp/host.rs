@@ -12,10 +12,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
 use super::{Server, conversation, refresh, to_proto};
-use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Proposed, Question};
+use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question};
 use crate::present::visible;
 use crate::text::{Edit, apply_edits};
 
+mod files;
 mod landed;
 mod preview;
 
@@ -66,13 +67,23 @@ struct Sent {
 #[async_trait]
 impl Host for EditorHost {
     async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
+        self.apply_with(label, edits, Vec::new()).await
+    }
+
+    async fn apply_with(
+        &self,
+        label: &str,
+        edits: Vec<BufferEdit>,
+        ops: Vec<FileOp>,
+    ) -> Result<(), NotApplied> {
         let server = self.server.upgrade().ok_or(NotApplied::NoEditor)?;
         let _alone = if server.capabilities().document_changes {
             None
         } else {
             self.unversioned.acquire().await.ok()
         };
-        let (sent, edit) = prepare(&server, edits)?;
+        let (sent, mut edit) = prepare(&server, edits)?;
+        files::add(&server, &mut edit, &ops);
         let mut news = server.documents.news();
         let asked = server
             .client
@@ -101,10 +112,29 @@ impl Host for EditorHost {
                 .unwrap_or("it gave no reason");
             return Err(NotApplied::Refused(why.to_owned()));
         }
-        for sent in &sent {
+        let moved = |sent: &&Sent| {
+            !ops.iter()
+                .any(|op| matches!(op, FileOp::Rename { from, .. } if *from == sent.path))
+        };
+        for sent in sent.iter().filter(moved) {
             come_back(&server, sent, &mut news).await?;
         }
+        for op in &ops {
+            files::done(&server, op, &mut news).await?;
+        }
         Ok(())
+    }
+
+    fn can_remove(&self) -> bool {
+        self.server
+            .upgrade()
+            .is_some_and(|server| server.capabilities().delete_files)
+    }
+
+    fn can_rename(&self) -> bool {
+        self.server
+            .upgrade()
+            .is_some_and(|server| server.capabilities().rename_files)
     }
 
     fn can_preview(&self) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::turns::Turns;
-use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Proposed, Question};
+use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question};
 
 pub(super) struct Live {
     turns: Arc<Turns>,
@@ -24,6 +24,23 @@ impl Live {
 impl Host for Live {
     async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         self.host.apply(label, edits).await
+    }
+
+    async fn apply_with(
+        &self,
+        label: &str,
+        edits: Vec<BufferEdit>,
+        ops: Vec<FileOp>,
+    ) -> Result<(), NotApplied> {
+        self.host.apply_with(label, edits, ops).await
+    }
+
+    fn can_remove(&self) -> bool {
+        self.host.can_remove()
+    }
+
+    fn can_rename(&self) -> bool {
+        self.host.can_rename()
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {

@@ -6,13 +6,44 @@ use std::sync::Arc;
 
 use super::{Error, Session, Workspace};
 use crate::edits::{line_edits, take_back};
-use crate::host::BufferEdit;
+use crate::files::{FileError, Text};
+use crate::host::{BufferEdit, FileOp, NotApplied};
 use crate::store::{Change, Round, Run};
 use crate::text::apply_edits;
 
+/// How often an edit that the author typed into is made anew.
+const TRIES: usize = 5;
+
+/// What became of an undo.
+#[derive(Debug)]
+pub struct Undone {
+    /// A sentence for each file.
+    pub files: Vec<String>,
+    /// Files that could not be put back; the next undo tries them again.
+    pub left: usize,
+}
+
+impl Undone {
+    pub fn is_whole(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The way out where it is not whole.
+    pub fn more(&self) -> String {
+        format!(
+            "{} of {} files could not be put back: undo again when the cause is gone",
+            self.left,
+            self.files.len()
+        )
+    }
+}
+
 impl Session {
-    /// Puts back what the run's last turn changed; a sentence for each file.
-    pub async fn undo(&self, id: &str) -> Result<Vec<String>, Error> {
+    /// Puts back what the run's last turn changed, as far as it can; asked again, what is left.
+    ///
+    /// # Errors
+    /// Nothing was put back.
+    pub async fn undo(&self, id: &str) -> Result<Undone, Error> {
         let (workspace, run) = self.run_of(id)?;
         let store = workspace.store()?;
         let changes = store.last_changes(&run.id)?;
@@ -33,30 +64,40 @@ impl Session {
         } else {
             HashMap::new()
         };
-        let mut report = Vec::new();
+        let mut undone = Undone {
+            files: Vec::new(),
+            left: 0,
+        };
         for file in &files {
             let steps: Vec<&Change> = changes
                 .iter()
                 .filter(|change| change.file == *file)
                 .collect();
-            report.push(
-                self.undo_file(
-                    &workspace.root().join(file),
-                    file,
-                    &steps,
-                    modes.get(*file).copied(),
-                )
-                .await?,
-            );
+            let mode = modes.get(*file).copied();
+            let back = self.undo_file(&workspace, file, &steps, mode).await;
+            // Each at once: what is put back is not put back a second time.
+            let back = match back {
+                Ok(said) => store.mark_undone(&run.id, file).map(|()| said),
+                Err(error) => {
+                    undone.left += 1;
+                    undone.files.push(format!("{file}: not put back, {error}"));
+                    continue;
+                }
+            };
+            undone.files.push(back?);
         }
-        store.mark_undone(&run.id)?;
-        self.turns.forget(&run.id);
+        if undone.left == files.len() {
+            return Err(Error::Other(undone.files.join("; ")));
+        }
+        if undone.is_whole() {
+            self.turns.forget(&run.id);
+        }
         let paths: Vec<_> = files
             .iter()
             .map(|file| workspace.root().join(file))
             .collect();
         self.host.changed(&paths);
-        Ok(report)
+        Ok(undone)
     }
 
     /// What the run's last turn made of each file, for a review: the text before its first write and after its
@@ -77,88 +118,130 @@ impl Session {
     /// for the author may have typed between them. `mode` is that of a file which was removed.
     async fn undo_file(
         &self,
-        path: &Path,
+        workspace: &Workspace,
         file: &str,
         steps: &[&Change],
         mode: Option<u32>,
     ) -> Result<String, Error> {
-        let workspace = self.home_of(path)?;
-        let buffer = self.buffers.get(path);
-        let on_disk = if buffer.is_none() {
-            workspace.tree.read(file).ok()
-        } else {
-            None
-        };
-        let now = match (&buffer, &on_disk) {
-            (Some(buffer), _) => Some(buffer.document.text()),
-            (None, Some(read)) if !read.lossy => Some(read.text.clone()),
-            _ => None,
-        };
+        let path = workspace.root().join(file);
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
-        match (before, now) {
-            (None, None) => Ok(format!("{file}: is gone already")),
-            (None, Some(now)) if buffer.is_none() && after == Some(now.as_bytes()) => {
-                if let Some(read) = &on_disk {
-                    workspace.tree.remove(path, &read.seen)?;
-                }
-                workspace.index.forget(path);
-                Ok(format!("{file}: removed, the turn had made it"))
-            }
-            (None, Some(_)) => Ok(format!(
-                "{file}: kept, you have changed or opened it since the turn made it"
-            )),
-            (Some(before), None) => {
-                workspace.tree.make(path, before, mode)?;
-                workspace.index.refresh(&workspace.tree, path);
-                Ok(format!("{file}: put back"))
-            }
-            (Some(_), Some(now)) => {
-                let mut text = now.to_string();
-                let mut kept = Vec::new();
-                for step in steps.iter().rev() {
-                    let before =
-                        String::from_utf8_lossy(step.before.as_deref().unwrap_or_default());
-                    let after = String::from_utf8_lossy(step.after.as_deref().unwrap_or_default());
-                    let (edits, left) = take_back(&before, &after, &text);
-                    text = apply_edits(&text, &edits);
-                    kept.extend(left);
-                }
-                let edits = line_edits(&now, &text);
-                match &buffer {
-                    _ if edits.is_empty() => {}
-                    Some(buffer) => {
-                        let edit = BufferEdit {
-                            path: path.to_owned(),
-                            version: buffer.document.version(),
-                            edits,
-                        };
-                        let applied = self.host.apply("Undo last turn", vec![edit]).await;
-                        applied.map_err(|e| {
-                            Error::Other(format!("{file}: {e}; nothing was put back"))
-                        })?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let now = match workspace.tree.read_path(&path) {
+                Ok(text) if text.lossy => return Err(FileError::NotUtf8(file.to_owned()).into()),
+                Ok(text) => Some(text),
+                Err(FileError::NotFound(_)) => None,
+                Err(error) => return Err(error.into()),
+            };
+            match (before, now) {
+                (None, None) => return Ok(format!("{file}: is gone already")),
+                (None, Some(now)) => {
+                    let as_made = after == Some(now.text.as_bytes());
+                    if !as_made || !self.remove_made(workspace, &now).await? {
+                        return Ok(format!(
+                            "{file}: kept, you have changed or opened it since the turn made it"
+                        ));
                     }
-                    None => {
-                        workspace.tree.write(
-                            file,
-                            text.as_bytes(),
-                            on_disk.as_ref().map(|read| &read.seen),
-                        )?;
-                        workspace.index.refresh(&workspace.tree, path);
-                    }
+                    workspace.index.forget(&path);
+                    return Ok(format!("{file}: removed, the turn had made it"));
                 }
-                Ok(if kept.is_empty() {
-                    format!("{file}: put back")
-                } else {
+                (Some(before), None) => {
+                    workspace.tree.make(&path, before, mode)?;
+                    workspace.index.refresh(&workspace.tree, &path);
+                    return Ok(format!("{file}: put back"));
+                }
+                (Some(_), Some(now)) => {
+                    let (text, kept) = back(steps, &now.text);
+                    if !self.put(workspace, &path, &now, &text).await? {
+                        if tries < TRIES {
+                            continue;
+                        }
+                        return Err(FileError::Changed(file.to_owned()).into());
+                    }
+                    if kept.is_empty() {
+                        return Ok(format!("{file}: put back"));
+                    }
                     let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
-                    format!(
+                    return Ok(format!(
                         "{file}: put back, but for what you have changed since at line {}",
                         lines.join(", ")
-                    )
-                })
+                    ));
+                }
             }
         }
     }
+
+    /// Removes a file that is as the turn made it; `false`: it is the author's by now.
+    async fn remove_made(&self, workspace: &Workspace, now: &Text) -> Result<bool, Error> {
+        let tree = &workspace.tree;
+        if now.buffer.is_none() {
+            tree.remove(&now.path, &now.seen)?;
+            return Ok(true);
+        }
+        if !self.host.can_remove() || !tree.is_saved(&now.path, &now.text) {
+            return Ok(false);
+        }
+        let path = tree.open_as(&now.path).unwrap_or_else(|| now.path.clone());
+        let removed = self
+            .host
+            .apply_with(LABEL, Vec::new(), vec![FileOp::Remove(path)])
+            .await;
+        removed.map_err(|error| Error::Other(error.to_string()))?;
+        Ok(true)
+    }
+
+    /// Puts `text` in the place of what is there `now`; `false`: something else is by now.
+    async fn put(
+        &self,
+        workspace: &Workspace,
+        path: &Path,
+        now: &Text,
+        text: &str,
+    ) -> Result<bool, Error> {
+        let edits = line_edits(&now.text, text);
+        let tree = &workspace.tree;
+        match &now.buffer {
+            _ if edits.is_empty() => Ok(true),
+            Some(buffer) => {
+                let edit = BufferEdit {
+                    path: tree.open_as(&now.path).unwrap_or_else(|| path.to_owned()),
+                    version: buffer.document.version(),
+                    edits,
+                };
+                match self.host.apply(LABEL, vec![edit]).await {
+                    Ok(()) => Ok(true),
+                    Err(NotApplied::Changed) => Ok(false),
+                    Err(error) => Err(Error::Other(error.to_string())),
+                }
+            }
+            None => {
+                match tree.write_path(path, text.as_bytes(), Some(&now.seen)) {
+                    Err(FileError::Changed(_)) => return Ok(false),
+                    written => written?,
+                }
+                workspace.index.refresh(tree, path);
+                Ok(true)
+            }
+        }
+    }
+}
+
+const LABEL: &str = "Undo last turn";
+
+/// The text without the turn's writes, and the lines that stay because the author has changed them since.
+fn back(steps: &[&Change], now: &str) -> (String, Vec<usize>) {
+    let mut text = now.to_owned();
+    let mut kept = Vec::new();
+    for step in steps.iter().rev() {
+        let before = String::from_utf8_lossy(step.before.as_deref().unwrap_or_default());
+        let after = String::from_utf8_lossy(step.after.as_deref().unwrap_or_default());
+        let (edits, left) = take_back(&before, &after, &text);
+        text = apply_edits(&text, &edits);
+        kept.extend(left);
+    }
+    (text, kept)
 }
 
 /// The modes of the files that a run removed, as its rounds (newest first) tell.

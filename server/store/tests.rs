@@ -192,9 +192,9 @@ fn undo_takes_the_newest_turn_first() {
         store.last_changes(&run.id).unwrap(),
         [change(Some("2"), None)]
     );
-    store.mark_undone(&run.id).unwrap();
+    store.mark_undone(&run.id, "a.rs").unwrap();
     assert_eq!(store.last_changes(&run.id).unwrap(), first);
-    store.mark_undone(&run.id).unwrap();
+    store.mark_undone(&run.id, "a.rs").unwrap();
     assert_eq!(store.last_changes(&run.id).unwrap(), []);
 }
 

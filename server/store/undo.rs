@@ -65,14 +65,15 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
-    /// The turn that [`Self::last_changes`] tells of is put back: the one before it is next.
-    pub fn mark_undone(&self, run: &str) -> Result<(), StoreError> {
+    /// A file of the turn that [`Self::last_changes`] tells of is put back; after the last of them the turn
+    /// before it is next.
+    pub fn mark_undone(&self, run: &str, file: &str) -> Result<(), StoreError> {
         let connection = self.durable();
         let marked = || -> rusqlite::Result<()> {
             if let Some((num, turn)) = newest_turn(&connection, run)? {
                 connection.execute(
-                    "UPDATE changes SET undone = 1 WHERE run = ?1 AND turn = ?2",
-                    [num, turn],
+                    "UPDATE changes SET undone = 1 WHERE run = ?1 AND turn = ?2 AND file = ?3",
+                    params![num, turn, file],
                 )?;
             }
             Ok(())

@@ -2,13 +2,14 @@
 
 mod diff;
 mod guarded;
+mod open;
 
 use std::path::{Path, PathBuf};
 
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
-use crate::files::{FileError, Seen, Text, hash};
-use crate::host::{BufferEdit, NotApplied};
+use crate::files::{FileError, Planned, Seen, Text, hash};
+use crate::host::NotApplied;
 use crate::store::Change;
 use crate::text::Edit;
 use crate::trust;
@@ -24,8 +25,10 @@ pub struct FileChange {
     pub seen: Option<Seen>,
     /// `None`: it is removed.
     pub text: Option<String>,
-    /// A file that takes the place of another (a rename) has its mode.
+    /// A file that takes the place of another (a rename) has its mode …
     pub like: Option<PathBuf>,
+    /// … or this one.
+    pub mode: Option<u32>,
 }
 
 /// The one way a turn changes a file: through the editor where it is open (`Host::apply` with the
@@ -101,6 +104,7 @@ pub(super) async fn change_locked(
         seen: seen.cloned(),
         text: Some(new_text.to_owned()),
         like: None,
+        mode: None,
     };
     change_all_locked(cx, vec![wanted]).await
 }
@@ -116,6 +120,8 @@ struct Step {
     edits: Vec<Edit>,
     /// Of the file that is made, or of that which is removed.
     mode: Option<u32>,
+    /// The file whose place it takes.
+    like: Option<PathBuf>,
 }
 
 /// Changes all of these files or none, by the rules of [`change_file`]: files on disk first, put back where
@@ -158,12 +164,12 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     if let Some(overlay) = cx.tree.overlay().filter(|overlay| overlay.is_on()) {
         // Nothing is made before the author has seen it all.
         for step in &steps {
-            let before = step.before.as_ref().map(|text| text.text.clone());
-            overlay.put(
-                step.path.clone(),
-                before,
-                step.after.as_deref().map(Into::into),
-            );
+            let planned = Planned {
+                before: step.before.as_ref().map(|text| text.text.clone()),
+                after: step.after.as_deref().map(Into::into),
+                mode: step.mode.filter(|_| step.before.is_none()),
+            };
+            overlay.put(step.path.clone(), planned);
             remember(cx, step);
         }
         return Ok(());
@@ -171,7 +177,9 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     for step in &steps {
         record(cx, step)?;
     }
-    let (open, on_disk): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.is_open());
+    let (open, on_disk): (Vec<_>, Vec<_>) = steps
+        .iter()
+        .partition(|step| step.is_open() || open::moves(cx, step, &steps));
     let mut done = Vec::new();
     for step in on_disk {
         if let Err(why) = put(cx, step) {
@@ -180,10 +188,11 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         done.push(step);
     }
     if !open.is_empty()
-        && let Err(why) = edit(cx, &open).await
+        && let Err(why) = open::edit(cx, &open).await
     {
         return Err(put_back(cx, &done, why));
     }
+    done.extend(open.into_iter().filter(|step| !step.is_edit()));
     tell(cx, &done);
     for step in &steps {
         remember(cx, step);
@@ -230,7 +239,10 @@ fn look(
             if guarded::has_threads(&shown, text) {
                 return Err(guarded::refusal(&shown).into());
             }
-            mode = wanted.like.and_then(|like| cx.tree.mode(&like));
+            let like = wanted.like.as_ref();
+            mode = wanted
+                .mode
+                .or_else(|| like.and_then(|like| cx.tree.mode(like)));
         }
         (Some(before), Some(text)) => {
             edits = minimal_edits(&before.text, text);
@@ -241,10 +253,7 @@ fn look(
         }
         (Some(before), None) => {
             if before.buffer.is_some() {
-                return Err(format!(
-                    "{shown} is open in the editor, and what the author has open is neither removed nor renamed; nothing was written. Ask the author to close it."
-                )
-                .into());
+                open::may_go(cx, &path, &shown, before)?;
             }
             if guarded::has_threads(&shown, &before.text) {
                 return Err(guarded::refusal(&shown).into());
@@ -263,6 +272,7 @@ fn look(
         after: wanted.text,
         edits,
         mode,
+        like: wanted.like,
     }))
 }
 
@@ -292,6 +302,11 @@ impl Step {
         self.before
             .as_ref()
             .is_some_and(|text| text.buffer.is_some())
+    }
+
+    /// Whether the text of an open buffer changes, and no file.
+    fn is_edit(&self) -> bool {
+        self.is_open() && self.after.is_some()
     }
 
     /// As the file is once this step is done.
@@ -372,35 +387,6 @@ fn put_back(cx: &Context, done: &[&Step], why: Unchanged) -> Unchanged {
         "{why} What had been written before that could not be put back in {}: look at it before you go on.",
         left.join(", ")
     ))
-}
-
-/// One edit for all open buffers.
-async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged> {
-    let names: Vec<&str> = steps.iter().map(|step| step.shown.as_str()).collect();
-    let names = names.join(", ");
-    let edits = steps.iter().filter_map(|step| {
-        let buffer = step.before.as_ref()?.buffer.as_ref()?;
-        // The name that the editor has for it.
-        let path = cx.tree.open_as(&step.path);
-        Some(BufferEdit {
-            path: path.unwrap_or_else(|| step.path.clone()),
-            version: buffer.document.version(),
-            edits: step.edits.clone(),
-        })
-    });
-    let applied = cx
-        .host
-        .apply(&format!("postil: change {names}"), edits.collect())
-        .await;
-    applied.map_err(|e| match e {
-        NotApplied::Changed => Unchanged::Meanwhile(names.clone()),
-        NotApplied::Refused(why) => Unchanged::Refused(format!(
-            "The editor refused the change of {names} ({why}); nothing was written."
-        )),
-        NotApplied::NoEditor => Unchanged::Refused(format!(
-            "{names} is open in an editor that is gone; nothing was written. Read it again."
-        )),
-    })
 }
 
 fn tell(cx: &Context, done: &[&Step]) {

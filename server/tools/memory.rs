@@ -197,6 +197,7 @@ impl Tool for MemoryWrite {
                 seen,
                 text: Some(json),
                 like: None,
+                mode: None,
             };
             match change_ours(cx, change).await {
                 Ok(()) => return Ok(said),

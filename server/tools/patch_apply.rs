@@ -172,6 +172,7 @@ fn make(cx: &Context, file: &FilePatch, known: Option<&Known>) -> Result<Made, S
             seen: Some(current.seen.clone()),
             text,
             like: None,
+            mode: None,
         })
     };
     let new = |to: &str, like: Option<PathBuf>| {
@@ -180,6 +181,7 @@ fn make(cx: &Context, file: &FilePatch, known: Option<&Known>) -> Result<Made, S
             seen: None,
             text: Some(applied.text.clone()),
             like,
+            mode: None,
         })
     };
     let (wanted, mut account) = match &file.kind {

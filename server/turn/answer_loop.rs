@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::files::Planned;
 use crate::host::Progress;
 use crate::models::{
     Answer, Block, Event, Model, ModelError, Request, Speaker, Stop, ToolSpec, Turn, Usage,
@@ -75,7 +76,12 @@ pub(super) async fn run(
         for file in &stopped.planned {
             if let Ok(path) = cx.tree.resolve(&file.path) {
                 let text = |text: &Option<String>| text.as_deref().map(Into::into);
-                overlay.put(path, text(&file.before), text(&file.after));
+                let planned = Planned {
+                    before: text(&file.before),
+                    after: text(&file.after),
+                    mode: file.mode,
+                };
+                overlay.put(path, planned);
             }
         }
     }
@@ -536,6 +542,7 @@ fn planned(cx: &Context) -> Vec<journal::File> {
             path: cx.tree.relative(&path)?,
             before: planned.before.as_deref().map(str::to_owned),
             after: planned.after.as_deref().map(str::to_owned),
+            mode: planned.mode,
         })
     });
     all.collect()

@@ -44,6 +44,8 @@ pub(super) struct File {
     pub path: String,
     pub before: Option<String>,
     pub after: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
 }
 
 impl Entry {

@@ -357,6 +357,7 @@ async fn make(cx: &Context, proposal: Proposal) -> Result<(), String> {
         seen: proposal.now.map(|now| now.seen),
         text: proposal.after,
         like: None,
+        mode: proposal.planned.mode,
     };
     let made = change_files(cx, vec![change]).await;
     made.map_err(|why| format!("because {}", one_line(&why)))

@@ -36,6 +36,8 @@ pub enum OnApply {
     Refuse,
     /// Says that it applied the edit, and does not (as Neovim does with a newer buffer).
     Pretend,
+    /// Makes the edits, and finds then that it cannot rename a file.
+    FailToRename,
     /// Never answers.
     Ignore,
 }

@@ -1,6 +1,7 @@
 //! The agent's tools, called by a scripted model through the built binary.
 
 mod context; // what the model is told first
+mod open_files; // files that are open are removed and renamed
 mod patches; // patch_apply: open files, files on disk, undo
 mod state; // what a run keeps: list, mode, memory, log
 
@@ -39,11 +40,17 @@ impl Bench {
 
     /// The file open, with the thread typed into it.
     fn editor(&self) -> Editor {
+        self.editor_with(json!({}))
+    }
+
+    /// One that can do more than the others.
+    fn editor_with(&self, capabilities: Value) -> Editor {
         let editor = Editor::start_with(
             &self.workspace,
             Options {
                 env: self.env(),
                 initialization_options: json!({"trusted": true}),
+                capabilities,
                 ..Options::default()
             },
         );

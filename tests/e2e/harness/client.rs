@@ -1,10 +1,11 @@
 //! What the editor does with what the server sends: answers, edits, diagnostics; on the thread that reads.
 
 use std::io::BufRead;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{OnApply, Shared};
+use super::{OnApply, Shared, State};
 
 pub(super) fn read(shared: &Shared, mut pipe: impl BufRead) {
     while let Some(message) = read_message(&mut pipe) {
@@ -83,7 +84,7 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
             let on_apply = shared.lock().on_apply;
             let edit = ticked(shared, &params["edit"]);
             match on_apply {
-                OnApply::Apply => match apply(shared, &edit) {
+                OnApply::Apply | OnApply::FailToRename => match apply(shared, &edit) {
                     Ok(()) => json!({"applied": true}),
                     Err(reason) => json!({"applied": false, "failureReason": reason}),
                 },
@@ -166,9 +167,12 @@ pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
     let mut files: Vec<(String, Option<i64>, Vec<Value>)> = Vec::new();
     if let Some(changes) = edit["documentChanges"].as_array() {
         for change in changes {
+            if change["kind"].is_string() {
+                continue; // below, behind the texts
+            }
             let uri = change["textDocument"]["uri"]
                 .as_str()
-                .ok_or("only text edits are known here")?;
+                .ok_or("a text edit without a URI")?;
             files.push((
                 uri.to_owned(),
                 change["textDocument"]["version"].as_i64(),
@@ -201,7 +205,58 @@ pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
             shared.send(&message);
         }
     }
+    let made = files_changed(shared, &mut state, edit);
     drop(state);
     shared.news.notify_all();
+    made
+}
+
+/// Removes and renames files, those that are open too.
+fn files_changed(shared: &Shared, state: &mut State, edit: &Value) -> Result<(), String> {
+    let path = |uri: &Value| {
+        let path = uri.as_str().and_then(|uri| uri.strip_prefix("file://"));
+        PathBuf::from(path.expect("a file's URI"))
+    };
+    let tell = |method: &str, document: Value| {
+        shared.send(
+            &json!({"jsonrpc": "2.0", "method": method, "params": {"textDocument": document}}),
+        );
+    };
+    for change in edit["documentChanges"].as_array().into_iter().flatten() {
+        match change["kind"].as_str() {
+            None => {}
+            Some("delete") => {
+                std::fs::remove_file(path(&change["uri"])).map_err(|e| e.to_string())?;
+                let uri = change["uri"].as_str().unwrap_or_default();
+                if state.buffers.remove(uri).is_some() {
+                    tell("textDocument/didClose", json!({"uri": uri}));
+                }
+            }
+            Some("rename") if state.on_apply == OnApply::FailToRename => {
+                return Err(String::from("the disk says no"));
+            }
+            Some("rename") => {
+                let (from, to) = (path(&change["oldUri"]), path(&change["newUri"]));
+                if to.exists() {
+                    return Err(format!("{} exists", to.display()));
+                }
+                std::fs::create_dir_all(to.parent().expect("a folder"))
+                    .map_err(|e| e.to_string())?;
+                std::fs::rename(from, to).map_err(|e| e.to_string())?;
+                let [from, to] = ["oldUri", "newUri"].map(|name| change[name].as_str());
+                let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+                if let Some(mut buffer) = state.buffers.remove(from) {
+                    tell("textDocument/didClose", json!({"uri": from}));
+                    buffer.version = 1;
+                    tell(
+                        "textDocument/didOpen",
+                        json!({"uri": to, "languageId": "rust", "version": 1, "text": buffer.text}),
+                    );
+                    state.buffers.insert(to.to_owned(), buffer);
+                }
+            }
+            Some(kind) => return Err(format!("this editor does not {kind} files")),
+        }
+    }
     Ok(())
 }

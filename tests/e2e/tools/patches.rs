@@ -7,7 +7,7 @@ use crate::harness::OnApply;
 use crate::model::{Step, call};
 
 /// Changes the open file, one on disk, makes one, removes one and renames one.
-const PATCH: &str = "\
+pub(super) const PATCH: &str = "\
 diff --git a/src/net.rs b/src/net.rs
 --- a/src/net.rs
 +++ b/src/net.rs
@@ -40,7 +40,7 @@ rename to load_data.sh
 +echo load_data
 ";
 
-fn files(bench: &Bench) {
+pub(super) fn files(bench: &Bench) {
     bench
         .workspace
         .write("src/main.rs", "fn main() { load(); }\n");
@@ -49,11 +49,11 @@ fn files(bench: &Bench) {
     std::fs::set_permissions(script, PermissionsExt::from_mode(0o755)).expect("a mode");
 }
 
-fn patch(text: &str) -> Step {
+pub(super) fn patch(text: &str) -> Step {
     Step::calls(vec![call("toolu_1", "patch_apply", json!({"patch": text}))])
 }
 
-fn as_before(bench: &Bench) {
+pub(super) fn as_before(bench: &Bench) {
     let w = &bench.workspace;
     assert_eq!(w.read("src/main.rs"), "fn main() { load(); }\n");
     assert_eq!(w.read("docs/load.md"), "Loads.\n");
