@@ -10,11 +10,13 @@ mod scan;
 mod search;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod walk;
 mod watch;
 
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
+pub use touched::Touched;
 pub use watch::{News, Watch, watch};
 
 use std::path::{Path, PathBuf};
@@ -41,6 +43,7 @@ pub struct Buffer {
 #[derive(Default)]
 pub struct Buffers {
     open: DashMap<PathBuf, Open>,
+    pub touched: Touched,
 }
 
 /// Changes are applied as they come; the structure catches up when somebody asks, so that a burst of
@@ -377,7 +380,13 @@ impl Tree {
         if seen.is_none() {
             return self.make(&resolved, content, None);
         }
-        disk::place(&self.root, &resolved, &shown)?.replace(content, seen.map(|s| &s.hash), None)
+        let place = disk::place(&self.root, &resolved, &shown)?;
+        let written = place.replace(content, seen.map(|s| &s.hash), None);
+        self.touched(&resolved, written)
+    }
+
+    fn touched(&self, resolved: &Path, written: Result<(), FileError>) -> Result<(), FileError> {
+        written.inspect(|()| self.buffers.touched.note(resolved))
     }
 
     /// Makes a file that must not exist, and the folders above it, with these permission bits (`None`: 0644).
@@ -390,7 +399,8 @@ impl Tree {
         {
             confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
         }
-        disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode)
+        let made = disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode);
+        self.touched(&resolved, made)
     }
 
     /// The permission bits of a file, where there is one.
@@ -414,7 +424,8 @@ impl Tree {
         if self.buffer(&resolved).is_some() {
             return Err(FileError::Changed(shown));
         }
-        disk::place(&self.root, &resolved, &shown)?.remove(&seen.hash)
+        let removed = disk::place(&self.root, &resolved, &shown)?.remove(&seen.hash);
+        self.touched(&resolved, removed)
     }
 
     /// Every file that the scan reads below `path` (absolute paths, sorted): tracked ∪ (untracked − ignored − hidden).

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 mod blame;
 mod commit;
+mod staged;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place, version};
+pub use staged::{Staged, staged};
 pub use status::status;
 
 /// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in

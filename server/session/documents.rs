@@ -69,6 +69,7 @@ impl Session {
     }
 
     pub fn saved(&self, path: &Path) {
+        self.buffers.touched.note(path);
         self.keep_provenance(Some(path));
         self.children.saved(path);
         if self.is_settings(path) {

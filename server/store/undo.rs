@@ -49,6 +49,41 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// The newest write that was recorded, in whichever run.
+    pub fn newest_change(&self) -> Result<i64, StoreError> {
+        let connection = self.light();
+        connection
+            .query_row("SELECT coalesce(max(num), 0) FROM changes", [], |row| {
+                row.get(0)
+            })
+            .map_err(|e| self.fault(e))
+    }
+
+    /// The files that other runs have written after the write `since`, relative to the root.
+    pub fn written_beside(&self, run: &str, since: i64) -> Result<Vec<String>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT DISTINCT file FROM changes
+                 WHERE num > ?2 AND run <> (SELECT num FROM runs WHERE id = ?1)",
+            )?;
+            let rows = statement.query_map(params![run, since], |row| row.get(0))?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// Whether another run was at work since then.
+    pub fn was_company(&self, run: &str, since: jiff::Timestamp) -> Result<bool, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT 1 FROM runs WHERE id <> ?1 AND (status = 'running' OR touched >= ?2)",
+            )
+            .and_then(|mut statement| statement.exists(params![run, since.as_microsecond()]))
+            .map_err(|e| self.fault(e))
+    }
+
     /// Whether [`Self::last_changes`] has any, without reading them.
     pub fn has_changes(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.light();

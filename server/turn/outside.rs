@@ -2,6 +2,7 @@
 //! rounds, what it asks is decided as for a tool of ours, what it writes through us goes the way of every
 //! write of a turn, and what it writes past us is found and told.
 
+mod beside;
 mod disk;
 mod permission;
 
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -54,6 +55,8 @@ struct Progress {
     calls: HashMap<String, Followed>,
     plan: Vec<Step>,
     cost: f64,
+    /// The last sign of life.
+    heard: Option<SystemTime>,
     /// Why the turn must end.
     end: Option<Outcome>,
 }
@@ -62,6 +65,8 @@ struct Progress {
 struct Followed {
     call: Call,
     begun: Option<Instant>,
+    /// As the clock of the file system has it.
+    since: Option<SystemTime>,
     is_recorded: bool,
 }
 
@@ -81,10 +86,11 @@ pub(super) async fn run(
         ));
     }
     report(cx, format!("{}: starting", agent.name));
+    let disk = Disk::new(cx);
     let first = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => return Outcome::Cancelled,
-        first = context::first(cx, job) => first,
+        (first, ()) = async { tokio::join!(context::first(cx, job), disk.look_around()) } => first,
     };
     let work = Work {
         cx,
@@ -92,7 +98,7 @@ pub(super) async fn run(
         job,
         agent,
         recorder,
-        disk: Disk::new(cx),
+        disk,
         state: Mutex::default(),
     };
     match work.turn(first).await {
@@ -123,6 +129,7 @@ impl Work<'_> {
         let begun = Instant::now();
         let ended = acp::converse(self.agent, brief, self, &self.cx.cancel).await;
         // What it changed stays, however the turn ended, so it is kept and told first.
+        self.stop_calls();
         let told = self.disk.settle().await;
         self.tell(told).await?;
         if let Some(end) = self.state().end.take() {
@@ -166,6 +173,16 @@ impl Work<'_> {
                 "{title} gave an empty answer: ask again, or choose another model"
             ))),
             Stop::End => Ok(Outcome::Answer(text)),
+        }
+    }
+
+    /// Calls that had no end are over with the turn.
+    fn stop_calls(&self) {
+        let now = SystemTime::now();
+        let state = self.state();
+        let open = state.calls.values().filter(|call| !call.is_recorded);
+        for since in open.filter_map(|call| call.since) {
+            self.disk.ran(since, now);
         }
     }
 
@@ -267,6 +284,7 @@ impl Work<'_> {
             if state.calls.len() >= MAX_CALLS && !state.calls.contains_key(&call.id) {
                 return Ok(());
             }
+            let heard = state.heard;
             let followed = state.calls.entry(call.id.clone()).or_default();
             let is_new = followed.begun.is_none();
             let begun = *followed.begun.get_or_insert_with(Instant::now);
@@ -274,6 +292,17 @@ impl Work<'_> {
             let is_over = matches!(followed.call.state, Some(State::Done | State::Failed));
             let ended = is_over && !followed.is_recorded;
             followed.is_recorded |= ended;
+            // One that is told of when it is over ran since the last sign of life.
+            let now = SystemTime::now();
+            let since = if is_new && is_over { heard } else { Some(now) };
+            let since = *followed.since.get_or_insert(since.unwrap_or(now));
+            let reads = matches!(
+                followed.call.kind,
+                Some(Kind::Read | Kind::Search | Kind::Think | Kind::Fetch)
+            );
+            if ended && !reads {
+                self.disk.ran(since, now);
+            }
             let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             (followed.call.clone(), is_new, ended, took)
         };
@@ -357,7 +386,10 @@ impl Work<'_> {
         let Some(text) = told.sentence(&self.agent.title, self.cx.plan.is_on()) else {
             return Ok(());
         };
-        let fields = metadata([("changed_directly", json!(told.changed))]);
+        let fields = metadata([
+            ("changed_directly", json!(told.changed)),
+            ("changed_by_nobody_knows_whom", json!(told.unsure)),
+        ]);
         self.recorder.round("system", fields, text.clone()).await?;
         let level = if told.is_grave(self.cx.plan.is_on()) {
             crate::host::Level::Warning
@@ -372,7 +404,9 @@ impl Work<'_> {
 #[async_trait]
 impl Client for Work<'_> {
     async fn update(&self, update: Update) -> Result<(), Enough> {
-        self.take(update).await.map_err(|end| {
+        let taken = self.take(update).await;
+        self.state().heard = Some(SystemTime::now());
+        taken.map_err(|end| {
             self.state().end.get_or_insert(end);
             Enough
         })
@@ -391,7 +425,15 @@ impl Client for Work<'_> {
             call
         };
         self.disk.look_at(&files(&call));
-        permission::decide(self, &call, &asked.choices).await
+        let chosen = permission::decide(self, &call, &asked.choices).await;
+        // While it waited for the answer it did nothing.
+        let now = Some(SystemTime::now());
+        let mut state = self.state();
+        state.heard = now;
+        if let Some(followed) = state.calls.get_mut(&call.id) {
+            followed.since = now;
+        }
+        chosen
     }
 
     async fn read(

@@ -3,6 +3,7 @@
 
 mod another; // two in one thread
 mod asking; // what it wants to do, and who decides
+mod beside; // what its commands change
 mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end
 mod proposed; // nothing is configured, and one is found

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::acp::{Call, Diff};
 use crate::files::{FileError, Seen};
@@ -11,6 +12,7 @@ use crate::store::Change;
 use crate::tools::Context;
 
 use super::super::one_line;
+use super::beside::{Before, Found, Span};
 use super::files;
 
 /// Bytes of a file whose text is kept.
@@ -20,7 +22,7 @@ const MOST: usize = 2_000;
 
 /// A file as it stood when it was last looked at.
 #[derive(Clone, PartialEq)]
-enum Stood {
+pub(super) enum Stood {
     Absent,
     Text(Vec<u8>),
     /// Too large, no file, or not to be read.
@@ -29,10 +31,15 @@ enum Stood {
 
 pub(super) struct Disk<'a> {
     cx: &'a Context,
+    began: SystemTime,
     looked: Mutex<BTreeMap<PathBuf, Stood>>,
     /// Written through us, which is recorded there.
     ours: Mutex<BTreeSet<PathBuf>>,
     told: Mutex<Told>,
+    /// `None`: not looked at, or the workspace has too many files.
+    before: Mutex<Option<Arc<Before>>>,
+    /// When its tool calls ran that may have changed files, and when the last one that goes on began.
+    spans: Mutex<Vec<Span>>,
 }
 
 /// What was found, each file relative to the root.
@@ -44,11 +51,15 @@ pub(super) struct Told {
     lost: Vec<String>,
     /// Open in the editor with another text than now stands on disk.
     apart: Vec<String>,
+    /// Changed while it worked, by nobody knows whom.
+    pub(super) unsure: Vec<String>,
+    /// It ran commands, and there were too many files to see what they changed.
+    unseen: bool,
 }
 
 impl Told {
     pub(super) fn is_grave(&self, read_only: bool) -> bool {
-        !self.lost.is_empty() || !self.apart.is_empty() || read_only
+        !self.lost.is_empty() || !self.apart.is_empty() || self.unseen || read_only
     }
 
     pub(super) fn sentence(&self, title: &str, read_only: bool) -> Option<String> {
@@ -83,6 +94,17 @@ impl Told {
                 list(&self.apart)
             ));
         }
+        if !self.unsure.is_empty() {
+            parts.push(format!(
+                "{} changed on disk while {title} worked, and by whom is not known; Undo last turn leaves it as it is",
+                list(&self.unsure)
+            ));
+        }
+        if self.unseen {
+            parts.push(format!(
+                "{title} ran commands, and the workspace has too many files to see what they changed; git may tell"
+            ));
+        }
         (!parts.is_empty()).then(|| format!("{}.", parts.join(". ")))
     }
 }
@@ -91,9 +113,71 @@ impl<'a> Disk<'a> {
     pub(super) fn new(cx: &'a Context) -> Self {
         Self {
             cx,
+            began: SystemTime::now(),
             looked: Mutex::default(),
             ours: Mutex::default(),
             told: Mutex::default(),
+            before: Mutex::default(),
+            spans: Mutex::default(),
+        }
+    }
+
+    /// Looks at the whole workspace before the agent begins.
+    pub(super) async fn look_around(&self) {
+        let (tree, store) = (self.cx.tree.clone(), self.cx.store.clone());
+        let look = move || Before::look(&tree, store.as_deref()).map(Arc::new);
+        let before = tokio::task::spawn_blocking(look).await.ok().flatten();
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
+    }
+
+    /// A tool call ran that may have changed files of which it does not tell.
+    pub(super) fn ran(&self, from: SystemTime, to: SystemTime) {
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        match spans.last_mut() {
+            // Calls that ran at once, or one after the other, are one span.
+            Some(last) if from <= last.1 && last.0 <= to => {
+                *last = (last.0.min(from), last.1.max(to));
+            }
+            _ => spans.push((from, to)),
+        }
+    }
+
+    /// What commands have changed, that no call told of.
+    async fn look_back(&self) {
+        let spans = {
+            let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *spans)
+        };
+        let before = {
+            let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+            before.clone()
+        };
+        let Some(before) = before else {
+            self.told().unseen = !spans.is_empty();
+            return;
+        };
+        let mut known: BTreeSet<PathBuf> = self.looked().keys().cloned().collect();
+        known.extend(
+            self.ours
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .cloned(),
+        );
+        let (tree, store) = (self.cx.tree.clone(), self.cx.store.clone());
+        let run = self.cx.run.clone();
+        let compare = move || before.compare(&tree, store.as_deref(), &run, &known, &spans);
+        let found = tokio::task::spawn_blocking(compare).await;
+        for found in found.unwrap_or_default() {
+            let Found {
+                path, before, now, ..
+            } = found;
+            if found.is_certain {
+                self.keep(path, before, now).await;
+            } else {
+                let name = self.name(&path);
+                self.told().unsure.push(name);
+            }
         }
     }
 
@@ -201,10 +285,16 @@ impl<'a> Disk<'a> {
             if let (Some(shown), Stood::Text(now)) = (&shown, &now)
                 && shown.as_bytes() == now
             {
+                let saved = self.cx.tree.buffers.touched.last(&path);
+                if saved.is_none_or(|at| at < self.began) {
+                    let name = self.name(&path);
+                    self.told().unsure.push(name);
+                }
                 continue;
             }
             self.keep(path, before, now).await;
         }
+        self.look_back().await;
         for path in self.looked().keys() {
             let Some(buffer) = self.cx.tree.buffer(path) else {
                 continue;
@@ -267,7 +357,7 @@ impl<'a> Disk<'a> {
 }
 
 /// What stands there, through no link.
-fn read(path: &Path) -> Stood {
+pub(super) fn read(path: &Path) -> Stood {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Absent,
         Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST => {

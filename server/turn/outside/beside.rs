@@ -1,0 +1,203 @@
+//! What the commands of an outside agent change. Nobody tells of it, so every file that the scan lists is
+//! looked at before and after. A change counts as the agent's when it was made while a tool call of its ran,
+//! and by nobody else whom we know of; of any other change it is said that its maker is not known.
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::disk::Stood;
+use crate::files::Tree;
+use crate::store::Store;
+use crate::vcs::{self, Staged};
+
+/// Files of a workspace that are looked at; where there are more, none is.
+const MOST: usize = 100_000;
+/// Bytes of files that are kept because git does not have them: in all, and of one.
+const KEPT: u64 = 64 << 20;
+const LARGEST: u64 = 1 << 20;
+/// Files whose change is told.
+pub(super) const TOLD: usize = 1_000;
+/// The clock of the file system may lag behind.
+const LAG: Duration = Duration::from_millis(20);
+
+/// What tells that a file was written, in seconds and nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    size: u64,
+    inode: u64,
+    modified: (i64, i64),
+    /// Nobody can set this one.
+    changed: (i64, i64),
+}
+
+enum Text {
+    Kept(Vec<u8>),
+    /// Git has it.
+    Staged(Staged),
+    Unknown,
+}
+
+/// The workspace before the agent began.
+pub(super) struct Before {
+    files: HashMap<PathBuf, (Stat, Text)>,
+    /// The newest write of any run.
+    newest: i64,
+    began: SystemTime,
+}
+
+/// A file that is not what it was.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) before: Stood,
+    pub(super) now: Stood,
+    /// It was the agent.
+    pub(super) is_certain: bool,
+}
+
+/// When a tool call of the agent ran.
+pub(super) type Span = (SystemTime, SystemTime);
+
+impl Before {
+    /// Blocking. `None`: the workspace has too many files.
+    pub(super) fn look(tree: &Tree, store: Option<&Store>) -> Option<Self> {
+        let began = SystemTime::now();
+        let newest = store.and_then(|store| store.newest_change().ok());
+        let listed = tree.list("").ok()?;
+        if listed.len() > MOST {
+            return None;
+        }
+        let mut staged = vcs::staged(tree.root());
+        let mut room = KEPT;
+        let mut files = HashMap::with_capacity(listed.len());
+        for path in listed {
+            let Some(stat) = stat(&path) else { continue };
+            let clean = staged
+                .remove(&path)
+                .filter(|s| s.size == stat.size && s.modified == stat.modified);
+            let text = match clean {
+                Some(staged) => Text::Staged(staged),
+                None if stat.size <= LARGEST.min(room) => match std::fs::read(&path) {
+                    Ok(text) => {
+                        room = room.saturating_sub(stat.size);
+                        Text::Kept(text)
+                    }
+                    Err(_) => Text::Unknown,
+                },
+                None => Text::Unknown,
+            };
+            files.insert(path, (stat, text));
+        }
+        Some(Self {
+            files,
+            newest: newest.unwrap_or(0),
+            began,
+        })
+    }
+
+    /// What is other now, but for `known` and what the author and other turns wrote. Blocking.
+    pub(super) fn compare(
+        &self,
+        tree: &Tree,
+        store: Option<&Store>,
+        run: &str,
+        known: &BTreeSet<PathBuf>,
+        spans: &[Span],
+    ) -> Vec<Found> {
+        let listed: BTreeSet<PathBuf> = tree.list("").unwrap_or_default().into_iter().collect();
+        let gone = self.files.keys().filter(|path| !listed.contains(*path));
+        let mut found: Vec<Found> = listed
+            .iter()
+            .chain(gone)
+            .filter(|path| !known.contains(*path))
+            .filter_map(|path| self.found(tree, path, spans))
+            .take(TOLD)
+            .collect();
+        if found.is_empty() {
+            return found;
+        }
+        let Some(store) = store else { return found };
+        let others = store.written_beside(run, self.newest).unwrap_or_default();
+        let others: BTreeSet<PathBuf> = others.iter().map(|file| tree.root().join(file)).collect();
+        let began = jiff::Timestamp::try_from(self.began).unwrap_or_default();
+        let is_alone = !store.was_company(run, began).unwrap_or(true);
+        found.retain(|found| !others.contains(&found.path));
+        for found in &mut found {
+            // The commands of another turn are not told from those of this one.
+            found.is_certain &= is_alone;
+        }
+        found
+    }
+
+    fn found(&self, tree: &Tree, path: &Path, spans: &[Span]) -> Option<Found> {
+        let earlier = self.files.get(path);
+        let stat = stat(path);
+        if earlier.map(|(stat, _)| *stat) == stat {
+            return None;
+        }
+        let touched = tree
+            .buffers
+            .touched
+            .last(path)
+            .filter(|at| *at >= self.began);
+        let written = match stat {
+            Some(stat) => time(stat.changed),
+            // A file that is gone has left a trace in its folder alone.
+            None => path
+                .parent()
+                .and_then(self::stat)
+                .map_or(UNIX_EPOCH, |folder| time(folder.changed)),
+        };
+        // Saved by the author, or written by us, and by nobody since.
+        if touched.is_some_and(|at| written <= at + LAG) {
+            return None;
+        }
+        let before = match earlier {
+            None => Stood::Absent,
+            Some((_, Text::Kept(text))) => Stood::Text(text.clone()),
+            Some((_, Text::Staged(staged))) => staged
+                .content(tree.root())
+                .map_or(Stood::Unknown, Stood::Text),
+            Some((_, Text::Unknown)) => Stood::Unknown,
+        };
+        let now = super::disk::read(path);
+        let same_content = match (earlier, stat) {
+            // Rights, owner or a new name for the same content.
+            (Some((old, _)), Some(new)) if before == Stood::Unknown => {
+                (old.size, old.inode, old.modified) == (new.size, new.inode, new.modified)
+            }
+            _ => before == now,
+        };
+        if same_content {
+            return None;
+        }
+        let within = spans
+            .iter()
+            .any(|(from, to)| *from <= written + LAG && written <= *to + LAG);
+        // The editor shows what the disk has, and did not say that it was saved: reloaded, most likely.
+        let is_shown = tree.buffer(path).is_some();
+        Some(Found {
+            path: path.to_owned(),
+            before,
+            now,
+            is_certain: within && touched.is_none() && !is_shown,
+        })
+    }
+}
+
+fn stat(path: &Path) -> Option<Stat> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some(Stat {
+        size: metadata.len(),
+        inode: metadata.ino(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
+}
+
+fn time((seconds, nanos): (i64, i64)) -> SystemTime {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    let nanos = u32::try_from(nanos).unwrap_or(0);
+    UNIX_EPOCH + Duration::new(seconds, nanos)
+}

@@ -1,0 +1,205 @@
+//! What an outside agent's commands change, of which nobody tells: found, told, and undone where it is certain
+//! that it was the agent.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{CODE, FILE, asking, cli, reply, rounds, workspace};
+use crate::harness::{Editor, Workspace};
+
+/// A tool call that runs a command, and what that command does.
+fn command(does: Vec<Value>) -> Vec<Value> {
+    let mut steps = vec![
+        json!({"call": {"toolCallId": "1", "title": "cargo fmt", "kind": "execute", "status": "in_progress"}}),
+    ];
+    steps.extend(does);
+    steps.push(json!({"more": {"toolCallId": "1", "status": "completed"}}));
+    steps.push(json!({"say": "Done."}));
+    steps
+}
+
+fn disk(path: &str, content: &str) -> Value {
+    json!({"disk": {"path": path, "content": content}})
+}
+
+/// Takes back the newest run.
+fn undo(workspace: &Workspace) -> String {
+    let (_, runs, _) = cli(workspace, &["workflow", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&runs).expect("runs");
+    let run = runs
+        .as_array()
+        .and_then(|runs| runs.iter().find(|run| run["file"] == FILE))
+        .unwrap_or_else(|| panic!("{runs}"));
+    let (code, out, err) = cli(workspace, &["undo", run["id"].as_str().expect("an id")]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    out + &err
+}
+
+/// A pipe that the agent waits at; opening it lets it go on.
+fn gate(workspace: &Workspace) -> std::path::PathBuf {
+    let gate = workspace.path("../gate");
+    let made = Command::new("mkfifo").arg(&gate).status();
+    assert!(made.is_ok_and(|status| status.success()), "a pipe");
+    gate
+}
+
+/// An editor in which the agent's command runs, and waits at the gate.
+fn at_the_gate(workspace: &Workspace) -> Editor {
+    let mut editor = asking(workspace);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("a turn");
+    editor.wait_message("$/progress", |params| {
+        params["value"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("cargo fmt"))
+    });
+    editor
+}
+
+fn script(steps: &[Value]) -> Value {
+    json!({"steps": steps})
+}
+
+#[test]
+fn what_a_command_changed_is_told_and_undone() {
+    for is_repository in [true, false] {
+        let workspace = workspace(&script(&command(vec![
+            disk("src/clean.rs", "fn clean() { 2 }\n"),
+            disk("src/dirty.rs", "fn dirty() { 3 }\n"),
+            disk("src/made.rs", "fn made() {}\n"),
+            json!({"remove": "src/gone.rs"}),
+            disk("src/same.rs", "fn same() {}\n"),
+            disk("target/out.o", "ignored"),
+        ])));
+        workspace.write("src/clean.rs", "fn clean() { 1 }\n");
+        workspace.write("src/dirty.rs", "fn dirty() { 1 }\n");
+        workspace.write("src/gone.rs", "fn gone() {}\n");
+        workspace.write("src/same.rs", "fn same() {}\n");
+        workspace.write("target/out.o", "");
+        workspace.write(".gitignore", "target/\n");
+        workspace.write(".ignore", "target/\n");
+        if is_repository {
+            // So old that git is sure of it, and its text need not be kept.
+            let clean = workspace.path("src/clean.rs");
+            let touched = Command::new("touch")
+                .args(["-d", "2020-01-01"])
+                .arg(clean)
+                .status();
+            assert!(touched.is_ok_and(|status| status.success()));
+            workspace.git(&["init", "-q"]);
+            workspace.git(&["add", "."]);
+            workspace.git(&["commit", "-qm", "first"]);
+        }
+        workspace.write("src/dirty.rs", "fn dirty() { 2 }\n");
+        let (code, out, err) = reply(&workspace);
+        assert_eq!(code, Some(0), "{out}{err}");
+        let told = "scripted changed src/clean.rs, src/dirty.rs, src/made.rs, src/gone.rs on disk by itself; Undo last turn puts it back.";
+        assert!(err.contains(told), "{err}");
+        assert!(!err.contains("same.rs") && !err.contains("out.o"), "{err}");
+        let rounds = rounds(&workspace);
+        assert!(rounds.iter().any(|r| r["content"] == told), "{rounds:?}");
+        undo(&workspace);
+        assert_eq!(workspace.read("src/clean.rs"), "fn clean() { 1 }\n");
+        assert_eq!(workspace.read("src/dirty.rs"), "fn dirty() { 2 }\n");
+        assert_eq!(workspace.read("src/gone.rs"), "fn gone() {}\n");
+        assert!(!workspace.path("src/made.rs").exists());
+    }
+}
+
+#[test]
+fn what_changed_while_none_of_its_calls_ran_is_told_and_left() {
+    let workspace = workspace(&script(&[
+        json!({"say": "Looking."}),
+        disk("src/other.rs", "fn other() { 2 }\n"),
+        json!({"say": "Done."}),
+    ]));
+    workspace.write("src/other.rs", "fn other() { 1 }\n");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let told = "src/other.rs changed on disk while scripted worked, and by whom is not known; Undo last turn leaves it as it is.";
+    assert!(err.contains(told), "{err}");
+    assert!(rounds(&workspace).iter().any(|r| r["content"] == told));
+    undo(&workspace);
+    assert_eq!(workspace.read("src/other.rs"), "fn other() { 2 }\n");
+    assert!(
+        !workspace.read(FILE).contains("AGENT"),
+        "the answer is taken back"
+    );
+}
+
+#[test]
+fn what_the_author_saves_meanwhile_is_not_the_agents() {
+    let place = Workspace::new();
+    let gate = gate(&place);
+    let workspace = workspace(&script(&command(vec![
+        disk("src/other.rs", "fn other() { 2 }\n"),
+        json!({"gate": gate}),
+    ])));
+    workspace.write("src/other.rs", "fn other() { 1 }\n");
+    workspace.write("src/mine.rs", "fn mine() { 1 }\n");
+    workspace.write("src/closed.rs", "fn closed() { 1 }\n");
+    let editor = at_the_gate(&workspace);
+    for (file, text) in [("src/mine.rs", "2"), ("src/closed.rs", "3")] {
+        editor.open(file);
+        let at = editor.text(file).find('1').expect("a digit");
+        editor.splice(file, at..at + 1, text);
+        editor.save(file);
+    }
+    editor.close("src/closed.rs");
+    // Served in order: the save is known.
+    editor.wait_codes(FILE, &["pending"]);
+    std::fs::write(&gate, "").expect("opened");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    editor.wait_message("window/showMessage", |params| {
+        params.to_string().contains("changed src/other.rs on disk")
+    });
+    editor.save(FILE);
+    let rounds = rounds(&workspace);
+    let said: Vec<_> = rounds.iter().filter(|r| r["role"] == "system").collect();
+    assert!(
+        !format!("{said:?}").contains("mine.rs") && !format!("{said:?}").contains("closed.rs"),
+        "{said:?}"
+    );
+    drop(editor);
+    undo(&workspace);
+    assert_eq!(workspace.read("src/other.rs"), "fn other() { 1 }\n");
+    assert_eq!(workspace.read("src/mine.rs"), "fn mine() { 2 }\n");
+    assert_eq!(workspace.read("src/closed.rs"), "fn closed() { 3 }\n");
+}
+
+#[test]
+fn what_changed_while_another_turn_ran_is_told_and_left() {
+    let place = Workspace::new();
+    let gate = gate(&place);
+    let workspace = workspace(&script(&command(vec![
+        disk("src/other.rs", "fn other() { 2 }\n"),
+        json!({"gate": gate}),
+    ])));
+    workspace.write("src/other.rs", "fn other() { 1 }\n");
+    workspace.write("src/asked.rs", format!("// AUTHOR: list todos\n{CODE}"));
+    let editor = at_the_gate(&workspace);
+    let beside = [
+        "reply",
+        "--all",
+        "src/asked.rs",
+        "--yes",
+        "--model",
+        "offline",
+    ];
+    let (code, out, err) = cli(&workspace, &beside);
+    assert_eq!(code, Some(0), "{out}{err}");
+    std::fs::write(&gate, "").expect("opened");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    editor.wait_message("window/showMessage", |params| {
+        params.to_string().contains(
+            "src/other.rs changed on disk while scripted worked, and by whom is not known",
+        )
+    });
+    editor.save(FILE);
+    drop(editor);
+    undo(&workspace);
+    assert_eq!(workspace.read("src/other.rs"), "fn other() { 2 }\n");
+    assert!(workspace.read("src/asked.rs").contains("// AGENT: "));
+}
