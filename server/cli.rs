@@ -25,6 +25,7 @@ mod sarif;
 mod settings;
 mod threads;
 mod turns;
+mod why;
 mod workflow;
 
 use args::{Args, Command, ServeArgs};
@@ -192,6 +193,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Process { path } => threads::process(cx, path.as_deref()).await,
         Command::Reply(args) => turns::reply(cx, args).await,
         Command::Undo { run } => turns::undo(cx, &run).await,
+        Command::Why { place } => why::why(cx, &place),
         Command::Workflow(command) => workflow::run(cx, command).await,
         Command::Acp => Ok(crate::agent::serve(cx.folders()?).await == ExitCode::SUCCESS),
         Command::Mcp { read_only } => {

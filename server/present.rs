@@ -10,7 +10,7 @@ mod clean;
 mod tokens;
 
 pub use choices::choices;
-pub use clean::{short, visible};
+pub use clean::{fence, short, visible};
 pub use tokens::{Part, Token, tokens};
 
 use crate::threads::{Message, NearMiss, Role, Status, Thread};

@@ -22,10 +22,12 @@ use crate::tools::Gate;
 use crate::trust::Trust;
 
 mod agents;
+mod closing;
 mod commits;
 mod documents;
 mod live;
 mod names;
+mod notes;
 mod preview;
 mod prompt;
 mod provenance;
@@ -33,12 +35,14 @@ mod second;
 mod turns;
 mod undo;
 mod verbs;
+mod why;
 
 pub use commits::PendingCommit;
 pub use documents::STORM;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
+pub use why::{Told, Why};
 
 /// The answer of `get_threads`, in the names of threads.md.
 #[derive(Clone, Debug, Default, Serialize)]

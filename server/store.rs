@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use serde_json::{Map, Value};
 
+mod closed;
 mod lease;
 mod page;
 mod provenance;
@@ -22,8 +23,9 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
+pub use closed::{Closed, Said, Tie};
 pub use page::{Format, Hint, Page};
-pub use reads::{Closed, Hit};
+pub use reads::Hit;
 pub use schema::location;
 pub use talk::{NewRound, Step};
 pub use writes::{GoOn, Taken};

@@ -4,15 +4,23 @@ use std::path::{Path, PathBuf};
 
 mod blame;
 mod commit;
+mod follow;
+mod notes;
+mod program;
 mod staged;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trail;
 
 pub use blame::{Blame, blame};
-pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place, version};
+pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place};
+pub use follow::{Before, LineMap, lines, moved};
+pub use notes::{add_note, notes};
+pub use program::version;
 pub use staged::{Staged, staged};
 pub use status::status;
+pub use trail::{Shaped, Trail, blob, head_text, trail};
 
 /// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
 /// the order of the index; `None` where there is no repository that can be read.

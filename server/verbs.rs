@@ -44,7 +44,7 @@ impl Verb {
 }
 
 /// Every verb; the names are those of threads.md and workflow.md.
-pub const ALL: [Verb; 9] = [
+pub const ALL: [Verb; 10] = [
     Verb {
         name: "get_threads",
         title: "List threads",
@@ -108,6 +108,14 @@ pub const ALL: [Verb; 9] = [
         description: "Rounds of earlier runs that hold all of these words, newest first.",
         effect: Effect::Reads,
         schema: tools::schema::<WorkflowSearch>,
+    },
+    Verb {
+        name: "why",
+        title: "Why a line is so",
+        description: "Why a line of code is as it is: the commits that shaped it, and the closed conversations (AUTHOR, \
+            AGENT) that belong to it. Ask before you change code that looks odd.",
+        effect: Effect::Reads,
+        schema: tools::schema::<WhyInput>,
     },
     Verb {
         name: "lsp",
@@ -220,6 +228,16 @@ struct WorkflowSearch {
     /// At most so many. Default: 20.
     #[serde(default)]
     limit: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WhyInput {
+    /// The file, absolute or relative to the workspace root.
+    file: String,
+    /// 1-based.
+    #[schemars(range(min = 1))]
+    line: usize,
 }
 
 fn lsp_schema() -> Value {
@@ -341,6 +359,10 @@ pub async fn call(
         "workflow_search" => {
             let input: WorkflowSearch = read(name, arguments)?;
             scope.blocking(move |scope| scope.search(&input)).await
+        }
+        "why" => {
+            let input: WhyInput = read(name, arguments)?;
+            scope.blocking(move |scope| scope.why(&input)).await
         }
         "lsp" => scope.lsp(arguments, cancel).await,
         other => Err(Failure::new("usage", format!("no tool is called {other}"))),
@@ -464,6 +486,14 @@ impl Scope {
         let hits = store.search(&input.words, input.limit.unwrap_or(20))?;
         let hits: Vec<Value> = hits.iter().map(hit).collect();
         Ok(json!({"hits": hits}).into())
+    }
+
+    fn why(&self, input: &WhyInput) -> Result<Answer, Failure> {
+        let why = self.session.why(&self.inside(&input.file)?, input.line)?;
+        Ok(Answer {
+            value: why.json(),
+            text: Some(why.markdown()),
+        })
     }
 
     async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {

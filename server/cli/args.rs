@@ -180,6 +180,16 @@ pub(super) enum Command {
         /// The run's id or the thread's
         run: String,
     },
+    /// Why a line is as it is: the closed conversations that it comes from
+    ///
+    /// git tells which commits shaped the line. A conversation is told that stood at it, whose agent wrote it, or that
+    /// one of these commits closed.
+    #[command(after_help = "Example: postil why src/net.rs:47")]
+    Why {
+        /// The file and the line, counted from 1
+        #[arg(value_name = "FILE:LINE")]
+        place: String,
+    },
     /// The history: runs and their rounds
     #[command(
         subcommand,

@@ -168,17 +168,23 @@ pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
     Ok(true)
 }
 
-pub(super) async fn new(cx: &Cx, place: &str, text: Option<OsString>) -> Outcome {
+/// What FILE:LINE names; the line is 1-based.
+pub(super) fn file_and_line(place: &str) -> Result<(PathBuf, usize), Stop> {
     let parsed = place
         .rsplit_once(':')
         .and_then(|(file, line)| Some((PathBuf::from(file), line.parse::<usize>().ok()?)));
-    let Some((file, line)) =
-        parsed.filter(|(file, line)| *line > 0 && !file.as_os_str().is_empty())
-    else {
-        return Err(Stop::Usage(format!(
-            "`{place}` is no FILE:LINE (lines count from 1)"
-        )));
-    };
+    parsed
+        .filter(|(file, line)| *line > 0 && !file.as_os_str().is_empty())
+        .ok_or_else(|| {
+            Stop::Usage(format!(
+                "`{}` is no FILE:LINE (lines count from 1)",
+                place.escape_debug()
+            ))
+        })
+}
+
+pub(super) async fn new(cx: &Cx, place: &str, text: Option<OsString>) -> Outcome {
+    let (file, line) = file_and_line(place)?;
     let text = text_of(text)?;
     if text.trim().is_empty() {
         return Err(Error::Empty.into());

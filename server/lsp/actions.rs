@@ -65,6 +65,16 @@ pub(super) fn code_actions(
             "New thread here",
             CodeActionKind::REFACTOR_REWRITE,
             "newThread",
+            argument.clone(),
+            None,
+        );
+        // git is asked when it is taken, not before.
+        let mut argument = argument;
+        argument["show"] = json!(true);
+        offer.add(
+            "Why is this so?",
+            CodeActionKind::REFACTOR_REWRITE,
+            "why",
             argument,
             None,
         );

@@ -17,11 +17,13 @@ use crate::verbs::facts;
 
 /// Longest text that an argument may hold.
 const LONGEST: usize = 1 << 20;
+/// Characters of a message that are shown in a box.
+const SHOWN: usize = 1_000;
 /// As `postil workflow thread` has it.
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 21] = [
+const ALL: [(&str, &[&str]); 22] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -57,6 +59,7 @@ const ALL: [(&str, &[&str]); 21] = [
     ),
     ("workflowList", &["thread_id", "status", "limit"]),
     ("workflowRounds", &["thread_id", "run_id", "after"]),
+    ("why", &["uri", "path", "position", "show"]),
     ("trust", &["uri", "path"]),
 ];
 
@@ -146,6 +149,7 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
             call.run_or_thread()?,
             call.number("after")?.unwrap_or(0),
         ),
+        "why" => call.why().await,
         "trust" => call.trust(),
         _ => Err(Error::internal_error()),
     }
@@ -387,6 +391,38 @@ impl Call {
             self.show_line(&path, line).await;
         }
         answer(&done)
+    }
+
+    /// With `show` the answer is shown as a document, by an editor that would not show it itself.
+    async fn why(&self) -> Result<Value> {
+        let path = self.need("uri", self.path()?)?;
+        let position = self.need("position", self.argument.get("position"))?;
+        let position = from_proto::position(position)
+            .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
+        let line = usize::try_from(position.line).unwrap_or(usize::MAX);
+        let show = self.argument.get("show").and_then(Value::as_bool) == Some(true);
+        // git may take its time with a long history.
+        let why = blocking(&self.session, move |session| {
+            let why = session.why(&path, line.saturating_add(1));
+            why.map_err(|error| to_proto::error(&error))
+        })
+        .await?;
+        if show {
+            let shows = self.server.capabilities().show_document;
+            match why.nothing() {
+                None if shows => {
+                    let name = format!("why-{}.md", why.line);
+                    conversation::show_text(&self.server, &name, &why.markdown());
+                }
+                None => {
+                    let told = why.conversations.first();
+                    let text = told.map_or_else(String::new, |told| told.text(SHOWN));
+                    self.session.host.message(Level::Info, &text);
+                }
+                Some(nothing) => self.session.host.message(Level::Info, &nothing),
+            }
+        }
+        Ok(why.json())
     }
 
     /// Puts the cursor at the end of a 0-based line, where the editor can.

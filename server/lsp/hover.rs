@@ -67,7 +67,7 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let range = to_proto::range(document.range(&bytes, client.encoding));
     let text: Vec<String> = lines.iter().map(|line| present::visible(line)).collect();
     let contents = if client.markdown {
-        let mut value = to_proto::fence(&text.join("\n"));
+        let mut value = present::fence(&text.join("\n"));
         let list = list(server, session, view, thread, run.as_ref());
         if !list.is_empty() {
             value.push_str(&format!("\n\n{}", list.join(" · ")));
@@ -77,6 +77,56 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
         json!({"kind": "plaintext", "value": text.join("\n")})
     };
     json!({"contents": contents, "range": range})
+}
+
+/// Conversations that a line's hover tells, and characters of each message.
+const MOST_TOLD: usize = 3;
+const LONGEST: usize = 600;
+
+/// Over a 0-based line of code: the closed conversations that are tied to it, as far as the history knows at once.
+pub(super) fn closed(server: &Server, session: &Session, view: &View, line: usize) -> Value {
+    let told = session.told_here(view, line);
+    if told.is_empty() {
+        return Value::Null;
+    }
+    let mut parts: Vec<String> = told
+        .iter()
+        .take(MOST_TOLD)
+        .map(|told| format!("{}\n{}", told.heading(), told.text(LONGEST)))
+        .collect();
+    if told.len() > MOST_TOLD {
+        parts.push(format!("… {} older ones", told.len() - MOST_TOLD));
+    }
+    let text = parts.join("\n\n");
+    let contents = if server.capabilities().markdown {
+        json!({"kind": "markdown", "value": present::fence(&text)})
+    } else {
+        json!({"kind": "plaintext", "value": text})
+    };
+    json!({"contents": contents})
+}
+
+/// A hover of the language's server with ours below it (LSP 3.17 §Hover: three forms of contents).
+pub(super) fn joined(theirs: Value, ours: &Value) -> Value {
+    let Some(text) = ours.pointer("/contents/value").and_then(Value::as_str) else {
+        return theirs;
+    };
+    let mut joined = theirs;
+    match joined.get_mut("contents") {
+        Some(Value::Object(contents)) if contents.contains_key("kind") => {
+            let said = contents.get("value").and_then(Value::as_str);
+            let rule = match contents.get("kind").and_then(Value::as_str) {
+                Some("markdown") => "\n\n---\n\n",
+                _ => "\n\n",
+            };
+            let both = format!("{}{rule}{text}", said.unwrap_or_default());
+            contents.insert(String::from("value"), json!(both));
+        }
+        Some(Value::Array(contents)) => contents.push(json!(text)),
+        Some(contents) => *contents = json!([contents.take(), text]),
+        None => return ours.clone(),
+    }
+    joined
 }
 
 /// Links in Markdown: the conversation where it can be opened so, and the files that the thread mentions. An

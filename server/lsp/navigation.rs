@@ -89,6 +89,7 @@ pub(super) async fn request(
     if mode == ProxyMode::Off {
         return Ok(Answer::Value(Value::Null));
     }
+    let mut told = Value::Null;
     if AT_A_PLACE.contains(&method.as_str()) {
         let position = params
             .get("position")
@@ -102,23 +103,34 @@ pub(super) async fn request(
                     .await
                     .map(Answer::Value);
             }
+            if method == "textDocument/hover" {
+                let line = usize::try_from(position.line).unwrap_or(usize::MAX);
+                told = hover::closed(&server, session, &view, line);
+            }
         }
     }
     if mode != ProxyMode::Always {
-        return Ok(Answer::Value(Value::Null));
+        return Ok(Answer::Value(told));
     }
     let encoding = server.capabilities().encoding;
     let answer = session
         .children
         .request_raw(&path, None, &method, params, encoding, &cancel)
         .await;
-    answer.map(Answer::Raw).or_else(|error| match error {
-        // Nobody there to ask: the same as nothing found, for an editor asks at every key.
-        ChildError::NoRow(_) | ChildError::Missing { .. } | ChildError::Untrusted => {
-            Ok(Answer::Value(Value::Null))
+    match answer {
+        Ok(theirs) if told.is_null() => Ok(Answer::Raw(theirs)),
+        Ok(theirs) => {
+            let theirs = serde_json::from_str(theirs.get()).unwrap_or_default();
+            Ok(Answer::Value(hover::joined(theirs, &told)))
         }
-        error => Err(child_error(error)),
-    })
+        // Nobody there to ask: the same as nothing found, for an editor asks at every key.
+        Err(ChildError::NoRow(_) | ChildError::Missing { .. } | ChildError::Untrusted) => {
+            Ok(Answer::Value(told))
+        }
+        Err(ChildError::Cancelled) => Err(Error::request_cancelled()),
+        Err(_) if !told.is_null() => Ok(Answer::Value(told)),
+        Err(error) => Err(child_error(error)),
+    }
 }
 
 fn child_error(error: ChildError) -> Error {

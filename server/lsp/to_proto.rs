@@ -10,7 +10,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 use tower_lsp::lsp_types::{self, Url};
 
 use super::Server;
-use crate::present::{Diagnostic, Severity};
+use crate::present::{self, Diagnostic, Severity};
 use crate::session::{self, View};
 use crate::text::{Document, Encoding, Position, Range};
 
@@ -58,13 +58,8 @@ pub(super) fn document(view: &View) -> Document {
     )
 }
 
-/// Text as it is, inside Markdown: nothing said in a file becomes a link or an image.
 pub(super) fn fenced(text: &str) -> Value {
-    json!({"kind": "markdown", "value": fence(text)})
-}
-
-pub(super) fn fence(text: &str) -> String {
-    format!("```text\n{}\n```", text.replace("```", "` ` `"))
+    json!({"kind": "markdown", "value": present::fence(text)})
 }
 
 /// A `WorkspaceEdit` of one file, for the version that it was made for where the client can tell.

@@ -18,6 +18,11 @@ pub fn short(text: &str, most: usize) -> String {
     cut
 }
 
+/// Text as it is, inside Markdown: nothing said in a file becomes a link or an image.
+pub fn fence(text: &str) -> String {
+    format!("```text\n{}\n```", text.replace("```", "` ` `"))
+}
+
 /// `text` with nothing in it that a terminal or an editor would carry out or hide: terminal escapes and
 /// control characters are left out (line feeds and tabs stay), characters that cannot be seen or that turn
 /// the direction of the text are shown by their number (`⟨U+202E⟩`).

@@ -62,7 +62,7 @@ impl Session {
                 ..self.done(path)
             });
         }
-        match self.commit(&view, message).await? {
+        match self.commit(&view, &made, message).await? {
             Ok(done) => Ok(Done {
                 lines_removed,
                 note: done.note.or_else(|| {
@@ -116,7 +116,7 @@ impl Session {
                 "{file} was not committed: threads that were cleared are back in it; clear them again to commit"
             )));
         }
-        let refused = match self.commit(&view, message).await? {
+        let refused = match self.commit(&view, &made, message).await? {
             Ok(done) => return Ok(done),
             Err(refused) => refused,
         };
@@ -136,7 +136,12 @@ impl Session {
     }
 
     /// The inner error is git's refusal, the outer one our own failure.
-    async fn commit(&self, view: &View, message: String) -> Result<Result<Done, GitError>, Error> {
+    async fn commit(
+        &self,
+        view: &View,
+        made: &Made,
+        message: String,
+    ) -> Result<Result<Done, GitError>, Error> {
         let path = view.path.clone();
         let trusted = self.is_trusted(self.home_of(&path)?.root());
         // A hook may take its time: not on a thread that others wait for.
@@ -155,7 +160,8 @@ impl Session {
             .iter()
             .map(|thread| thread.id.clone())
             .collect();
-        self.keep_closed(view, &ids, commit.hash.as_deref());
+        self.keep_closed(&view.path, made, &ids, commit.id.as_deref())
+            .await;
         Ok(Ok(Done {
             committed: Some(commit.hash.is_some()),
             note: commit

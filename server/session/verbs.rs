@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::{Done, Error, Session, View};
+use super::{Done, Error, Session};
 use crate::edits::{self, Refused, Source, Style, Written};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
@@ -94,7 +94,8 @@ impl Session {
                 edits::dismiss(source, &thread.id)
             })
             .await?;
-        self.keep_closed(&view, std::slice::from_ref(&thread.id), None);
+        self.keep_closed(&view.path, &made, std::slice::from_ref(&thread.id), None)
+            .await;
         Ok(Done {
             thread_id: Some(thread.id),
             lines_removed: Some(made.written.lines_removed),
@@ -245,40 +246,6 @@ impl Session {
                     read_back.map_or(text.trim(), |message| &message.text),
                 );
                 return;
-            }
-        }
-    }
-
-    /// Keeps the conversations of closed threads in the history.
-    pub(super) fn keep_closed(&self, view: &View, ids: &[String], commit: Option<&str>) {
-        let Some(store) = self
-            .workspace_of(&view.path)
-            .and_then(|workspace| workspace.store().ok())
-        else {
-            return;
-        };
-        let file = self.relative(&view.path);
-        for thread in view
-            .threads
-            .iter()
-            .filter(|thread| ids.contains(&thread.id))
-        {
-            let mut conversation = String::new();
-            for message in &thread.messages {
-                let role = match message.role {
-                    Role::Author => "AUTHOR",
-                    Role::Agent => "AGENT",
-                };
-                let name = message
-                    .name
-                    .as_deref()
-                    .map_or_else(String::new, |name| format!("({name})"));
-                conversation.push_str(&format!("{role}{name}: {}\n", message.text));
-            }
-            let lines = (thread.first_line() + 1, thread.last_line() + 1);
-            if let Err(error) = store.close_thread(&thread.id, &file, lines, &conversation, commit)
-            {
-                tracing::warn!(%error, "a closed conversation could not be kept");
             }
         }
     }

@@ -17,18 +17,6 @@ pub struct Hit {
     pub snippet: String,
 }
 
-/// The conversation of a thread that was removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closed {
-    pub thread_id: String,
-    pub file: String,
-    /// 1-based, inclusive, in the text that it was removed from.
-    pub lines: (usize, usize),
-    pub conversation: String,
-    pub commit: Option<String>,
-    pub time: Timestamp,
-}
-
 impl Store {
     /// By id, unique prefix of one, or thread id (its newest run).
     pub fn run(&self, id: &str) -> Result<Run, StoreError> {
@@ -226,32 +214,6 @@ impl Store {
         };
         pruned().map_err(|e| self.fault(e))
     }
-
-    /// Conversations of closed threads of `file` (of every file where `None`), newest first.
-    pub fn closed(&self, file: Option<&str>, limit: usize) -> Result<Vec<Closed>, StoreError> {
-        let connection = self.light();
-        let read = || -> rusqlite::Result<Vec<Closed>> {
-            let mut statement = connection.prepare_cached(
-                "SELECT * FROM closed WHERE ?1 IS NULL OR file = ?1 ORDER BY num DESC LIMIT ?2",
-            )?;
-            let rows = statement.query_map(params![file, limit_of(limit)], |row| {
-                let line = |column| {
-                    let line: rusqlite::Result<i64> = row.get(column);
-                    line.map(|line| usize::try_from(line).unwrap_or(0))
-                };
-                Ok(Closed {
-                    thread_id: row.get("thread_id")?,
-                    file: row.get("file")?,
-                    lines: (line("first_line")?, line("last_line")?),
-                    conversation: row.get("conversation")?,
-                    commit: row.get("commit_hash")?,
-                    time: time(row, "time")?,
-                })
-            })?;
-            rows.collect()
-        };
-        read().map_err(|e| self.fault(e))
-    }
 }
 
 /// A run's rounds as the page takes them.
@@ -341,7 +303,7 @@ fn round_from(row: &Row) -> rusqlite::Result<Round> {
     })
 }
 
-fn time(row: &Row, column: &str) -> rusqlite::Result<Timestamp> {
+pub(super) fn time(row: &Row, column: &str) -> rusqlite::Result<Timestamp> {
     let micros: i64 = row.get(column)?;
     Ok(Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH))
 }
@@ -350,6 +312,6 @@ fn number(row: &Row, column: &str) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
 }
 
-fn limit_of(limit: usize) -> i64 {
+pub(super) fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

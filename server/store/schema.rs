@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreError;
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 4] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -97,6 +97,20 @@ pub(super) const MIGRATIONS: [&str; 3] = [
         entry TEXT NOT NULL
      ) STRICT;
      CREATE INDEX talk_of_run ON talk (run, num);",
+    // 4: closed conversations by message, and the lines that they are tied to.
+    "ALTER TABLE closed ADD COLUMN messages TEXT;
+     ALTER TABLE closed ADD COLUMN by_commit INTEGER NOT NULL DEFAULT 0;
+     UPDATE closed SET by_commit = 1 WHERE commit_hash IS NOT NULL;
+     CREATE TABLE ties (
+        closed INTEGER NOT NULL REFERENCES closed (num) ON DELETE CASCADE,
+        file TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        base_line INTEGER,
+        hash INTEGER NOT NULL,
+        stood INTEGER NOT NULL
+     ) STRICT;
+     CREATE INDEX ties_by_text ON ties (hash);
+     CREATE INDEX ties_of_closed ON ties (closed);",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

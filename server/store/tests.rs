@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 use serde_json::{Map, json};
 
-use super::{Change, Format, RunStatus, Store, StoreError, location, schema};
+use super::{Change, Closed, Format, RunStatus, Said, Store, StoreError, Tie, location, schema};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -85,17 +85,77 @@ fn a_thread_has_one_run_until_it_is_closed() {
     store
         .finish(&again.id, RunStatus::AwaitingUser, None)
         .unwrap();
-    store
-        .close_thread("3f9a01bc", "a.rs", (3, 5), "AUTHOR: x", Some("a1b2c3d"))
-        .unwrap();
+    store.close_thread(&closed("a1b2c3d")).unwrap();
     assert_eq!(store.run(&first.id).unwrap().status, RunStatus::Completed);
     let other = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     assert_ne!(other.id, first.id);
     // A thread id names its newest run.
     assert_eq!(store.run("3f9a01bc").unwrap().id, other.id);
-    let closed = store.closed(Some("a.rs"), 10).unwrap();
-    assert_eq!(closed[0].lines, (3, 5));
-    assert_eq!(closed[0].commit.as_deref(), Some("a1b2c3d"));
+    let found = store.tied(&[7], &[], 10).unwrap();
+    assert_eq!(found[0].run_id.as_ref(), Some(&first.id));
+    assert_eq!(
+        Closed {
+            run_id: None,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            ..found[0].clone()
+        },
+        closed("a1b2c3d")
+    );
+    assert_eq!(store.tied(&[], &["a.rs"], 10).unwrap(), found);
+    assert_eq!(store.tied(&[8], &["b.rs"], 10).unwrap(), []);
+}
+
+fn closed(commit: &str) -> Closed {
+    let said = |role: &str, text: &str| Said {
+        role: role.to_owned(),
+        name: None,
+        text: text.to_owned(),
+    };
+    Closed {
+        run_id: None,
+        thread_id: String::from("3f9a01bc"),
+        file: String::from("a.rs"),
+        lines: (3, 5),
+        messages: vec![said("author", "why?"), said("agent", "Because.")],
+        commit: Some(commit.to_owned()),
+        by_commit: true,
+        time: jiff::Timestamp::UNIX_EPOCH,
+        ties: vec![Tie {
+            file: String::from("a.rs"),
+            line: 3,
+            base_line: Some(3),
+            hash: 7,
+            stood: true,
+        }],
+    }
+}
+
+/// A conversation that an older version kept has no messages of its own, and still reads as some.
+#[test]
+fn what_was_closed_before_ties_were_kept_is_read() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    place
+        .raw()
+        .execute(
+            "INSERT INTO closed (thread_id, file, first_line, last_line, conversation, commit_hash, by_commit, time)
+             VALUES ('3f9a01bc', 'a.rs', 1, 2, 'AUTHOR: why?\nreally\nAGENT(codex): Because.\n', 'a1b2c3d', 1, 0)",
+            [],
+        )
+        .unwrap();
+    let found = store.tied(&[], &["a.rs"], 10).unwrap();
+    let said: Vec<(&str, Option<&str>, &str)> = found[0]
+        .messages
+        .iter()
+        .map(|said| (&*said.role, said.name.as_deref(), &*said.text))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("author", None, "why?\nreally"),
+            ("agent", Some("codex"), "Because.")
+        ]
+    );
 }
 
 #[test]

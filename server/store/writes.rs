@@ -232,35 +232,6 @@ impl Store {
         }
     }
 
-    /// The thread was removed: its run is closed, its conversation kept with the commit that closed it.
-    /// `lines` are 1-based, inclusive.
-    pub fn close_thread(
-        &self,
-        thread_id: &str,
-        file: &str,
-        lines: (usize, usize),
-        conversation: &str,
-        commit: Option<&str>,
-    ) -> Result<(), StoreError> {
-        let mut connection = self.durable();
-        let mut closed = || -> rusqlite::Result<()> {
-            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            tx.execute(
-                "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, commit_hash, time)
-                 VALUES ((SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![thread_id, file, lines.0 as i64, lines.1 as i64, conversation, commit, now()],
-            )?;
-            tx.execute(
-                "UPDATE runs SET closed = 1, touched = ?2,
-                    status = CASE status WHEN 'running' THEN status ELSE 'completed' END
-                 WHERE thread_id = ?1 AND closed = 0",
-                params![thread_id, now()],
-            )?;
-            tx.commit()
-        };
-        closed().map_err(|e| self.fault(e))
-    }
-
     // -- cancel, from any process ----------------------------------------------------------------
 
     /// Asks whoever runs it to stop. Refused where nobody does.

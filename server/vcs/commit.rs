@@ -2,9 +2,11 @@
 //! repository's runs.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Seek as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
+
+use super::program::{git, path_of, quiet_settings, untrusted};
 
 /// Why git did not do it, in its own words where it had some.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,8 @@ pub struct Place {
 pub struct Commit {
     /// Abbreviated; `None`: the file is as HEAD has it, there was nothing to commit.
     pub hash: Option<String>,
+    /// All of its digits.
+    pub id: Option<String>,
     /// What is staged still, relative to the top, with `/`.
     pub other_staged: Vec<String>,
 }
@@ -123,6 +127,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         if same.status.success() {
             return Ok(Commit {
                 hash: None,
+                id: None,
                 other_staged: other_staged(place, &quiet)?,
             });
         }
@@ -158,8 +163,10 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         tracing::warn!(%error, "git made the commit and complained behind it");
     }
     let hash = run(&["rev-parse", "--short", "HEAD"].map(OsStr::new))?;
+    let id = oid(OsStr::new("HEAD"))?;
     Ok(Commit {
         hash: Some(String::from_utf8_lossy(&hash.stdout).trim().to_owned()),
+        id: id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()),
         other_staged: other_staged(place, &quiet)?,
     })
 }
@@ -230,151 +237,4 @@ fn restore_index(place: &Place, before: Option<&[u8]>) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&lock);
     }
     written
-}
-
-/// Enough for calls that look at no file.
-fn untrusted() -> Vec<String> {
-    vec![String::from("core.hooksPath=/dev/null")]
-}
-
-/// Switches off, by name, everything of a repository's configuration that would run a program.
-fn quiet_settings(top: &Path) -> Vec<String> {
-    let mut settings: Vec<String> = [
-        "core.hooksPath=/dev/null",
-        "commit.gpgSign=false",
-        // Clearing up may run a hook or a program too.
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "core.attributesFile=/dev/null",
-    ]
-    .map(str::to_owned)
-    .into();
-    let names = git(
-        top,
-        &untrusted(),
-        &[
-            "config",
-            "--name-only",
-            "-z",
-            "--get-regexp",
-            r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|command|textconv|driver)$",
-        ],
-        None,
-    );
-    let names = names
-        .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
-        .unwrap_or_default();
-    for name in names.split('\0').filter(|name| !name.is_empty()) {
-        let value = if name.ends_with(".required") {
-            "false"
-        } else {
-            ""
-        };
-        settings.push(format!("{name}={value}"));
-    }
-    settings
-}
-
-/// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
-/// `settings`: none only where the workspace is trusted; with any, nothing is fetched either, for a partial
-/// clone names the program that fetches what it has not.
-fn git(
-    folder: &Path,
-    settings: &[String],
-    args: &[impl AsRef<OsStr>],
-    input: Option<&str>,
-) -> Result<Output, GitError> {
-    let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);
-    command
-        .current_dir(folder)
-        .arg("--no-pager")
-        .args(["-c", "core.fsmonitor=false"]);
-    for setting in settings {
-        command.args(["-c", setting]);
-    }
-    command
-        .args(args)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_EDITOR", "true")
-        .env("GIT_LITERAL_PATHSPECS", "1")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("LC_ALL", "C.UTF-8");
-    // Of the repository whose hook runs us, perhaps; the file may be another's.
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_COMMON_DIR",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_NAMESPACE",
-        "GIT_PREFIX",
-    ] {
-        command.env_remove(name);
-    }
-    if !settings.is_empty() {
-        command
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_ALLOW_PROTOCOL", "none");
-    }
-    let failed = |error| GitError::Failed(format!("git could not be started: {error}"));
-    let Some(input) = input else {
-        return command.stdin(Stdio::null()).output().map_err(failed);
-    };
-    // A file, not a pipe: nobody has to write while another reads.
-    let mut file = tempfile::tempfile().map_err(failed)?;
-    file.write_all(input.as_bytes())
-        .and_then(|()| file.rewind())
-        .map_err(failed)?;
-    command.stdin(file).output().map_err(failed)
-}
-
-/// A path as git prints it.
-fn path_of(printed: &[u8]) -> Option<PathBuf> {
-    let line = printed.strip_suffix(b"\n").unwrap_or(printed);
-    let line = line
-        .strip_suffix(b"\r")
-        .filter(|_| cfg!(windows))
-        .unwrap_or(line);
-    (!line.is_empty()).then(|| super::bytes_to_path(line).to_owned())
-}
-
-/// git on PATH, but for what lies in a project: the one that it is to work in, or the one where we stand.
-fn program(folder: &Path) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let here = std::env::current_dir().ok();
-    let projects: Vec<PathBuf> = [Some(folder), here.as_deref()]
-        .into_iter()
-        .flatten()
-        .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
-        .map(|folder| project(&folder).to_owned())
-        // `/` is no project: everything is below it.
-        .filter(|project| project.parent().is_some())
-        .collect();
-    let inside = |file: &Path| {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        projects
-            .iter()
-            .any(|project| file.starts_with(project) || real.starts_with(project))
-    };
-    std::env::split_paths(&path)
-        .filter(|entry| entry.is_absolute())
-        .map(|entry| entry.join(if cfg!(windows) { "git.exe" } else { "git" }))
-        .find(|file| file.is_file() && !inside(file))
-}
-
-/// The top of the repository that `folder` is in, else itself.
-fn project(folder: &Path) -> &Path {
-    folder
-        .ancestors()
-        .find(|above| above.join(".git").symlink_metadata().is_ok())
-        .unwrap_or(folder)
-}
-
-/// What `git --version` says in this folder; `None` where there is no git.
-pub fn version(folder: &Path) -> Option<String> {
-    let out = git(folder, &untrusted(), &["--version"], None).ok()?;
-    out.status
-        .success()
-        .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }

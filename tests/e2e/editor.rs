@@ -235,7 +235,7 @@ fn only_the_actions_that_apply_are_offered() {
     );
     assert_eq!(
         titles(&editor.code_actions("a.rs", 1)),
-        ["New thread here", "Reply to all pending"]
+        ["New thread here", "Why is this so?", "Reply to all pending"]
     );
 
     // By kind, as editors ask.

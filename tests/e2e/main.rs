@@ -31,4 +31,5 @@ mod tools; // the tools of an agent, called through the binary
 mod turns; // agent turns on the scripted model, and offline
 mod vscode; // the extension in the real editor
 mod whole; // whole trees: what is kept of a scan, branch switches, watching, hooks and CI
+mod why; // closed conversations, found again from the lines that they were about
 mod writing; // writes to disk beside others, on a full disk, killed half-way

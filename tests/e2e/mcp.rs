@@ -75,6 +75,7 @@ fn it_says_what_it_is_and_what_each_tool_takes_and_does() {
         ("workflow_thread", true, false, true),
         ("workflow_list", true, false, true),
         ("workflow_search", true, false, true),
+        ("why", true, false, true),
         ("lsp", true, false, true),
     ];
     let expected = expected.map(|(name, read_only, destructive, idempotent)| {
@@ -389,6 +390,28 @@ fn the_history_is_read() {
 
     let hits = agent.call("workflow_search", json!({"words": "where used"}));
     assert_eq!(hits["hits"][0]["run_id"], run.as_str());
+}
+
+#[test]
+fn why_is_told_of_a_line() {
+    let workspace = repository();
+    let mut agent = Agent::start(&workspace);
+    let none = agent.call("why", json!({"file": "src/a.rs", "line": 2}));
+    assert_eq!(none["conversations"], json!([]));
+    agent.call("clear_and_commit", json!({"file": "src/a.rs"}));
+    let told = agent.call("why", json!({"file": "src/a.rs", "line": 1}));
+    assert_eq!(told["text"], "fn a() {}");
+    assert_eq!(told["conversations"][0]["tie"], "line");
+    assert!(
+        told["markdown"]
+            .as_str()
+            .is_some_and(|text| text.contains("AUTHOR: ")),
+        "{told}"
+    );
+    let (sentence, _) = agent.refused("why", json!({"file": "src/a.rs", "line": 9}));
+    assert!(sentence.contains("there is no line 9"), "{sentence}");
+    let (_, code) = agent.refused("why", json!({"file": "../a.rs", "line": 1}));
+    assert_eq!(code, "file");
 }
 
 #[test]

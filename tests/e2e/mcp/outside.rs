@@ -72,7 +72,7 @@ fn the_inspector() {
     };
     // Strict: schemas that any client can use.
     let tools = inspect("tools/list", &["--strict"]);
-    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(9));
+    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(10));
     let threads = inspect(
         "tools/call",
         &["--tool-name", "get_threads", "--tool-arg", "status=pending"],

@@ -30,7 +30,7 @@ in_both!(
     a_plan_edits_nothing,
     words_are_completed,
     a_folder_is_trusted_and_a_file_cleared,
-    why_leads_to_what_agents_did,
+    why_shows_what_was_said,
     a_question_is_answered_by_a_choice,
 );
 
@@ -403,21 +403,25 @@ fn a_folder_is_trusted_and_a_file_cleared(program: &str) {
     );
 }
 
-fn why_leads_to_what_agents_did(program: &str) {
+fn why_shows_what_was_said(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":Postil why<CR>");
-    nvim.wait_note("no agent has worked here yet");
+    let float = "(function() for _, w in ipairs(vim.api.nvim_list_wins()) do if vim.api.nvim_win_get_config(w).relative ~= '' then return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 0, -1, false), '\\n') end end return '' end)()";
+    nvim.keys(":4Postil why<CR>");
+    nvim.wait(
+        "what git knows",
+        &format!("{float}:find('last changed by', 1, true)"),
+    );
     nvim.keys(":4Postil new where is `load` used?<CR>");
     nvim.wait_codes("pending");
     nvim.keys(":4<CR>:Postil reply<CR>");
     nvim.wait_codes("awaiting_user");
-    nvim.lua("pick = 'notes.py'");
-    nvim.keys(":Postil why<CR>");
-    nvim.wait_text("where is `load` used?");
+    nvim.keys(":4<CR>:Postil resolve<CR>");
+    nvim.wait_codes("");
+    nvim.keys(":4Postil why<CR>");
     nvim.wait(
         "the conversation",
-        "vim.startswith(vim.api.nvim_buf_get_name(0), 'postil://run/')",
+        &format!("{float}:find('AUTHOR: where is `load` used?', 1, true) and {float}:find('AGENT: ', 1, true)"),
     );
 }
 

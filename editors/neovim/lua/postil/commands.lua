@@ -397,18 +397,10 @@ M.all = {
   },
   why = {
     run = function(call)
-      if not asks.offers(call.client, "why") then
-        -- What agents did in this file, at least.
-        local file = relative(call.client, call.buffer)
-        return pick_run(call.client, file, "What agents did in this file", function(run)
-          require("postil.conversation").open(call.client, { run_id = run.id }, call.smods)
-        end)
-      end
       local argument = { uri = asks.uri(call.buffer), position = { line = call.first - 1, character = 0 } }
       asks.verb(call.client, "why", argument, function(answer)
-        local text = type(answer) == "table" and (answer.text or answer.markdown or vim.inspect(answer))
-          or tostring(answer)
-        vim.lsp.util.open_floating_preview(vim.split(text, "\n"), "markdown", { border = "rounded", focus_id = "postil" })
+        local lines = vim.split(answer.markdown, "\n")
+        vim.lsp.util.open_floating_preview(lines, "markdown", { border = "rounded", focus_id = "postil" })
       end)
     end,
   },

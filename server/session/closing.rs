@@ -1,0 +1,262 @@
+//! What is kept of a thread that is removed: its conversation, tied to the lines that it stood at, to those that
+//! its agent changed, and to a commit.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::verbs::Made;
+use super::{Session, notes};
+use crate::comments::{Syntax, detect};
+use crate::config::Share;
+use crate::files::head;
+use crate::store::{Change, Closed, Said, Store, Tie};
+use crate::threads::{self, Role, Thread};
+use crate::vcs::{self, LineMap};
+
+/// Lines below a thread that it is about, until an empty one.
+const ANCHOR: usize = 5;
+/// Lines of one conversation that an agent changed, as far as they are kept.
+const MOST_CHANGED: usize = 1_000;
+/// Files larger than this are not looked through for changed lines.
+const LARGEST: usize = 4 << 20;
+
+/// Threads that were just removed from a file.
+struct Closing {
+    store: Arc<Store>,
+    path: PathBuf,
+    /// The file, relative to the workspace root.
+    file: String,
+    before: String,
+    after: String,
+    edits: Vec<crate::text::Edit>,
+    ids: Vec<String>,
+    /// All digits of the commit that removed them.
+    commit: Option<String>,
+    /// Conversations go into the repository's notes too.
+    share: bool,
+}
+
+impl Session {
+    /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them.
+    pub(super) async fn keep_closed(
+        &self,
+        path: &Path,
+        made: &Made,
+        ids: &[String],
+        commit: Option<&str>,
+    ) {
+        let Some(workspace) = self.workspace_of(path) else {
+            return;
+        };
+        let Ok(store) = workspace.store() else { return };
+        let closing = Closing {
+            store,
+            path: path.to_owned(),
+            file: self.relative(path),
+            before: made.before.clone(),
+            after: made.after.clone(),
+            edits: made.written.edits.clone(),
+            ids: ids.to_vec(),
+            commit: commit.map(str::to_owned),
+            share: workspace.loaded().settings.share == Share::Notes
+                && self.is_trusted(workspace.root()),
+        };
+        if tokio::task::spawn_blocking(move || closing.keep())
+            .await
+            .is_err()
+        {
+            tracing::error!("a defect while a closed conversation was kept");
+        }
+    }
+}
+
+impl Closing {
+    fn keep(self) {
+        let syntax = Syntax::parse(&self.before, detect(&self.file, None, head(&self.before)));
+        let threads = threads::find(&self.file, &self.before, &syntax);
+        // What was committed may be more than what we took out: the author saved it, a hook changed it.
+        let (commit, base) = match (&self.commit, vcs::head_text(&self.path)) {
+            (Some(commit), Some((head, base))) if *commit == head => (Some(head), base),
+            (Some(commit), _) => (Some(commit.clone()), None),
+            (None, Some((head, base))) => (Some(head), base),
+            (None, None) => (None, None),
+        };
+        let map = base.as_ref().map(|base| LineMap::new(&self.after, base));
+        for thread in threads
+            .iter()
+            .filter(|thread| self.ids.contains(&thread.id))
+        {
+            let mut ties = self.stood(thread, map.as_ref());
+            let changes = self.store.changes_of_thread(&thread.id).unwrap_or_default();
+            ties.extend(changed(&changes));
+            let closed = Closed {
+                run_id: None,
+                thread_id: thread.id.clone(),
+                file: self.file.clone(),
+                lines: (thread.first_line() + 1, thread.last_line() + 1),
+                messages: said(thread),
+                commit: commit.clone(),
+                by_commit: self.commit.is_some(),
+                time: jiff::Timestamp::now(),
+                ties,
+            };
+            if let Err(error) = self.store.close_thread(&closed) {
+                tracing::warn!(%error, "a closed conversation could not be kept");
+            }
+            if let Some(commit) = commit.as_deref().filter(|_| self.share)
+                && let Err(error) = notes::write(&self.path, &self.file, commit, closed)
+            {
+                tracing::warn!("a closed conversation could not be written as a git note: {error}");
+            }
+        }
+    }
+
+    /// The lines that the thread stood at, in the text without it.
+    fn stood(&self, thread: &Thread, base: Option<&LineMap>) -> Vec<Tie> {
+        let end = thread
+            .messages
+            .last()
+            .map_or(0, |last| last.range.end.max(last.marker.end));
+        let at = vcs::moved(&self.edits, end);
+        let before = self.after.as_bytes().get(..at).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count();
+        let lines = vcs::lines(&self.after);
+        anchor(&lines, line, thread.trailing)
+            .filter_map(|line| {
+                Some(Tie {
+                    file: self.file.clone(),
+                    line: line + 1,
+                    base_line: base.and_then(|map| map.after(line)).map(|line| line + 1),
+                    hash: words_hash(lines.get(line)?)?,
+                    stood: true,
+                })
+            })
+            .collect()
+    }
+}
+
+/// The lines that a thread is about which was taken out before `at`: the paragraph that follows, else that before.
+fn anchor(lines: &[&str], at: usize, trailing: bool) -> Range<usize> {
+    let says = |line: usize| {
+        lines
+            .get(line)
+            .is_some_and(|line| words_hash(line).is_some())
+    };
+    let tells = |line: usize| lines.get(line).is_some_and(|line| !is_plain(line));
+    if trailing && says(at) {
+        return at..at + 1;
+    }
+    let first = if says(at) { at } else { at + 1 };
+    let below = (first..first + ANCHOR).take_while(|line| says(*line));
+    let end = below.last().map_or(first, |line| line + 1);
+    if (first..end).any(tells) {
+        return first..end;
+    }
+    let above = (0..at).rev().take(ANCHOR).take_while(|line| says(*line));
+    let above = above.last().map_or(at..at, |start| start..at);
+    if end > first && !above.clone().any(tells) {
+        return first..end;
+    }
+    above
+}
+
+/// The lines that turns changed.
+fn changed(changes: &[Change]) -> Vec<Tie> {
+    let mut ties = Vec::new();
+    for change in changes {
+        let after = change.after.as_deref().unwrap_or_default();
+        let before = change.before.as_deref().unwrap_or_default();
+        if after.len().max(before.len()) > LARGEST {
+            continue;
+        }
+        let (before, after) = (
+            String::from_utf8_lossy(before),
+            String::from_utf8_lossy(after),
+        );
+        let map = LineMap::new(&before, &after);
+        for (line, text) in vcs::lines(&after).into_iter().enumerate() {
+            if ties.len() == MOST_CHANGED {
+                return ties;
+            }
+            if matches!(map.before(line), vcs::Before::Same(_)) || is_plain(text) {
+                continue;
+            }
+            ties.extend(words_hash(text).map(|hash| Tie {
+                file: change.file.clone(),
+                line: line + 1,
+                base_line: None,
+                hash,
+                stood: false,
+            }));
+        }
+    }
+    ties
+}
+
+fn said(thread: &Thread) -> Vec<Said> {
+    let messages = thread.messages.iter();
+    messages
+        .filter(|message| !message.text.is_empty())
+        .map(|message| Said {
+            role: match message.role {
+                Role::Author => String::from("author"),
+                Role::Agent => String::from("agent"),
+            },
+            name: message.name.clone(),
+            text: message.text.clone(),
+        })
+        .collect()
+}
+
+/// Of the words of a line, so that a new indentation does not lose it; `None` for an empty line.
+pub(super) fn words_hash(line: &str) -> Option<i64> {
+    let mut hash = Sha256::new();
+    let mut empty = true;
+    for word in line.split_whitespace() {
+        hash.update(word.as_bytes());
+        hash.update(b" ");
+        empty = false;
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let first = digest.first_chunk::<8>().copied().unwrap_or_default();
+    (!empty).then(|| i64::from_be_bytes(first))
+}
+
+/// A line that says nothing of its own: a bracket, `else`.
+pub(super) fn is_plain(line: &str) -> bool {
+    line.chars().filter(|c| c.is_alphanumeric()).count() < 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_about_the_paragraph_below_it_or_the_one_above() {
+        let lines = [
+            "fn a() {",
+            "    first();",
+            "    second();",
+            "}",
+            "",
+            "fn other() {}",
+        ];
+        assert_eq!(anchor(&lines, 0, false), 0..4);
+        assert_eq!(anchor(&lines, 3, false), 0..3);
+        assert_eq!(anchor(&lines, 4, false), 5..6);
+        assert_eq!(anchor(&lines, 6, false), 5..6);
+        assert_eq!(anchor(&lines, 1, true), 1..2);
+        assert_eq!(anchor(&["}"], 0, false), 0..1);
+        assert_eq!(anchor(&[], 0, false), 0..0);
+    }
+
+    #[test]
+    fn a_line_is_its_words() {
+        assert_eq!(words_hash("  a  b"), words_hash("\ta b\r"));
+        assert_ne!(words_hash("ab"), words_hash("a b"));
+        assert_eq!(words_hash(" \t"), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! Conversations of threads that were removed, and the lines that they are tied to.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+
+use super::reads::{limit_of, time};
+use super::writes::now;
+use super::{Store, StoreError};
+
+/// The conversation of a thread that was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// Set by the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    pub thread_id: String,
+    /// Relative to the workspace root.
+    pub file: String,
+    /// 1-based, inclusive, in the text that it was removed from.
+    pub lines: (usize, usize),
+    pub messages: Vec<Said>,
+    /// The commit that closed it, or (`by_commit` is false) that HEAD was then.
+    pub commit: Option<String>,
+    pub by_commit: bool,
+    /// Set by the store.
+    #[serde(with = "micros")]
+    pub time: Timestamp,
+    pub ties: Vec<Tie>,
+}
+
+/// One message of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Said {
+    /// `author` or `agent`.
+    pub role: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub text: String,
+}
+
+/// A line that it is about, as the line was when the thread was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tie {
+    /// Relative to the workspace root.
+    pub file: String,
+    /// 1-based, in the text without the thread.
+    pub line: usize,
+    /// 1-based, in the commit of [`Closed::commit`]; `None`: the line was not committed there.
+    pub base_line: Option<usize>,
+    /// Of its words.
+    pub hash: i64,
+    /// The thread stood at it; else an agent's turn changed it.
+    pub stood: bool,
+}
+
+/// Microseconds since 1970.
+mod micros {
+    use jiff::Timestamp;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(time.as_microsecond())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        let micros = i64::deserialize(from)?;
+        Timestamp::from_microsecond(micros).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Store {
+    /// The thread was removed: its run is closed, its conversation kept. The time is now.
+    pub fn close_thread(&self, closed: &Closed) -> Result<(), StoreError> {
+        let mut connection = self.durable();
+        close_in(&mut connection, closed).map_err(|e| self.fault(e))
+    }
+
+    /// Conversations that are tied to a line with one of these words, or that stood in one of these files;
+    /// newest first.
+    pub fn tied(
+        &self,
+        hashes: &[i64],
+        files: &[&str],
+        limit: usize,
+    ) -> Result<Vec<Closed>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<Closed>> {
+            let mut found = BTreeSet::new();
+            let mut by_text = connection.prepare_cached(
+                "SELECT closed FROM ties WHERE hash = ?1 ORDER BY closed DESC LIMIT ?2",
+            )?;
+            for hash in hashes {
+                let rows = by_text.query_map(params![hash, limit_of(limit)], |row| row.get(0))?;
+                for num in rows {
+                    found.insert(num?);
+                }
+            }
+            let mut in_file = connection.prepare_cached(
+                "SELECT num FROM closed WHERE file = ?1 ORDER BY num DESC LIMIT ?2",
+            )?;
+            for file in files {
+                let rows = in_file.query_map(params![file, limit_of(limit)], |row| row.get(0))?;
+                for num in rows {
+                    found.insert(num?);
+                }
+            }
+            found
+                .into_iter()
+                .rev()
+                .take(limit)
+                .map(|num: i64| closed(&connection, num))
+                .collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// Every write of the run that was not undone: the files before and after, in order.
+    pub fn changes_of_thread(&self, thread_id: &str) -> Result<Vec<super::Change>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<super::Change>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT file, before, after FROM changes
+                 WHERE run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0) AND undone = 0
+                 ORDER BY num LIMIT 200",
+            )?;
+            let rows = statement.query_map([thread_id], |row| {
+                Ok(super::Change {
+                    file: row.get(0)?,
+                    before: row.get(1)?,
+                    after: row.get(2)?,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+}
+
+fn close_in(connection: &mut Connection, closed: &Closed) -> rusqlite::Result<()> {
+    let line = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
+    let messages = serde_json::to_string(&closed.messages).unwrap_or_default();
+    let conversation: String = closed
+        .messages
+        .iter()
+        .map(|said| {
+            let name = said.name.as_deref();
+            let name = name.map_or_else(String::new, |name| format!("({name})"));
+            format!("{}{name}: {}\n", said.role.to_uppercase(), said.text)
+        })
+        .collect();
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute(
+        "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, messages, commit_hash,
+            by_commit, time)
+         VALUES ((SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            closed.thread_id,
+            closed.file,
+            line(closed.lines.0),
+            line(closed.lines.1),
+            conversation,
+            messages,
+            closed.commit,
+            closed.by_commit,
+            now()
+        ],
+    )?;
+    let num = tx.last_insert_rowid();
+    for tie in &closed.ties {
+        tx.prepare_cached(
+            "INSERT INTO ties (closed, file, line, base_line, hash, stood) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            num,
+            tie.file,
+            line(tie.line),
+            tie.base_line.map(line),
+            tie.hash,
+            tie.stood
+        ])?;
+    }
+    tx.execute(
+        "UPDATE runs SET closed = 1, touched = ?2,
+            status = CASE status WHEN 'running' THEN status ELSE 'completed' END
+         WHERE thread_id = ?1 AND closed = 0",
+        params![closed.thread_id, now()],
+    )?;
+    tx.commit()
+}
+
+fn closed(connection: &Connection, num: i64) -> rusqlite::Result<Closed> {
+    let mut statement = connection.prepare_cached(
+        "SELECT file, line, base_line, hash, stood FROM ties WHERE closed = ?1 ORDER BY rowid",
+    )?;
+    let ties = statement.query_map([num], |row| {
+        Ok(Tie {
+            file: row.get(0)?,
+            line: line(row, "line")?,
+            base_line: row
+                .get::<_, Option<i64>>(2)?
+                .and_then(|line| usize::try_from(line).ok()),
+            hash: row.get(3)?,
+            stood: row.get(4)?,
+        })
+    })?;
+    let ties = ties.collect::<rusqlite::Result<_>>()?;
+    connection
+        .prepare_cached(
+            "SELECT closed.*, runs.id AS run_id FROM closed LEFT JOIN runs ON runs.num = closed.run
+             WHERE closed.num = ?1",
+        )?
+        .query_row([num], |row| {
+            let messages: Option<String> = row.get("messages")?;
+            let conversation: String = row.get("conversation")?;
+            let messages = messages.and_then(|messages| serde_json::from_str(&messages).ok());
+            Ok(Closed {
+                run_id: row.get("run_id")?,
+                thread_id: row.get("thread_id")?,
+                file: row.get("file")?,
+                lines: (line(row, "first_line")?, line(row, "last_line")?),
+                messages: messages.unwrap_or_else(|| said(&conversation)),
+                commit: row.get("commit_hash")?,
+                by_commit: row.get("by_commit")?,
+                time: time(row, "time")?,
+                ties,
+            })
+        })
+}
+
+fn line(row: &Row, column: &str) -> rusqlite::Result<usize> {
+    let line: i64 = row.get(column)?;
+    Ok(usize::try_from(line).unwrap_or(0))
+}
+
+/// The messages of a conversation as versions before the fourth of the schema kept it.
+fn said(conversation: &str) -> Vec<Said> {
+    let mut all: Vec<Said> = Vec::new();
+    for line in conversation.lines() {
+        let begun = line
+            .split_once(": ")
+            .or_else(|| Some((line.strip_suffix(':')?, "")));
+        let role = begun.and_then(|(marker, text)| {
+            let (role, name) = match marker.split_once('(') {
+                Some((role, name)) => (role, Some(name.strip_suffix(')')?)),
+                None => (marker, None),
+            };
+            matches!(role, "AUTHOR" | "AGENT").then_some((role, name, text))
+        });
+        match (role, all.last_mut()) {
+            (Some((role, name, text)), _) => all.push(Said {
+                role: role.to_lowercase(),
+                name: name.map(str::to_owned),
+                text: text.to_owned(),
+            }),
+            (None, Some(last)) => {
+                last.text.push('\n');
+                last.text.push_str(line);
+            }
+            (None, None) => {}
+        }
+    }
+    all
+}

@@ -1,0 +1,233 @@
+//! The git program, run so that nothing of a repository's configuration runs with it.
+
+use std::ffi::OsStr;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Instant;
+
+use super::GitError;
+
+/// Enough for calls that look at no file.
+pub(super) fn untrusted() -> Vec<String> {
+    vec![String::from("core.hooksPath=/dev/null")]
+}
+
+/// Switches off, by name, everything of a repository's configuration that would run a program.
+pub(super) fn quiet_settings(top: &Path) -> Vec<String> {
+    let mut settings: Vec<String> = [
+        "core.hooksPath=/dev/null",
+        "commit.gpgSign=false",
+        // Clearing up may run a hook or a program too.
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "core.attributesFile=/dev/null",
+    ]
+    .map(str::to_owned)
+    .into();
+    let names = git(
+        top,
+        &untrusted(),
+        &[
+            "config",
+            "--name-only",
+            "-z",
+            "--get-regexp",
+            r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|command|textconv|driver)$",
+        ],
+        None,
+    );
+    let names = names
+        .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
+        .unwrap_or_default();
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        let value = if name.ends_with(".required") {
+            "false"
+        } else {
+            ""
+        };
+        settings.push(format!("{name}={value}"));
+    }
+    settings
+}
+
+/// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
+/// `settings`: none only where the workspace is trusted; with any, nothing is fetched either, for a partial
+/// clone names the program that fetches what it has not.
+pub(super) fn git(
+    folder: &Path,
+    settings: &[String],
+    args: &[impl AsRef<OsStr>],
+    input: Option<&str>,
+) -> Result<Output, GitError> {
+    let mut command = prepared(folder, settings, args)?;
+    match input {
+        None => command.stdin(Stdio::null()),
+        Some(input) => command.stdin(readable(input.as_bytes())?),
+    };
+    command.output().map_err(not_started)
+}
+
+/// [`git`] for what may take its time: it is ended at `until`, and that is an error.
+pub(super) fn git_until(
+    folder: &Path,
+    settings: &[String],
+    args: &[impl AsRef<OsStr>],
+    input: &[u8],
+    until: Instant,
+) -> Result<Output, GitError> {
+    let mut said = tempfile::tempfile().map_err(not_started)?;
+    let stderr = said.try_clone().map_err(not_started)?;
+    let mut child = prepared(folder, settings, args)?
+        .stdin(readable(input)?)
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn()
+        .map_err(not_started)?;
+    let mut printed = child.stdout.take();
+    let child = Arc::new(Mutex::new(child));
+    let (ended, waits) = mpsc::channel::<()>();
+    let watched = child.clone();
+    let watch = std::thread::spawn(move || {
+        let left = until.saturating_duration_since(Instant::now());
+        let late = waits.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Timeout);
+        if late {
+            let _ = watched
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .kill();
+        }
+        late
+    });
+    let mut stdout = Vec::new();
+    let read = printed
+        .as_mut()
+        .map_or(Ok(0), |printed| printed.read_to_end(&mut stdout));
+    drop(ended);
+    let late = watch.join().unwrap_or(false);
+    let status = child
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .wait()
+        .map_err(not_started)?;
+    if late {
+        return Err(GitError::Failed(String::from(
+            "git took too long, so it was stopped",
+        )));
+    }
+    read.map_err(not_started)?;
+    let mut stderr = Vec::new();
+    said.rewind()
+        .and_then(|()| said.read_to_end(&mut stderr))
+        .map_err(not_started)?;
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+fn not_started(error: std::io::Error) -> GitError {
+    GitError::Failed(format!("git could not be started: {error}"))
+}
+
+/// A file, not a pipe: nobody has to write while another reads.
+fn readable(input: &[u8]) -> Result<std::fs::File, GitError> {
+    let mut file = tempfile::tempfile().map_err(not_started)?;
+    file.write_all(input)
+        .and_then(|()| file.rewind())
+        .map_err(not_started)?;
+    Ok(file)
+}
+
+fn prepared(
+    folder: &Path,
+    settings: &[String],
+    args: &[impl AsRef<OsStr>],
+) -> Result<Command, GitError> {
+    let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);
+    command
+        .current_dir(folder)
+        .arg("--no-pager")
+        .args(["-c", "core.fsmonitor=false"]);
+    for setting in settings {
+        command.args(["-c", setting]);
+    }
+    command
+        .args(args)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_EDITOR", "true")
+        .env("GIT_LITERAL_PATHSPECS", "1")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("LC_ALL", "C.UTF-8");
+    // Of the repository whose hook runs us, perhaps; the file may be another's.
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+    ] {
+        command.env_remove(name);
+    }
+    if !settings.is_empty() {
+        command
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "none");
+    }
+    Ok(command)
+}
+
+/// A path as git prints it.
+pub(super) fn path_of(printed: &[u8]) -> Option<PathBuf> {
+    let line = printed.strip_suffix(b"\n").unwrap_or(printed);
+    let line = line
+        .strip_suffix(b"\r")
+        .filter(|_| cfg!(windows))
+        .unwrap_or(line);
+    (!line.is_empty()).then(|| super::bytes_to_path(line).to_owned())
+}
+
+/// git on PATH, but for what lies in a project: the one that it is to work in, or the one where we stand.
+fn program(folder: &Path) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let here = std::env::current_dir().ok();
+    let projects: Vec<PathBuf> = [Some(folder), here.as_deref()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
+        .map(|folder| project(&folder).to_owned())
+        // `/` is no project: everything is below it.
+        .filter(|project| project.parent().is_some())
+        .collect();
+    let inside = |file: &Path| {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        projects
+            .iter()
+            .any(|project| file.starts_with(project) || real.starts_with(project))
+    };
+    std::env::split_paths(&path)
+        .filter(|entry| entry.is_absolute())
+        .map(|entry| entry.join(if cfg!(windows) { "git.exe" } else { "git" }))
+        .find(|file| file.is_file() && !inside(file))
+}
+
+/// The top of the repository that `folder` is in, else itself.
+fn project(folder: &Path) -> &Path {
+    folder
+        .ancestors()
+        .find(|above| above.join(".git").symlink_metadata().is_ok())
+        .unwrap_or(folder)
+}
+
+/// What `git --version` says in this folder; `None` where there is no git.
+pub fn version(folder: &Path) -> Option<String> {
+    let out = git(folder, &untrusted(), &["--version"], None).ok()?;
+    out.status
+        .success()
+        .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+}
