@@ -7,6 +7,7 @@ mod chat;
 mod host;
 mod wire;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,14 +15,20 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, CancelNotification, ClientCapabilities, Implementation, InitializeRequest,
-    InitializeResponse, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
-    PromptResponse, SessionMode, SessionModeState, SetSessionModeRequest, SetSessionModeResponse,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
+    LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionInfo,
+    SessionListCapabilities, SessionMode, SessionModeState, SessionResumeCapabilities,
+    SetSessionModeRequest, SetSessionModeResponse,
 };
 use agent_client_protocol::{Agent, ByteStreams, Client, Error};
 use dashmap::DashMap;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use crate::config::Folders;
+use crate::present;
+use crate::session::Session;
+use crate::store::Window;
 use chat::Chat;
 
 const DEFAULT: &str = "default";
@@ -42,6 +49,7 @@ pub async fn serve(folders: Folders) -> ExitCode {
         chats: DashMap::new(),
         client: std::sync::Mutex::default(),
     });
+    let (load, resume, list) = (face.clone(), face.clone(), face.clone());
     let (hello, open, ask, mode, stop) = (
         face.clone(),
         face.clone(),
@@ -65,6 +73,37 @@ pub async fn serve(folders: Folders) -> ExitCode {
         .on_receive_request(
             async move |request: NewSessionRequest, responder, connection: ConnectionTo<Client>| {
                 responder.respond_with_result(open.open(request, connection))
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: LoadSessionRequest,
+                        responder,
+                        connection: ConnectionTo<Client>| {
+                let id = request.session_id.to_string();
+                let again = load.again(&id, &request.cwd, true, connection);
+                responder
+                    .respond_with_result(again.map(|modes| LoadSessionResponse::new().modes(modes)))
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ResumeSessionRequest,
+                        responder,
+                        connection: ConnectionTo<Client>| {
+                let id = request.session_id.to_string();
+                let again = resume.again(&id, &request.cwd, false, connection);
+                responder.respond_with_result(
+                    again.map(|modes| ResumeSessionResponse::new().modes(modes)),
+                )
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ListSessionsRequest,
+                        responder,
+                        connection: ConnectionTo<Client>| {
+                responder.respond_with_result(list.list(&request, connection))
             },
             agent_client_protocol::on_receive_request!(),
         )
@@ -118,6 +157,12 @@ impl Face {
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(
                 AgentCapabilities::new()
+                    .load_session(true)
+                    .session_capabilities(
+                        SessionCapabilities::new()
+                            .list(SessionListCapabilities::new())
+                            .resume(SessionResumeCapabilities::new()),
+                    )
                     .prompt_capabilities(PromptCapabilities::new().embedded_context(true)),
             )
             .agent_info(
@@ -130,18 +175,73 @@ impl Face {
         request: NewSessionRequest,
         connection: ConnectionTo<Client>,
     ) -> Result<NewSessionResponse, Error> {
-        let id = format!("postil-{}", self.chats.len() + 1);
-        let client = self.client.lock().map(|c| c.clone()).unwrap_or_default();
         if !request.mcp_servers.is_empty() {
             tracing::info!("the editor's MCP servers are not used: postil has tools of its own");
         }
-        let chat = Chat::open(&id, &request.cwd, self.folders.clone(), connection, &client)?;
-        self.chats.insert(id.clone(), chat);
-        let modes = vec![
-            SessionMode::new(DEFAULT, "Default"),
-            SessionMode::new(PLAN, "Plan only").description("Changes nothing".to_owned()),
-        ];
-        Ok(NewSessionResponse::new(id).modes(SessionModeState::new(DEFAULT, modes)))
+        let id = Session::new_window();
+        let chat = self.window(&id, &request.cwd, connection)?;
+        Ok(NewSessionResponse::new(id).modes(modes(&chat)))
+    }
+
+    fn window(
+        &self,
+        id: &str,
+        root: &Path,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Arc<Chat>, Error> {
+        let client = self.client.lock().map(|c| c.clone()).unwrap_or_default();
+        let chat = Chat::open(id, root, self.folders.clone(), connection, &client)?;
+        self.chats.insert(id.to_owned(), chat.clone());
+        Ok(chat)
+    }
+
+    /// A window that was open before, here or in another process.
+    fn again(
+        &self,
+        id: &str,
+        root: &Path,
+        aloud: bool,
+        connection: ConnectionTo<Client>,
+    ) -> Result<SessionModeState, Error> {
+        let known = self.chats.get(id).map(|chat| chat.clone());
+        let chat = match known {
+            Some(chat) => chat,
+            None => self.window(id, root, connection)?,
+        };
+        if let Err(error) = chat.recall(aloud) {
+            self.chats.remove(id);
+            return Err(error);
+        }
+        Ok(modes(&chat))
+    }
+
+    /// The windows of a folder; of none, where none is named: the history is kept by folder.
+    fn list(
+        &self,
+        request: &ListSessionsRequest,
+        connection: ConnectionTo<Client>,
+    ) -> Result<ListSessionsResponse, Error> {
+        let Some(root) = &request.cwd else {
+            return Ok(ListSessionsResponse::new(Vec::new()));
+        };
+        // Not kept: it is there to look.
+        let client = ClientCapabilities::default();
+        let chat = Chat::open("", root, self.folders.clone(), connection.clone(), &client)?;
+        let info = |window: Window| {
+            let title = present::short(&present::visible(&window.first), 80);
+            SessionInfo::new(window.id, root)
+                .title(title)
+                .updated_at(window.last.to_string())
+        };
+        let windows = chat.windows();
+        connection.spawn(async move {
+            chat.end().await;
+            Ok(())
+        })?;
+        let windows = windows?;
+        Ok(ListSessionsResponse::new(
+            windows.into_iter().map(info).collect(),
+        ))
     }
 
     fn chat(&self, id: &str) -> Result<Arc<Chat>, Error> {
@@ -163,4 +263,12 @@ impl Face {
         }
         Ok(SetSessionModeResponse::new())
     }
+}
+
+fn modes(chat: &Chat) -> SessionModeState {
+    let modes = vec![
+        SessionMode::new(DEFAULT, "Default"),
+        SessionMode::new(PLAN, "Plan only").description("Changes nothing".to_owned()),
+    ];
+    SessionModeState::new(if chat.is_plan() { PLAN } else { DEFAULT }, modes)
 }

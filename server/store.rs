@@ -18,6 +18,7 @@ mod reads;
 mod schema;
 mod talk;
 mod undo;
+mod windows;
 mod writes;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use page::{Format, Hint, Page};
 pub use reads::Hit;
 pub use schema::location;
 pub use talk::{NewRound, Step};
+pub use windows::Window;
 pub use writes::{GoOn, Taken};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

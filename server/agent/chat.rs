@@ -12,12 +12,14 @@ use super::host::Editor;
 use super::wire;
 use crate::config::Folders;
 use crate::session::{Session, TurnOptions};
+use crate::store::Window;
 use crate::threads::Role;
 
 /// Messages of a window that a new turn is told of.
 const REMEMBERED: usize = 40;
 
 pub(super) struct Chat {
+    id: String,
     engine: Arc<Session>,
     host: Arc<Editor>,
     said: Mutex<Vec<(Role, String)>>,
@@ -45,6 +47,7 @@ impl Chat {
             Session::new(vec![root.to_owned()], None, host.clone(), folders).map_err(failed)?;
         host.serve(&engine);
         Ok(Arc::new(Self {
+            id: id.to_owned(),
             engine,
             host,
             said: Mutex::default(),
@@ -52,6 +55,41 @@ impl Chat {
             running: Mutex::default(),
             cancelled: AtomicBool::new(false),
         }))
+    }
+
+    /// Goes on with what was said in the window by another process; `aloud`: the client is told, too.
+    pub(super) fn recall(&self, aloud: bool) -> Result<(), Error> {
+        let mut said = self.said();
+        if said.is_empty() {
+            *said = self.engine.said_in(&self.id).map_err(failed)?;
+        }
+        if said.is_empty() {
+            return Err(Error::new(
+                -32002,
+                format!("there is no session {} in this folder", self.id),
+            ));
+        }
+        if aloud {
+            self.host.replay(&said);
+        }
+        Ok(())
+    }
+
+    /// The windows of the folder.
+    pub(super) fn windows(&self) -> Result<Vec<Window>, Error> {
+        self.engine.windows().map_err(failed)
+    }
+
+    /// What was said last becomes part of the window.
+    fn keep(&self, run: &str, role: Role, text: &str) {
+        if let Err(error) = self.engine.keep_said(run, &self.id, role, text) {
+            tracing::warn!(%error, "the window cannot be opened again as it is");
+        }
+        self.said().push((role, text.to_owned()));
+    }
+
+    pub(super) fn is_plan(&self) -> bool {
+        self.plan.load(Ordering::Relaxed)
     }
 
     pub(super) fn plan(&self, plan: bool) {
@@ -105,6 +143,7 @@ impl Chat {
         };
         let run = run.map_err(failed)?;
         *self.running() = Some(run.id.clone());
+        self.keep(&run.id, Role::Author, &asked.text);
         // It may have come before there was a run.
         if self.cancelled.load(Ordering::Relaxed) {
             let _ = self.engine.cancel(&run.id).await;
@@ -119,13 +158,10 @@ impl Chat {
         }
         let answer = end.answer.unwrap_or_default();
         self.host.conclude(&answer);
+        self.keep(&run.id, Role::Agent, &answer);
         if is_thread {
             self.host
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));
-        } else {
-            let mut said = self.said();
-            said.push((Role::Author, asked.text));
-            said.push((Role::Agent, answer));
         }
         Ok(StopReason::EndTurn)
     }

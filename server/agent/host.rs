@@ -20,6 +20,7 @@ use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
 use crate::present::visible;
 use crate::session::Session;
 use crate::text::apply_edits;
+use crate::threads::Role;
 
 pub(super) struct Editor {
     session: String,
@@ -79,6 +80,17 @@ impl Editor {
         self.state().spoken.push_str(text);
         let text = ContentBlock::Text(TextContent::new(text));
         self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(text)));
+    }
+
+    /// What was said in an earlier life of the window.
+    pub(super) fn replay(&self, said: &[(Role, String)]) {
+        for (role, text) in said {
+            let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)));
+            self.update(match role {
+                Role::Author => SessionUpdate::UserMessageChunk(chunk),
+                Role::Agent => SessionUpdate::AgentMessageChunk(chunk),
+            });
+        }
     }
 
     /// Says the answer, where it was not said as it came.

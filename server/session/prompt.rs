@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::turns::{Entry, Task};
 use super::{Error, Session, TurnOptions, TurnState, Workspace};
-use crate::store::{GoOn, Run};
+use crate::store::{GoOn, Run, Store, Window};
 use crate::threads::{Message, Role, Status, Thread};
 use crate::turn;
 
@@ -73,5 +73,39 @@ impl Session {
         let session = self.clone();
         tokio::spawn(async move { session.run_task(task).await });
         Ok(taken.run)
+    }
+
+    /// An id for a new window.
+    pub fn new_window() -> String {
+        Store::new_window()
+    }
+
+    /// Keeps what was said in a window, beside the run that it led to.
+    pub fn keep_said(&self, run: &str, window: &str, role: Role, text: &str) -> Result<(), Error> {
+        let (workspace, run) = self.run_of(run)?;
+        let store = workspace.store()?;
+        Ok(store.keep_said(&run.id, window, role == Role::Author, text)?)
+    }
+
+    /// What was said in a window, in whichever process.
+    pub fn said_in(&self, window: &str) -> Result<Vec<(Role, String)>, Error> {
+        let mut said = Vec::new();
+        for workspace in self.workspaces() {
+            said.extend(workspace.store()?.said_in(window)?);
+        }
+        let role = |by_author| if by_author { Role::Author } else { Role::Agent };
+        Ok(said
+            .into_iter()
+            .map(|(by, text)| (role(by), text))
+            .collect())
+    }
+
+    /// The windows of all folders, newest first.
+    pub fn windows(&self) -> Result<Vec<Window>, Error> {
+        let mut windows = Vec::new();
+        for workspace in self.workspaces() {
+            windows.extend(workspace.store()?.windows()?);
+        }
+        Ok(windows)
     }
 }

@@ -24,10 +24,23 @@ struct Client {
     /// Its unsaved text of the file.
     buffer: Option<String>,
     next: i64,
+    session: String,
 }
 
 impl Client {
     fn start(workspace: &Workspace, model: &Model, buffer: Option<&str>) -> Self {
+        let mut client = Self::hello(workspace, model, buffer);
+        let session = client.request(
+            "session/new",
+            json!({"cwd": workspace.root(), "mcpServers": []}),
+        );
+        let id = session["result"]["sessionId"].as_str();
+        client.session = id.unwrap_or_else(|| panic!("{session}")).to_owned();
+        client
+    }
+
+    /// Introduced, and without a session.
+    fn hello(workspace: &Workspace, model: &Model, buffer: Option<&str>) -> Self {
         let mut command = workspace.postil();
         command
             .arg("acp")
@@ -54,6 +67,7 @@ impl Client {
             takes: None,
             buffer: buffer.map(str::to_owned),
             next: 0,
+            session: String::new(),
         };
         let files = buffer.is_some();
         let hello = client.request(
@@ -63,11 +77,8 @@ impl Client {
         );
         assert_eq!(hello["result"]["protocolVersion"], 1);
         assert_eq!(hello["result"]["agentInfo"]["name"], "postil");
-        let session = client.request(
-            "session/new",
-            json!({"cwd": workspace.root(), "mcpServers": []}),
-        );
-        assert_eq!(session["result"]["sessionId"], "postil-1", "{session}");
+        let can = &hello["result"]["agentCapabilities"];
+        assert_eq!(can["loadSession"], true, "{hello}");
         client
     }
 
@@ -93,7 +104,7 @@ impl Client {
     fn prompt(&mut self, blocks: Value) -> Value {
         self.request(
             "session/prompt",
-            json!({"sessionId": "postil-1", "prompt": blocks}),
+            json!({"sessionId": self.session, "prompt": blocks}),
         )
     }
 
@@ -299,7 +310,7 @@ fn its_questions_are_the_editors_to_ask_and_plan_changes_nothing() {
     assert!(workspace.path(".vscode/tasks.json").exists());
     let mode = client.request(
         "session/set_mode",
-        json!({"sessionId": "postil-1", "modeId": "plan"}),
+        json!({"sessionId": client.session, "modeId": "plan"}),
     );
     assert!(mode.get("error").is_none(), "{mode}");
     client.prompt(text("what would you do?"));
@@ -319,11 +330,11 @@ fn a_cancel_ends_the_turn_and_errors_are_answers() {
     let mut client = Client::start(&workspace, &model, None);
     let id = client.ask(
         "session/prompt",
-        json!({"sessionId": "postil-1", "prompt": text("think")}),
+        json!({"sessionId": client.session, "prompt": text("think")}),
     );
     model.wait_for_requests(1);
     client.send(
-        &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "postil-1"}}),
+        &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": client.session}}),
     );
     let end = client.answer(id);
     assert_eq!(end["result"]["stopReason"], "cancelled", "{end}");
@@ -341,4 +352,63 @@ fn a_cancel_ends_the_turn_and_errors_are_answers() {
         json!({"sessionId": "x", "prompt": text("a")}),
     );
     assert!(unknown["error"].is_object(), "{unknown}");
+}
+
+#[test]
+fn a_window_is_opened_again_by_another_process() {
+    let (workspace, model) = bench(vec![
+        Step::text("It returns 7."),
+        Step::text("As I said."),
+        Step::text("Still."),
+    ]);
+    let mut first = Client::start(&workspace, &model, None);
+    first.prompt(text("what does load return?"));
+    let session = first.session.clone();
+    let mut other = Client::start(&workspace, &model, None);
+    assert_ne!(other.session, session, "no two windows are one");
+    drop(first);
+    let folder = json!({"cwd": workspace.root()});
+    let list = other.request("session/list", folder.clone());
+    let listed = list["result"]["sessions"].as_array().expect("windows");
+    assert_eq!(listed.len(), 1, "an empty one is none: {list}");
+    assert_eq!(listed[0]["sessionId"], session.as_str());
+    assert_eq!(listed[0]["title"], "what does load return?");
+    drop(other);
+    for (method, said) in [("session/load", 2), ("session/resume", 0)] {
+        let mut again = Client::hello(&workspace, &model, None);
+        let mut request = folder.clone();
+        request["sessionId"] = json!(session);
+        request["mcpServers"] = json!([]);
+        let loaded = again.request(method, request);
+        assert_eq!(
+            loaded["result"]["modes"]["currentModeId"], "default",
+            "{loaded}"
+        );
+        let told: Vec<_> = again.updates.iter().map(|u| &u["sessionUpdate"]).collect();
+        assert_eq!(told.len(), said, "{told:?}");
+        if said > 0 {
+            assert_eq!(told, ["user_message_chunk", "agent_message_chunk"]);
+            assert_eq!(again.said(), "It returns 7.");
+        }
+        again.session.clone_from(&session);
+        again.prompt(text("sure?"));
+        let asked = model.requests().last().expect("a request").body.to_string();
+        for part in [
+            "what does load return?",
+            "AGENT: It returns 7.",
+            "AUTHOR: sure?",
+        ] {
+            assert!(asked.contains(part), "{part}: {asked}");
+        }
+    }
+    let mut client = Client::start(&workspace, &model, None);
+    let unknown = json!({"cwd": workspace.root(), "mcpServers": [], "sessionId": "postil-0"});
+    let unknown = client.request("session/load", unknown);
+    let said = unknown["error"]["message"].as_str().unwrap_or_default();
+    assert!(
+        said.contains("no session postil-0 in this folder"),
+        "{unknown}"
+    );
+    let elsewhere = client.request("session/list", json!({}));
+    assert_eq!(elsewhere["result"]["sessions"], json!([]));
 }
