@@ -132,6 +132,7 @@ pub struct Settings {
     /// Outside agents of the user's own.
     pub agents: Vec<crate::acp::Agent>,
     pub sandbox: Sandbox,
+    pub web: Web,
     pub worktrees: Worktrees,
     pub share: Share,
 }
@@ -146,6 +147,14 @@ pub struct Sandbox {
     pub write: Vec<PathBuf>,
     /// Names of variables.
     pub environment: Vec<String>,
+}
+
+/// What an agent's tools may ask on the web.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// Hosts, with a port or without, that need not be public.
+    pub allow: Vec<String>,
+    pub proxy: Option<String>,
 }
 
 /// Worktrees of sub-agents.

@@ -23,6 +23,7 @@ pub mod sandbox;
 pub mod store;
 pub mod trust;
 pub mod vcs;
+pub mod web;
 // L4: the agent
 pub mod tools;
 pub mod turn;

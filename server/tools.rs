@@ -17,6 +17,7 @@ mod file_write;
 mod git_status;
 mod glob;
 mod grep;
+mod http_request;
 mod images;
 mod input;
 mod list_files;
@@ -31,6 +32,8 @@ mod plan;
 mod tests;
 mod think;
 mod todo;
+mod told;
+mod web_fetch;
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -62,6 +65,7 @@ pub use memory::facts;
 pub use permit::Gate;
 pub use plan::Plan;
 pub use todo::{Todos, todo_lines};
+pub use told::Told;
 
 /// What a tool works with: the run's root, the face, the children.
 pub struct Context {
@@ -88,6 +92,8 @@ pub struct Context {
     pub todos: Todos,
     /// What the calls since the last answer have to show.
     pub images: Images,
+    /// What the agent knows of the workspace.
+    pub told: Told,
 }
 
 /// A text as the run knows it: what it read last, or wrote itself.
@@ -172,6 +178,14 @@ pub trait Tool: Send + Sync {
     fn about_all(&self, cx: &Context, input: &Value) -> Vec<String> {
         vec![self.about(cx, input)]
     }
+    /// What a rule may name to deny a call, beside what the call is about.
+    fn denied_by(&self, _input: &Value) -> Option<String> {
+        None
+    }
+    /// Whether a call of a tool that is more than reading only looks: plan mode lets it.
+    fn looks(&self, _input: &Value) -> bool {
+        false
+    }
     /// Why this call is asked about each time, whatever was granted.
     fn each_time(&self, _cx: &Context, _about: &str) -> Option<String> {
         None
@@ -193,6 +207,7 @@ const AT_ONCE: usize = 16;
 
 impl Registry {
     pub fn built_in() -> Self {
+        let settings = Settings::default();
         Self {
             tools: vec![
                 Arc::new(file_read::FileRead),
@@ -218,27 +233,35 @@ impl Registry {
                 Arc::new(bash_output::BashOutput),
                 Arc::new(bash_list::BashList),
                 Arc::new(bash_kill::BashKill),
+                Arc::new(web_fetch::WebFetch::new(&settings)),
+                Arc::new(http_request::HttpRequest::new(&settings)),
                 Arc::new(consult::Consult::default()),
             ],
-            settings: Settings::default(),
+            settings,
         }
     }
 
     /// With the user's permissions and without the tools that are switched off.
     pub fn with_settings(mut self, settings: &Settings) -> Self {
         self.settings = settings.clone();
+        self.put(Arc::new(web_fetch::WebFetch::new(settings)));
+        self.put(Arc::new(http_request::HttpRequest::new(settings)));
         self
     }
 
     /// With a second model for `consult` to ask.
     pub fn with_second(mut self, model: Arc<dyn Model>) -> Self {
-        let consult: Arc<dyn Tool> = Arc::new(consult::Consult { model: Some(model) });
-        for tool in &mut self.tools {
-            if tool.name() == consult.name() {
-                *tool = consult.clone();
+        self.put(Arc::new(consult::Consult { model: Some(model) }));
+        self
+    }
+
+    /// In the place of the one of its name.
+    fn put(&mut self, tool: Arc<dyn Tool>) {
+        for known in &mut self.tools {
+            if known.name() == tool.name() {
+                *known = tool.clone();
             }
         }
-        self
     }
 
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
@@ -285,8 +308,9 @@ impl Registry {
             return Err(format!("Tool {name} is disabled by user config."));
         }
         let risk = tool.risk();
+        let looks = tool.looks(&input);
         if risk > Risk::Read {
-            may_change(cx, name)?;
+            may_act(cx, name, looks)?;
         }
         let input = if input.is_null() {
             Value::Object(Default::default())
@@ -294,6 +318,12 @@ impl Registry {
             input
         };
         tool.check(&input)?;
+        let denied_by = tool.denied_by(&input);
+        if let Some(about) = denied_by
+            && trust::decide(&self.settings, name, risk, &about) == Decision::Deny
+        {
+            return Err(denied(name, &about));
+        }
         let decided: Vec<(String, Decision)> = tool
             .about_all(cx, &input)
             .into_iter()
@@ -304,10 +334,7 @@ impl Registry {
             .collect();
         // Nobody is asked about one thing where another is denied.
         if let Some((about, _)) = decided.iter().find(|(_, d)| *d == Decision::Deny) {
-            return Err(format!(
-                "Tool {name} is not allowed for {} by the author's permissions.",
-                quoted(about).0
-            ));
+            return Err(denied(name, about));
         }
         for (about, decision) in decided {
             let each_time = tool.each_time(cx, &about);
@@ -321,7 +348,7 @@ impl Registry {
             }
         }
         // A defect of one tool is that call's error, not the turn's end.
-        AssertUnwindSafe(tool.call(cx, input))
+        let output = AssertUnwindSafe(tool.call(cx, input))
             .catch_unwind()
             .await
             .unwrap_or_else(|_| {
@@ -329,7 +356,13 @@ impl Registry {
                 Err(format!(
                     "Tool {name} failed by a defect of postil; do it another way."
                 ))
-            })
+            });
+        // What comes from outside is no text of the workspace.
+        if risk < Risk::Send {
+            let (Ok(text) | Err(text)) = &output;
+            cx.told.hear(text);
+        }
+        output
     }
 
     /// The calls of one model answer, concurrently where they may; answers in call order.
@@ -360,14 +393,26 @@ impl Registry {
     }
 }
 
+fn denied(name: &str, about: &str) -> String {
+    format!(
+        "Tool {name} is not allowed for {} by the author's permissions.",
+        quoted(about).0
+    )
+}
+
 /// Whether this run may change anything.
 fn may_change(cx: &Context, name: &str) -> Result<(), String> {
-    if cx.plan.is_authors() {
+    may_act(cx, name, false)
+}
+
+/// The same for a call that may only look: it sends, and changes nothing.
+fn may_act(cx: &Context, name: &str, looks: bool) -> Result<(), String> {
+    if cx.plan.is_authors() && !looks {
         return Err(format!(
             "Tool {name} is disabled in plan mode, which the author chose. Say in your answer what you would change."
         ));
     }
-    if cx.plan.is_on() {
+    if cx.plan.is_on() && !looks {
         return Err(format!(
             "Tool {name} is disabled in plan mode. Use plan_exit to re-enable write tools."
         ));

@@ -515,6 +515,7 @@ impl Scope {
             question: None,
             todos: Todos::default(),
             images: Images::default(),
+            told: Default::default(),
         };
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {

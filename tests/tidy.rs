@@ -31,8 +31,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("anstream", &["main", "cli"]),
     ("anstyle", &["cli"]),
     ("tracing_subscriber", &["main", "cli", "lsp"]),
-    ("reqwest", &["models"]),
-    ("rustls", &["models"]),
+    // `models` goes to the user's endpoint, with a key; `web` where an agent says, with nothing.
+    ("reqwest", &["models", "web"]),
+    ("rustls", &["models", "web"]),
+    ("html2text", &["web"]),
+    ("encoding_rs", &["web"]),
     ("eventsource_stream", &["models"]),
     ("rand", &["models"]),
     ("rusqlite", &["store"]),

@@ -253,6 +253,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 question: None,
                 todos: Todos::default(),
                 images: Images::default(),
+                told: Default::default(),
             };
             let answer = registry.call(&context, &name, input).await;
             context.processes.end().await;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Provider, ProxyMode, Sandbox, Settings, Worktrees};
+use super::{Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
 use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
@@ -40,6 +40,9 @@ pub(super) struct Raw {
     /// What an agent's commands may use beyond the workspace.
     #[schemars(extend("x-from" = "user"))]
     pub sandbox: RawSandbox,
+    /// What an agent's tools may ask on the web.
+    #[schemars(extend("x-from" = "user"))]
+    pub web: RawWeb,
     /// The agent's tools.
     pub tools: Tools,
     /// Language servers as children.
@@ -226,6 +229,19 @@ impl RawSandbox {
             environment: self.environment,
         }
     }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct RawWeb {
+    /// Hosts that may be asked though they are no public ones: `localhost:3000`, `10.0.0.7`,
+    /// `wiki.example.org`. A name stands for this machine and private networks; a cloud's metadata service and
+    /// the like only where their address stands here.
+    pub allow: Vec<String>,
+    /// The proxy that all requests of these tools go through: `http://proxy.example.org:3128`. It resolves
+    /// names itself. Absent: none, whatever the environment says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
 }
 
 /// What becomes of a tool call.
@@ -519,6 +535,10 @@ impl Raw {
             servers: servers.filter(|row| !row.command.is_empty()).collect(),
             agents: agents.filter(|a| !a.programs.is_empty()).collect(),
             sandbox: self.sandbox.into_settings(),
+            web: Web {
+                allow: self.web.allow,
+                proxy: self.web.proxy.filter(|proxy| !proxy.trim().is_empty()),
+            },
             worktrees: Worktrees {
                 enabled: worktree.enabled,
                 auto_merge: worktree.auto_merge,

@@ -53,6 +53,7 @@ impl Session {
             processes: self.processes(&workspace),
             todos: Todos::default(),
             images: Images::default(),
+            told: Default::default(),
         };
         let job = Job {
             file: self.relative(&view.path),

@@ -404,6 +404,7 @@ impl Session {
                 question: Some(std::sync::Mutex::default()),
                 todos: Todos::default(),
                 images: Images::default(),
+                told: Default::default(),
             };
             let job = Job {
                 thread: task.thread.clone(),

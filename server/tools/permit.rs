@@ -187,7 +187,7 @@ pub(super) async fn permit(
         Risk::Read => "read",
         Risk::Write => "change",
         Risk::Run => "run",
-        Risk::Send => "send",
+        Risk::Send => "send to the web",
     };
     let folder = visible(&root.display().to_string()).replace('\n', "⏎");
     let mut text = format!("The agent wants to {verb} {shown} with {tool}, in {folder}.");

@@ -124,6 +124,7 @@ impl Bench {
             question: None,
             todos: Todos::default(),
             images: Images::default(),
+            told: Default::default(),
         };
         Self {
             _folder: folder,

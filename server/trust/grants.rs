@@ -211,6 +211,10 @@ impl Call<'_> {
             Risk::Write => format!("{}/*", self.argument.rsplit_once('/')?.0),
             Risk::Send => {
                 let (scheme, rest) = self.argument.split_once("://")?;
+                // What carries more than its address is no address.
+                if !matches!(scheme, "http" | "https") {
+                    return None;
+                }
                 let host = rest.split(['/', '?', '#']).next()?;
                 format!("{scheme}://{host}/*")
             }
@@ -349,6 +353,7 @@ mod tests {
             Some("https://docs.rs/*")
         );
         assert_eq!(offer(Risk::Send, "https://*/x"), None);
+        assert_eq!(offer(Risk::Send, "POST https://docs.rs/x\n\nbody"), None);
     }
 
     #[test]

@@ -100,6 +100,7 @@ pub(super) async fn run(
             }]
         }
     };
+    cx.told.hear_all(&turns);
     let request = request(cx, registry, model.context_window(), turns);
     let mut turn = Loop {
         cx,
@@ -132,8 +133,10 @@ pub(super) async fn run(
 pub(super) fn request(cx: &Context, registry: &Registry, window: u64, turns: Vec<Turn>) -> Request {
     // What would be refused is not offered.
     let may_write = cx.trusted && !cx.plan.is_on();
-    let offered =
-        |tool: &&Arc<dyn Tool>| tool.is_ready() && (may_write || tool.risk() == Risk::Read);
+    let offered = |tool: &&Arc<dyn Tool>| {
+        let looks = cx.trusted && tool.looks(&json!({}));
+        tool.is_ready() && (may_write || looks || tool.risk() == Risk::Read)
+    };
     let tools = registry
         .tools()
         .iter()

@@ -95,6 +95,7 @@ impl Bench {
             question: Some(Default::default()),
             todos: Default::default(),
             images: Default::default(),
+            told: Default::default(),
         };
         Self {
             workspace,
