@@ -162,7 +162,8 @@ local function all_threads(path, done)
 end
 
 local function go_to(found)
-  vim.cmd.edit(vim.fn.fnameescape(found.file))
+  -- Below the current folder by its short name, as all else is shown.
+  vim.cmd.edit(vim.fn.fnameescape(vim.fn.fnamemodify(found.file, ":.")))
   vim.api.nvim_win_set_cursor(0, { math.min(found.thread.start_line, vim.api.nvim_buf_line_count(0)), 0 })
 end
 
