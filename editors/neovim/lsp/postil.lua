@@ -84,6 +84,9 @@ config.capabilities = { workspace = { workspaceEdit = { documentChanges = true }
 local whole = #vim.api.nvim_get_runtime_file("lua/postil/conversation.lua", false) > 0
 if whole then
   config.capabilities.workspace.textDocumentContent = vim.empty_dict()
+  config.on_exit = function(...)
+    require("postil").ended(...)
+  end
   config.handlers["window/showDocument"] = function(...)
     return require("postil.conversation").show(...)
   end
@@ -100,7 +103,7 @@ if not vim.lsp.config then
 elseif whole then
   config.root_dir = function(buffer, on_dir)
     local postil = require("postil")
-    if not postil.unfit(buffer) and not postil.missing(vim.lsp.config.postil) then
+    if not postil.hindered(buffer, vim.lsp.config.postil) then
       on_dir(postil.root(buffer, vim.lsp.config.postil))
     end
   end

@@ -26,8 +26,75 @@ function M.say_once(text, level)
   end
 end
 
+local is_list = vim.islist or vim.tbl_islist
+
+-- What an option must be; whatever else is given is said, and left out.
+local wanted = {
+  cmd = {
+    'a list like { "/path/to/postil" }, or a function',
+    function(value)
+      return type(value) == "function" or type(value) == "table" and is_list(value) and type(value[1]) == "string"
+    end,
+  },
+  settings = {
+    "a table like { postil = { … } }",
+    function(value)
+      return type(value) == "table"
+    end,
+  },
+  ui = {
+    "a table",
+    function(value)
+      return type(value) == "table"
+    end,
+  },
+  ["ui.signs"] = {
+    "false, or a table with `pending` and `awaiting_user`",
+    function(value)
+      return value == false
+        or type(value) == "table" and type(value.pending) == "string" and type(value.awaiting_user) == "string"
+    end,
+  },
+  ["ui.turns"] = {
+    '"eol", "below" or false',
+    function(value)
+      return value == "eol" or value == "below" or value == false
+    end,
+  },
+  ["ui.slow"] = {
+    "a number of milliseconds",
+    function(value)
+      return type(value) == "number" and value > 0
+    end,
+  },
+}
+
+local function checked(from, prefix)
+  local kept = {}
+  for name, value in pairs(from) do
+    local rule = wanted[prefix .. name]
+    if rule and not rule[2](value) then
+      local text = ("the option `%s%s` must be %s; it is left out: :help postil-options"):format(prefix, name, rule[1])
+      vim.schedule(function()
+        M.say_once(text, vim.log.levels.WARN)
+      end)
+    elseif prefix .. name == "ui" then
+      kept.ui = checked(value, "ui.")
+    else
+      kept[name] = value
+    end
+  end
+  return kept
+end
+
 local function options()
-  given = given or (type(vim.g.postil) == "table" and vim.g.postil) or {}
+  if not given then
+    local all = vim.g.postil
+    if all ~= nil and type(all) ~= "table" and all ~= true then
+      M.say_once("vim.g.postil must be a table, or false; it is left out: :help postil-options", vim.log.levels.WARN)
+    end
+    given = checked(type(all) == "table" and all or {}, "")
+  end
   return given
 end
 
@@ -91,13 +158,39 @@ function M.missing(config)
   end
 end
 
+-- How often the server of a root ended by itself. One that always does would do so with every file that is opened.
+local ended = {}
+local MOST = 3
+
+-- The client's `on_exit`.
+function M.ended(code, signal, id)
+  local client = vim.lsp.get_client_by_id(id)
+  -- 15: it was stopped.
+  if client and (code ~= 0 or signal ~= 0 and signal ~= 15) then
+    local root = client.config.root_dir or ""
+    ended[root] = client.initialized and (ended[root] or 0) + 1 or MOST
+  end
+end
+
+-- A sentence, where the server of this root is not to be started again unasked.
+local function broken(root)
+  if (ended[root] or 0) >= MOST then
+    return "its server ends by itself; `:Postil restart` tries again, :checkhealth postil tells more"
+  end
+end
+
 -- The folder that the server of a buffer works in.
 function M.root(buffer, config)
   return vim.fs.root(buffer, config.root_markers or {}) or vim.fs.dirname(vim.api.nvim_buf_get_name(buffer))
 end
 
--- Starts the server for a buffer, or gives the reason why not.
-function M.start(buffer)
+-- Why the server of a buffer is not to be started: a sentence.
+function M.hindered(buffer, config)
+  return M.unfit(buffer) or M.missing(config) or broken(M.root(buffer, config))
+end
+
+-- Starts the server for a buffer, or gives the reason why not. `anew`: though it ended by itself.
+function M.start(buffer, anew)
   local why = M.unfit(buffer)
   if why then
     return why
@@ -115,6 +208,13 @@ function M.start(buffer)
   if type(config.root_dir) ~= "string" then
     config = vim.tbl_extend("force", config, { root_dir = M.root(buffer, config) })
   end
+  if anew then
+    ended[config.root_dir] = nil
+  end
+  why = broken(config.root_dir)
+  if why then
+    return why
+  end
   if not vim.lsp.start(config, { bufnr = buffer }) then
     return "the server does not start; :checkhealth postil"
   end
@@ -131,7 +231,7 @@ function M.begin(buffer)
   local why
   if enabled() then
     -- Neovim starts it, and is silent about a program that is not there.
-    why = M.missing(M.config())
+    why = M.missing(M.config()) or broken(M.root(buffer, M.config()))
   elseif by_lspconfig() then
     -- It starts it, and says itself what it misses.
     return
@@ -150,7 +250,7 @@ function M.begin_all()
 end
 
 function M.setup(config)
-  given = config or {}
+  given = checked(config or {}, "")
   -- Where `vim.g.postil = false` or a package manager has left it out.
   if vim.v.vim_did_enter == 1 then
     vim.g.postil = nil

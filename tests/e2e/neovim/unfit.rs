@@ -13,6 +13,9 @@ in_both!(
     buffers_that_are_no_files_of_this_machine,
     a_server_that_ends_is_started_again,
     a_server_that_is_old_or_slow,
+    a_server_that_always_ends_is_left_alone,
+    options_of_the_wrong_kind_are_left_out,
+    a_large_file_has_its_threads,
     several_roots_have_a_server_each,
     the_ways_to_start_it,
     with_the_real_lspconfig,
@@ -99,7 +102,6 @@ fn a_server_that_ends_is_started_again(program: &str) {
     let workspace = python_project();
     let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
     nvim.edit(&workspace.path("notes.py"));
-    nvim.keys(":4Postil new one<CR>");
     nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
     nvim.keys(":4Postil new one<CR>");
     nvim.wait_text("AUTHOR: one");
@@ -122,6 +124,76 @@ fn a_server_that_ends_is_started_again(program: &str) {
     nvim.keys(":Postil restart<CR>");
     nvim.wait("another server", &format!("#vim.lsp.get_clients({{ bufnr = 0 }}) == 1 and vim.lsp.get_clients({{ bufnr = 0 }})[1].id ~= {id}"));
     nvim.wait("its diagnostics", "codes():find('pending')");
+}
+
+/// How many notes hold `part`.
+fn said(nvim: &mut Nvim, part: &str) -> Option<u64> {
+    let of = "vim.iter(notes):filter(function(n) return n:find(PART, 1, true) end):totable()";
+    let found = of.replace("PART", &json!(part).to_string());
+    nvim.lua(&format!("return #({found})")).as_u64()
+}
+
+fn a_server_that_always_ends_is_left_alone(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({"cmd": ["false"]}));
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("quit with exit code 1");
+    nvim.edit(&workspace.path("count.py"));
+    nvim.wait_note("its server ends by itself; `:Postil restart` tries again");
+    workspace.write("third.py", "x = 1\n");
+    nvim.edit(&workspace.path("third.py"));
+    nvim.keys(":Postil restart<CR>");
+    nvim.wait(
+        "a further try",
+        "select(2, table.concat(notes, '\\n'):gsub('quit with exit', '')) == 2",
+    );
+    assert_eq!(said(&mut nvim, "its server ends by itself"), Some(1));
+    nvim.keys("otyped<Esc>");
+    nvim.wait_text("typed");
+}
+
+fn options_of_the_wrong_kind_are_left_out(program: &str) {
+    let workspace = python_project();
+    let options = json!({
+        "ui": {"signs": 3, "turns": "above", "slow": "soon"},
+        "settings": {"postil": {"turn": {"maxRounds": "many"}}},
+    });
+    let mut nvim = Nvim::start_as(program, &workspace, &[], options);
+    nvim.edit(&workspace.path("notes.py"));
+    for part in [
+        "the option `ui.signs` must be false, or a table",
+        "the option `ui.turns` must be \"eol\", \"below\" or false",
+        "the option `ui.slow` must be a number of milliseconds",
+        "`turn.maxRounds` is \"many\": it must be a whole number",
+    ] {
+        nvim.wait_note(part);
+    }
+    assert_eq!(said(&mut nvim, "ui.signs"), Some(1));
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_codes("pending");
+
+    // The command as a shell has it: the one on the PATH is taken.
+    drop(nvim);
+    let options = json!({"cmd": "postil --stdio", "settings": 3});
+    let mut nvim = Nvim::start_as(program, &workspace, &[("POSTIL_WAY", "nothing")], options);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("the option `cmd` must be a list");
+    nvim.wait_note("the option `settings` must be a table");
+}
+
+/// Larger than what is read of a closed file: the editor has it open, so it counts.
+fn a_large_file_has_its_threads(program: &str) {
+    let workspace = python_project();
+    let text = format!("# AUTHOR: why?\n{}", "x = 1\n".repeat(1_500_000));
+    workspace.write("large.py", &text);
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    nvim.edit(&workspace.path("large.py"));
+    nvim.wait_codes("pending");
+    std::fs::remove_file(workspace.path("large.py")).expect("removed");
+    nvim.keys(":1Postil say still here<CR>");
+    nvim.wait_text("AUTHOR: still here");
+    nvim.keys(":1Postil resolve<CR>");
+    nvim.wait_codes("");
 }
 
 /// A server that knows nothing newer than `initialize`, and answers no command.

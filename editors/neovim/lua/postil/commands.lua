@@ -420,7 +420,7 @@ M.all = {
     run = function(call)
       local client = vim.lsp.get_clients({ bufnr = call.buffer, name = "postil" })[1]
       local function start()
-        local why = postil.start(call.buffer)
+        local why = postil.start(call.buffer, true)
         postil.say(why or "started", why and vim.log.levels.ERROR or nil)
         for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
           postil.begin(buffer)
