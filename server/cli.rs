@@ -192,6 +192,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Clear { file, message } => threads::clear(cx, &file, message.as_deref()).await,
         Command::Process { path } => threads::process(cx, path.as_deref()).await,
         Command::Reply(args) => turns::reply(cx, args).await,
+        Command::Consult { thread, model } => turns::consult(cx, &thread, model.as_deref()).await,
         Command::Undo { run } => turns::undo(cx, &run).await,
         Command::Why { place } => why::why(cx, &place),
         Command::Workflow(command) => workflow::run(cx, command).await,

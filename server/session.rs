@@ -256,6 +256,8 @@ pub struct Session {
     trust: Trust,
     /// The editor's own answer, for this session alone.
     session_trust: DashMap<PathBuf, bool>,
+    /// Held by a verb whose edit met another one, until its next try is made.
+    again: tokio::sync::Mutex<()>,
     views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
     provenance: Provenance,
     turns: Arc<Turns>,
@@ -293,6 +295,7 @@ impl Session {
             session_trust: DashMap::new(),
             views: DashMap::new(),
             provenance: Provenance::default(),
+            again: tokio::sync::Mutex::default(),
             turns: Arc::default(),
             pending_commits: DashMap::new(),
         });

@@ -174,6 +174,18 @@ pub(super) enum Command {
     /// you something (answer it with `postil say`, then reply again); 2 for wrong usage.
     #[command(after_help = "Example: postil reply --all src --budget 1.50 --yes")]
     Reply(ReplyArgs),
+    /// Ask a second model what it thinks of a thread; nothing in the files changes
+    ///
+    /// The model is `turn.consult`, or the one that is named. What it says is kept in the thread's run.
+    #[command(after_help = "Example: postil consult 3f9a --model openai/gpt-5")]
+    Consult {
+        /// The thread's id, or four digits of it or more
+        #[arg(value_name = "ID")]
+        thread: String,
+        /// provider/model
+        #[arg(long)]
+        model: Option<String>,
+    },
     /// Put back what a run's last turn changed
     #[command(after_help = "Example: postil undo 3f9a")]
     Undo {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::StreamExt;
+use tokio_util::sync::CancellationToken;
 
 use super::args::ReplyArgs;
 use super::events;
@@ -206,4 +207,27 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
         cx.out.note(undone.more());
     }
     Ok(undone.is_whole())
+}
+
+/// A second opinion, waited for.
+pub(super) async fn consult(cx: &Cx, thread: &str, model: Option<&str>) -> Outcome {
+    let session = cx.session()?;
+    let cancel = CancellationToken::new();
+    let asked = session.second_opinion(thread, model, &cancel);
+    let asked = tokio::select! {
+        asked = asked => asked,
+        _ = tokio::signal::ctrl_c() => Err(Error::Other(String::from("cancelled; nothing was kept"))),
+    };
+    session.shutdown().await;
+    let (run, model, said) = asked?;
+    if cx.out.json {
+        cx.out
+            .data(&serde_json::json!({"run_id": run.id, "model": model, "text": said}));
+        return Ok(true);
+    }
+    cx.out.note(format!("{BOLD}{}{BOLD:#}", visible(&model)));
+    for line in visible(&said).lines() {
+        cx.out.line(line);
+    }
+    Ok(true)
 }

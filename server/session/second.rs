@@ -6,14 +6,46 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::turns::Task;
-use super::{Error, Session, TurnOptions};
+use super::{Error, Session, TurnOptions, Workspace};
 use crate::acp;
 use crate::config::Settings;
 use crate::host::{Level, Question};
-use crate::store::{Run, RunStatus};
+use crate::models::Model;
+use crate::store::{Run, RunStatus, Store};
 use crate::threads::{Role, Status, Thread};
 use crate::tools::Asking;
 use crate::turn::{self, Answerer};
+
+/// A second opinion to be asked for.
+struct Second {
+    workspace: Arc<Workspace>,
+    store: Arc<Store>,
+    file: String,
+    thread: Thread,
+    run: Run,
+    model: Arc<dyn Model>,
+}
+
+impl Second {
+    fn asking<'a>(&'a self, session: &'a Session, cancel: &'a CancellationToken) -> Asking<'a> {
+        Asking {
+            model: self.model.as_ref(),
+            host: session.host.as_ref(),
+            store: Some(&self.store),
+            run: &self.run.id,
+            cancel,
+        }
+    }
+
+    async fn ask(&self, asking: &Asking<'_>) -> Result<String, String> {
+        let (workspace, store) = (self.workspace.clone(), self.store.clone());
+        let (run, file, thread) = (self.run.clone(), self.file.clone(), self.thread.clone());
+        let account = tokio::task::spawn_blocking(move || {
+            turn::account(&workspace.tree, &store, &run, &file, &thread)
+        });
+        asking.ask(&account.await.unwrap_or_default()).await
+    }
+}
 
 impl Session {
     /// Asks a second model (`model`, else `turn.consult`) what it thinks of a thread; returns the run that its
@@ -24,6 +56,41 @@ impl Session {
         path: Option<&Path>,
         model: Option<&str>,
     ) -> Result<Run, Error> {
+        let asked = self.second(id, path, model).await?;
+        let run = asked.run.clone();
+        let session = self.clone();
+        tokio::spawn(async move {
+            let cancel = CancellationToken::new();
+            let asking = asked.asking(&session, &cancel);
+            match asked.ask(&asking).await {
+                Ok(said) => asking.tell(&said),
+                Err(why) => session
+                    .host
+                    .message(Level::Error, &format!("postil: {why}")),
+            }
+        });
+        Ok(run)
+    }
+
+    /// The same, waited for: the run, who was asked, and what they said.
+    pub async fn second_opinion(
+        &self,
+        id: &str,
+        model: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<(Run, String, String), Error> {
+        let asked = self.second(id, None, model).await?;
+        let asking = asked.asking(self, cancel);
+        let said = asked.ask(&asking).await.map_err(Error::Other)?;
+        Ok((asked.run, asked.model.name(), said))
+    }
+
+    async fn second(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        model: Option<&str>,
+    ) -> Result<Second, Error> {
         let (view, thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;
@@ -50,28 +117,14 @@ impl Session {
                 run
             }
         };
-        let session = self.clone();
-        let asked = run.clone();
-        tokio::spawn(async move {
-            let tree = workspace.tree.clone();
-            let account = tokio::task::spawn_blocking({
-                let (store, run) = (store.clone(), asked.clone());
-                move || turn::account(&tree, &store, &run, &file, &thread)
-            });
-            let asking = Asking {
-                model: model.as_ref(),
-                host: session.host.as_ref(),
-                store: Some(&store),
-                run: &asked.id,
-                cancel: &CancellationToken::new(),
-            };
-            if let Err(why) = asking.ask(&account.await.unwrap_or_default()).await {
-                session
-                    .host
-                    .message(Level::Error, &format!("postil: {why}"));
-            }
-        });
-        Ok(run)
+        Ok(Second {
+            workspace,
+            store,
+            file,
+            thread,
+            run,
+            model,
+        })
     }
 
     /// Who else could be asked about a thread: what the settings name, then the agents on PATH, but for whoever

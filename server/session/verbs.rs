@@ -157,8 +157,13 @@ impl Session {
         };
         let relative = self.relative(path);
         let mut tries = 0;
+        let mut turn = None;
         loop {
             tries += 1;
+            if tries > 1 && turn.is_none() {
+                // Many verbs at once on one file: from the second try on they take turns.
+                turn = Some(self.again.lock().await);
+            }
             let view = self.view(path)?;
             if view.lossy {
                 return Err(FileError::NotUtf8(relative).into());

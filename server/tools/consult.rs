@@ -81,7 +81,8 @@ impl Tool for Consult {
             run: &cx.run,
             cancel: &cx.cancel,
         };
-        asking.ask(&summary).await?;
+        let said = asking.ask(&summary).await?;
+        asking.tell(&said);
         Ok(String::from("Second opinion delivered to user."))
     }
 }
@@ -96,11 +97,11 @@ pub struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks, keeps the answer as a round of the run, and shows it.
+    /// Asks, and keeps the answer as a round of the run.
     ///
     /// # Errors
     /// Why there is none, in a sentence.
-    pub async fn ask(&self, summary: &str) -> Result<(), String> {
+    pub async fn ask(&self, summary: &str) -> Result<String, String> {
         let request = Request {
             system: SYSTEM.to_owned(),
             turns: vec![Turn {
@@ -152,12 +153,16 @@ impl Asking<'_> {
                 .step(self.run, &step)
                 .map_err(|error| error.to_string())?;
         }
+        Ok(said)
+    }
+
+    /// Shows the author what was said.
+    pub fn tell(&self, said: &str) {
         let text = format!(
             "postil: second opinion of {}: {}",
             self.model.name(),
-            short(&said, SHOWN)
+            short(said, SHOWN)
         );
         self.host.message(Level::Info, &text);
-        Ok(())
     }
 }

@@ -31,6 +31,15 @@ impl Plan {
         self.by_author || self.by_agent.load(Ordering::SeqCst)
     }
 
+    pub fn is_agents(&self) -> bool {
+        self.by_agent.load(Ordering::SeqCst)
+    }
+
+    /// As it was when the run stopped.
+    pub fn set_agents(&self, on: bool) {
+        self.by_agent.store(on, Ordering::SeqCst);
+    }
+
     pub fn is_authors(&self) -> bool {
         self.by_author
     }

@@ -102,6 +102,9 @@ pub(super) async fn run(
     };
     cx.told.hear_all(&turns);
     let request = request(cx, registry, model.context_window(), turns);
+    // Behind the request: the agent may leave it, so that nothing is kept from it.
+    cx.plan
+        .set_agents(stopped.as_ref().is_some_and(|stopped| stopped.planning));
     let mut turn = Loop {
         cx,
         registry,
@@ -222,6 +225,7 @@ impl Loop<'_> {
         Entry::Start {
             model: self.model.name(),
             plan: self.cx.plan.is_authors(),
+            planning: self.cx.plan.is_agents(),
             asked,
             turns: self.request.turns.clone(),
         }

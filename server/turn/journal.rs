@@ -17,6 +17,9 @@ pub(super) enum Entry {
     Start {
         model: String,
         plan: bool,
+        /// Plan mode that the agent began.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        planning: bool,
         /// The author's words that it is about.
         asked: String,
         turns: Vec<Turn>,
@@ -58,6 +61,8 @@ impl Entry {
 pub(super) struct Stopped {
     pub model: String,
     pub plan: bool,
+    /// The agent had begun plan mode and not ended it.
+    pub planning: bool,
     pub asked: String,
     pub turns: Vec<Turn>,
     /// The call that asked the author, with the results of those beside it.
@@ -84,6 +89,7 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
         if let Entry::Start {
             model,
             plan,
+            planning,
             asked,
             turns,
         } = entry
@@ -91,6 +97,7 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
             all = Some(Stopped {
                 model,
                 plan,
+                planning,
                 asked,
                 turns,
                 question: None,
@@ -111,13 +118,17 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
                 blocks,
             }),
             Entry::Told { blocks, asked } => {
+                stopped.plans(&blocks);
                 tell(&mut stopped.turns, blocks);
                 if let Some(asked) = asked {
                     stopped.asked = asked;
                 }
             }
             Entry::Planned { files } => stopped.planned = files,
-            Entry::Question { call, results } => stopped.question = Some((call, results)),
+            Entry::Question { call, results } => {
+                stopped.plans(&results);
+                stopped.question = Some((call, results));
+            }
             Entry::Answer { text } => stopped.answer = Some(text),
         }
     }
@@ -136,6 +147,27 @@ pub(super) fn tell(turns: &mut Vec<Turn>, blocks: Vec<Block>) {
 }
 
 impl Stopped {
+    /// Takes over what the newest calls did to the agent's plan mode; a call counts that has its result.
+    fn plans(&mut self, results: &[Block]) {
+        let newest = self.turns.last();
+        for block in newest
+            .map(|turn| turn.blocks.as_slice())
+            .unwrap_or_default()
+        {
+            let Block::ToolUse { id, name, .. } = block else {
+                continue;
+            };
+            let done = results.iter().any(|result| {
+                matches!(result, Block::ToolResult { id: of, is_error: false, .. } if of == id)
+            });
+            match name.as_str() {
+                "plan_enter" if done => self.planning = true,
+                "plan_exit" if done => self.planning = false,
+                _ => {}
+            }
+        }
+    }
+
     /// What the model is told first when the turn goes on. `said` is what the author wrote last, where it
     /// stands unanswered.
     pub(super) fn news(&self, said: Option<&str>) -> Vec<Block> {
@@ -217,10 +249,39 @@ mod tests {
         Entry::Start {
             model,
             plan: true,
+            planning: false,
             asked,
             turns,
         }
         .text()
+    }
+
+    #[test]
+    fn plan_mode_that_the_agent_began_is_known() {
+        let told = |id: &str, is_error| {
+            let blocks = vec![Block::ToolResult {
+                id: id.into(),
+                content: String::new(),
+                is_error,
+            }];
+            let asked = None;
+            Entry::Told { blocks, asked }.text()
+        };
+        let said = |id: &str, name: &str| {
+            let blocks = vec![use_of(id, name)];
+            Entry::Said { blocks }.text()
+        };
+        let enter = [start(), said("c1", "plan_enter"), told("c1", false)];
+        let is_on = |talk: &[String]| read(talk).expect("a conversation").planning;
+        assert!(is_on(&enter) && !is_on(&enter[..2]));
+        let mut left = enter.to_vec();
+        left.extend([said("c2", "plan_exit"), told("c2", true)]);
+        assert!(is_on(&left));
+        left.extend([said("c3", "plan_exit"), told("c3", false)]);
+        assert!(!is_on(&left));
+        // What an older version wrote has no word of it; a folded conversation has.
+        let folded = start().replace(r#""plan":true"#, r#""plan":true,"planning":true"#);
+        assert!(is_on(&[folded]));
     }
 
     #[test]

@@ -300,6 +300,11 @@ impl Model {
         self.shared.changed.notify_all();
     }
 
+    /// From now on it answers by this script.
+    pub fn rewrite(&self, script: Vec<Step>) {
+        self.shared.state().script = script.into();
+    }
+
     /// Waits until `count` requests have come.
     pub fn wait_for_requests(&self, count: usize) -> Vec<Asked> {
         let limit = Duration::from_secs(20);

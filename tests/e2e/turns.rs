@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{Model, Step, call};
 
+mod cancel; // a cancel wherever a turn waits
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
 mod stops; // turns that stop half-way and go on

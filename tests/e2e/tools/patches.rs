@@ -104,6 +104,46 @@ fn a_patch_goes_through_the_editor_and_to_disk_and_undo_puts_everything_back() {
 }
 
 #[test]
+fn undo_puts_back_all_that_it_can_and_the_rest_when_it_is_asked_again() {
+    let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let w = &bench.workspace;
+    // Something else stands where one file was, and where another is to come back.
+    std::fs::remove_file(w.path("src/main.rs")).expect("removed");
+    std::fs::create_dir(w.path("src/main.rs")).expect("a folder");
+    std::fs::create_dir(w.path("load.sh")).expect("a folder");
+    let run = json!({"run_id": bench.run_id()});
+    let undone = editor
+        .command("postil.undoTurn", run.clone())
+        .expect("it is done in part");
+    assert_eq!(undone["success"], false);
+    let said = |at: usize| undone["files"][at].as_str().unwrap_or_default();
+    let told = |what: &str| (0..6).any(|at| said(at).contains(what));
+    assert!(told("src/main.rs: not put back, "), "{undone}");
+    assert!(told("load.sh: not put back, "), "{undone}");
+    assert!(told("docs/load.md: put back"), "{undone}");
+    assert_eq!(w.read("docs/load.md"), "Loads.\n");
+    assert!(!w.path("docs/load_data.md").exists() && !w.path("load_data.sh").exists());
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+
+    // What is put back is the author's again.
+    editor.replace(FILE, "    7", "    8");
+    std::fs::remove_dir(w.path("src/main.rs")).expect("removed");
+    w.write("src/main.rs", "fn main() { load_data(); }\n");
+    std::fs::remove_dir(w.path("load.sh")).expect("removed");
+    let undone = editor
+        .command("postil.undoTurn", run.clone())
+        .expect("the rest");
+    assert_eq!(undone["success"], true, "{undone}");
+    assert_eq!(undone["files"].as_array().map(Vec::len), Some(2));
+    as_before(&bench);
+    assert!(editor.text(FILE).contains("    8"));
+    assert!(editor.command("postil.undoTurn", run).is_err());
+}
+
+#[test]
 fn fault_18_an_editor_that_refuses_the_edit_gets_nothing_forced_to_disk() {
     let bench = Bench::new(vec![patch(PATCH), Step::text("It was refused.")]);
     files(&bench);

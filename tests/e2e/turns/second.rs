@@ -168,3 +168,27 @@ fn another_agent_is_asked_from_the_command_line() {
             .contains("// AGENT: Seven.\n// AGENT(claude-x): Seven, I think too.\n")
     );
 }
+
+#[test]
+fn a_second_opinion_is_asked_for_on_the_command_line() {
+    let bench = Bench::new(vec![Step::text("Keep the short name.")]);
+    bench.workspace.configure(CONSULT);
+    let text = format!("{THREAD}{CODE}");
+    bench.workspace.write(FILE, &text);
+    let (_, out, _) = bench.cli(&["threads", "--json"]);
+    let threads: Value = serde_json::from_str(&out).expect("threads");
+    let id = threads["threads"][0]["id"].as_str().expect("an id");
+    let (code, out, err) = bench.cli(&["consult", id, "--json"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let said: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(said["text"], "Keep the short name.");
+    assert_eq!(said["model"], "anthropic/claude-second");
+    let (_, page, _) = bench.cli(&["workflow", "thread", said["run_id"].as_str().unwrap()]);
+    assert!(page.contains("Keep the short name."), "{page}");
+    assert_eq!(bench.workspace.read(FILE), text);
+    // Who is no model, and who is not there.
+    let (code, _, err) = bench.cli(&["consult", id, "--model", "offline"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("is no model"), "{err}");
+    assert_eq!(bench.cli(&["consult", "ffffffff"]).0, Some(1));
+}

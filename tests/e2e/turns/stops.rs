@@ -259,3 +259,113 @@ fn a_read_only_turn_that_goes_on_stays_read_only() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(bench.workspace.read(FILE).contains("pub fn load() -> u32"));
 }
+
+#[test]
+fn plan_mode_that_the_agent_began_outlives_the_process() {
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_plan", "plan_enter", json!({}))]),
+        Step::text("x").stall(10),
+        read(),
+        rename(),
+        Step::calls(vec![call("toolu_exit", "plan_exit", json!({}))]),
+        Step::calls(vec![call(
+            "toolu_5",
+            "file_edit",
+            json!({"path": FILE, "old_string": "pub fn load()", "new_string": "pub fn load_data()"}),
+        )]),
+        Step::text("Renamed it."),
+    ]);
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(2);
+    editor.kill();
+    bench.wait_status("interrupted");
+    let mut editor = bench.again(&format!("{THREAD}{CODE}"));
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("it goes on");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT:"));
+    assert!(text.contains("pub fn load_data()"), "{text}");
+    let asked = bench.model.requests();
+    let (_, refused, is_error) = asked[4].results()[0].clone();
+    assert!(is_error && refused.contains("Use plan_exit"), "{refused}");
+    assert!(asked[5].results()[0].1.contains("Plan mode is off"));
+}
+
+#[test]
+fn a_turn_goes_on_after_each_cap_in_the_editor_and_on_the_command_line_when_its_process_is_gone() {
+    // The price of the scripted model's answer is known: 1000 tokens in, 20 out.
+    for (settings, cap) in [
+        ("[turn]\nmaxRounds = 1\n", "Paused after 1 model rounds"),
+        ("[turn]\nmaxCost = 0.0001\n", "Paused at $"),
+    ] {
+        for by_command in [false, true] {
+            let bench = Bench::new(vec![
+                thinking(read()),
+                thinking(read_again()),
+                Step::text("x").stall(10),
+                Step::text("All done."),
+            ]);
+            bench.workspace.configure(settings);
+            let mut editor = bench.typed();
+            editor
+                .take_action(FILE, 0, "Reply as agent")
+                .expect("the turn starts");
+            let text = editor.wait_text(FILE, |text| text.contains(cap));
+            let run = bench.wait_status("awaiting_user");
+            let id = run["id"].as_str().expect("an id");
+            bench.workspace.write(FILE, &text);
+            // It stops as often as the cap is met.
+            if by_command {
+                editor.kill();
+                assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+                let (code, out, err) = bench.cli(&["reply", "--resume", id, "--yes"]);
+                assert_eq!(code, Some(1), "{out}{err}");
+                assert!(format!("{out}{err}").contains(cap), "{out}{err}");
+            } else {
+                editor.wait_codes(FILE, &["awaiting_user"]);
+                take_when_offered(&mut editor, "Continue");
+                bench.model.wait_for_requests(2);
+                bench.wait_status("awaiting_user");
+                assert_eq!(editor.text(FILE), text, "it is said once");
+                editor.kill();
+            }
+            // It is killed while it goes on, and goes on all the same.
+            let text = bench.workspace.read(FILE);
+            let mut editor = bench.again(&text);
+            editor.wait_codes(FILE, &["awaiting_user"]);
+            take_when_offered(&mut editor, "Continue");
+            bench.model.wait_for_requests(3);
+            editor.kill();
+            bench.wait_status("interrupted");
+            if by_command {
+                let (code, out, err) = bench.cli(&["reply", "--resume", id, "--yes"]);
+                assert_eq!(code, Some(0), "{out}{err}");
+                assert!(bench.workspace.read(FILE).contains("// AGENT: All done."));
+            } else {
+                let mut editor = bench.again(&text);
+                editor.wait_codes(FILE, &["awaiting_user"]);
+                take_when_offered(&mut editor, "Continue");
+                editor.wait_text(FILE, |text| text.contains("// AGENT: All done."));
+            }
+            assert_eq!(bench.wait_status("completed")["id"], id);
+            assert_eq!(bench.runs().len(), 1);
+            // Each result was told once, in the order of the calls.
+            let asked = bench.model.requests();
+            let last = asked.last().expect("a request").body["messages"].clone();
+            let ids: Vec<&Value> = last
+                .as_array()
+                .expect("messages")
+                .iter()
+                .flat_map(|m| m["content"].as_array().into_iter().flatten())
+                .filter(|block| block["type"] == "tool_result")
+                .map(|block| &block["tool_use_id"])
+                .collect();
+            assert_eq!(json!(ids), json!(["toolu_1", "toolu_again"]));
+        }
+    }
+}

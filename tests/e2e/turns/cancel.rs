@@ -1,0 +1,223 @@
+//! A cancel wherever a turn waits: it ends as cancelled, nothing that it started is left, and the next turn works.
+//! How fast: `interrupt → gone` in docs/performance.md.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
+use crate::harness::{Editor, NEVER, OnApply};
+use crate::model::{Step, call};
+
+/// Where the turn waits, told by something that can be seen from outside.
+type Seen = fn(&Bench, &Editor);
+
+struct Case {
+    name: &'static str,
+    settings: &'static str,
+    /// What the model says until then.
+    script: Vec<Step>,
+    /// What the author answers to questions.
+    choices: &'static [&'static str],
+    on_apply: OnApply,
+    trusted: bool,
+    waits: Seen,
+}
+
+impl Case {
+    fn new(name: &'static str, script: Vec<Step>, waits: Seen) -> Self {
+        Self {
+            name,
+            settings: "[permissions]\ndefault = 'allow'\n",
+            script,
+            choices: &[],
+            on_apply: OnApply::Apply,
+            trusted: true,
+            waits,
+        }
+    }
+}
+
+/// Its first argument tells the commands of these tests from all others.
+const MARK: &str = "86399.24";
+
+fn sleeping() -> usize {
+    let processes = std::fs::read_dir("/proc").expect("/proc");
+    let mut count = 0;
+    for entry in processes.flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        let program = words.next().unwrap_or_default();
+        count += usize::from(program.ends_with(b"sleep") && words.next() == Some(MARK.as_bytes()));
+    }
+    count
+}
+
+fn until(what: &str, fits: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !fits() {
+        assert!(began.elapsed() < Duration::from_secs(20), "in vain: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn progress(editor: &Editor, words: &str) {
+    editor.wait_message("$/progress", |params| {
+        params["value"]["message"]
+            .as_str()
+            .is_some_and(|message| message.contains(words))
+    });
+}
+
+fn bash(command: &str) -> Step {
+    let input = json!({"command": command, "timeout": 100});
+    Step::calls(vec![call("toolu_bash", "bash", input)])
+}
+
+fn cases() -> Vec<Case> {
+    let asked: Seen = |bench, _| drop(bench.model.wait_for_requests(1));
+    let question: Seen =
+        |_, editor| drop(editor.wait_message("window/showMessageRequest", |_| true));
+    let background = call(
+        "toolu_bg",
+        "bash_background",
+        json!({"command": format!("sleep {MARK}")}),
+    );
+    let consult = call("toolu_c", "consult", json!({"summary": "Right?"}));
+    let lsp = json!({"action": "definition", "file": "a.scripted", "line": 1, "column": 1});
+    let mut all = vec![
+        Case::new("before the headers", vec![Step::text("x").held()], asked),
+        Case::new(
+            "before the first byte",
+            vec![Step::text("x").stall(0)],
+            asked,
+        ),
+        Case::new(
+            "in the middle of the stream",
+            vec![Step::text("It is a long story.").stall(600)],
+            |_, editor| progress(editor, "answering"),
+        ),
+        Case::new(
+            "before another try",
+            vec![Step::error(529, "overloaded_error", "Overloaded").header("retry-after", "60")],
+            |_, editor| progress(editor, "try 2 in "),
+        ),
+        Case::new("a command", vec![bash(&format!("sleep {MARK}"))], |_, _| {
+            until("it runs", || sleeping() == 1);
+        }),
+        Case::new(
+            "a command in the background",
+            vec![Step::calls(vec![background]), Step::text("x").held()],
+            |bench, _| {
+                bench.model.wait_for_requests(2);
+                until("it runs", || sleeping() == 1);
+            },
+        ),
+        Case::new(
+            "a language server",
+            vec![Step::calls(vec![call("toolu_lsp", "lsp", lsp)])],
+            |bench, _| {
+                let log = bench.workspace.root().parent().expect("a parent");
+                let log = log.join("child.log");
+                until("it is asked", || {
+                    std::fs::read_to_string(&log)
+                        .is_ok_and(|log| log.contains("textDocument/definition"))
+                });
+            },
+        ),
+        Case::new("an edit", vec![read(), rename()], |_, editor| {
+            editor.wait_message("workspace/applyEdit", |_| true);
+        }),
+        Case::new("a permission", vec![bash("true")], question),
+        Case::new("leave to edit", Vec::new(), question),
+        Case::new(
+            "a review",
+            vec![read(), rename(), Step::text("Renamed.")],
+            question,
+        ),
+        Case::new(
+            "a second opinion",
+            vec![Step::calls(vec![consult]), Step::text("x").held()],
+            |bench, _| drop(bench.model.wait_for_requests(2)),
+        ),
+        Case::new("the key's program", Vec::new(), |_, _| {
+            until("it runs", || sleeping() == 1);
+        }),
+    ];
+    for case in &mut all {
+        match case.name {
+            "an edit" => case.on_apply = OnApply::Ignore,
+            "a permission" => {
+                case.settings = "";
+                case.choices = &[NEVER];
+            }
+            "leave to edit" => {
+                case.trusted = false;
+                case.choices = &[NEVER];
+            }
+            "a review" => {
+                case.settings = "[turn]\nreview = 'ask'\n";
+                case.choices = &[NEVER];
+            }
+            "a second opinion" => case.settings = "[turn]\nconsult = 'anthropic/claude-second'\n",
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
+    for mut case in cases() {
+        let name = case.name;
+        let bench = Bench::new(std::mem::take(&mut case.script));
+        let asked = bench.workspace.root().join("asked");
+        let key_program = format!(
+            "[providers.anthropic]\napiKeyCommand = ['sh', '-c', 'test -e {0} && echo k || {{ touch {0}; sleep {MARK}; }}']\n",
+            asked.display()
+        );
+        match name {
+            "a language server" => {
+                bench
+                    .workspace
+                    .script_child(&json!({"on": {"textDocument/definition": "hang"}}));
+                bench.workspace.write("a.scripted", "name def name\n");
+            }
+            "the key's program" => bench.workspace.configure(&key_program),
+            _ => bench.workspace.configure(case.settings),
+        }
+        let mut editor = match case.trusted {
+            true => bench.typed(),
+            false => {
+                // The question came with the file: whether edits are allowed is asked.
+                bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+                let editor = bench.editor(true);
+                editor.open(FILE);
+                editor.wait_codes(FILE, &["pending"]);
+                editor
+            }
+        };
+        editor.state().choices = case.choices.iter().map(|c| (*c).to_owned()).collect();
+        editor.state().on_apply = case.on_apply;
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        (case.waits)(&bench, &editor);
+        take_when_offered(&mut editor, "Cancel");
+        let run = bench.wait_status("cancelled");
+        editor.wait_message("$/progress", |params| params["value"]["kind"] == "end");
+        assert_eq!(sleeping(), 0, "{name}");
+        assert!(!editor.text(FILE).contains("AGENT:"), "{name}");
+
+        // What was never answered is not waited for by the next one.
+        editor.state().on_apply = OnApply::Apply;
+        editor.state().choices = vec![String::from("Allow edits")];
+        editor.state().received.clear();
+        bench.model.rewrite(vec![Step::text("Done.")]);
+        take_when_offered(&mut editor, "Reply as agent");
+        let text = editor.wait_text(FILE, |text| text.contains("AGENT:"));
+        assert!(text.contains("// AGENT: Done."), "{name}: {text}");
+        let next: Value = bench.wait_status("completed");
+        assert_eq!(next["thread_id"], run["thread_id"], "{name}");
+    }
+}
