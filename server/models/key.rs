@@ -10,6 +10,7 @@ use reqwest::header::HeaderValue;
 use tokio::io::AsyncReadExt;
 
 use super::ModelError;
+use crate::os;
 
 /// A program that asks a person to unlock something takes its time.
 const COMMAND: Duration = Duration::from_secs(60);
@@ -169,6 +170,7 @@ async fn run(command: &[String], setting: &str) -> Result<Key, ModelError> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| failed(format!("cannot be started ({error})")))?;
+    let mut started = Started(child.id());
     let mut out = Vec::new();
     let read = async {
         if let Some(stdout) = child.stdout.take() {
@@ -180,6 +182,8 @@ async fn run(command: &[String], setting: &str) -> Result<Key, ModelError> {
         .await
         .map_err(|_| failed(format!("did not end within {} s", COMMAND.as_secs())))?
         .map_err(|error| failed(format!("failed ({error})")))?;
+    // Its number may be another's from now on.
+    started.0 = None;
     if !status.success() {
         return Err(failed(match status.code() {
             Some(code) => format!("ended with status {code}"),
@@ -191,6 +195,17 @@ async fn run(command: &[String], setting: &str) -> Result<Key, ModelError> {
     let line = text.lines().find(|l| !l.trim().is_empty());
     line.and_then(Key::new)
         .ok_or_else(|| failed(String::from("printed no key")))
+}
+
+/// Ends what a program has started where nobody waits for it any more. It stays in our process group, for it may
+/// ask for a password on the terminal.
+struct Started(Option<u32>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let left = self.0.map(os::descendants).unwrap_or_default();
+        left.into_iter().for_each(os::kill);
+    }
 }
 
 #[cfg(test)]

@@ -38,17 +38,20 @@ impl Case {
     }
 }
 
-/// Its first argument tells the commands of these tests from all others.
-const MARK: &str = "86399.24";
+/// So long sleep the commands of this test, and no other.
+fn mark() -> String {
+    format!("86399.{}", std::process::id())
+}
 
 fn sleeping() -> usize {
     let processes = std::fs::read_dir("/proc").expect("/proc");
+    let mark = mark();
     let mut count = 0;
     for entry in processes.flatten() {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
         let program = words.next().unwrap_or_default();
-        count += usize::from(program.ends_with(b"sleep") && words.next() == Some(MARK.as_bytes()));
+        count += usize::from(program.ends_with(b"sleep") && words.next() == Some(mark.as_bytes()));
     }
     count
 }
@@ -81,7 +84,7 @@ fn cases() -> Vec<Case> {
     let background = call(
         "toolu_bg",
         "bash_background",
-        json!({"command": format!("sleep {MARK}")}),
+        json!({"command": format!("sleep {}", mark())}),
     );
     let consult = call("toolu_c", "consult", json!({"summary": "Right?"}));
     let lsp = json!({"action": "definition", "file": "a.scripted", "line": 1, "column": 1});
@@ -102,9 +105,13 @@ fn cases() -> Vec<Case> {
             vec![Step::error(529, "overloaded_error", "Overloaded").header("retry-after", "60")],
             |_, editor| progress(editor, "try 2 in "),
         ),
-        Case::new("a command", vec![bash(&format!("sleep {MARK}"))], |_, _| {
-            until("it runs", || sleeping() == 1);
-        }),
+        Case::new(
+            "a command",
+            vec![bash(&format!("sleep {}", mark()))],
+            |_, _| {
+                until("it runs", || sleeping() == 1);
+            },
+        ),
         Case::new(
             "a command in the background",
             vec![Step::calls(vec![background]), Step::text("x").held()],
@@ -173,8 +180,9 @@ fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
         let bench = Bench::new(std::mem::take(&mut case.script));
         let asked = bench.workspace.root().join("asked");
         let key_program = format!(
-            "[providers.anthropic]\napiKeyCommand = ['sh', '-c', 'test -e {0} && echo k || {{ touch {0}; sleep {MARK}; }}']\n",
-            asked.display()
+            "[providers.anthropic]\napiKeyCommand = ['sh', '-c', 'test -e {0} && echo k || {{ touch {0}; sleep {1}; }}']\n",
+            asked.display(),
+            mark()
         );
         match name {
             "a language server" => {
@@ -206,7 +214,7 @@ fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
         take_when_offered(&mut editor, "Cancel");
         let run = bench.wait_status("cancelled");
         editor.wait_message("$/progress", |params| params["value"]["kind"] == "end");
-        assert_eq!(sleeping(), 0, "{name}");
+        until(name, || sleeping() == 0);
         assert!(!editor.text(FILE).contains("AGENT:"), "{name}");
 
         // What was never answered is not waited for by the next one.
