@@ -18,6 +18,7 @@ mod prompt;
 mod resources;
 mod roots;
 mod route;
+mod subscriptions;
 
 use handler::Handler;
 

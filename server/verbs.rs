@@ -17,6 +17,10 @@ use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
 use crate::tools::{self, Context, Images, Plan, Registry, Todos};
 
+mod buffers;
+
+use buffers::{BufferEdit, BufferRead, Diagnostics};
+
 /// What a verb does to the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -37,6 +41,16 @@ pub struct Verb {
 }
 
 impl Verb {
+    /// Only an editor's server can carry it out.
+    pub fn needs_editor(&self) -> bool {
+        matches!(self.name, "buffer_read" | "buffer_edit")
+    }
+
+    /// The person may be asked first.
+    pub fn asks(&self) -> bool {
+        self.name == "buffer_edit"
+    }
+
     /// The JSON schema of its arguments.
     pub fn schema(&self) -> Value {
         (self.schema)()
@@ -44,7 +58,7 @@ impl Verb {
 }
 
 /// Every verb; the names are those of threads.md and workflow.md.
-pub const ALL: [Verb; 10] = [
+pub const ALL: [Verb; 13] = [
     Verb {
         name: "get_threads",
         title: "List threads",
@@ -124,6 +138,31 @@ pub const ALL: [Verb; 10] = [
             edits that a rename takes (none is made). Needs a workspace that the person has trusted.",
         effect: Effect::Reads,
         schema: lsp_schema,
+    },
+    Verb {
+        name: "diagnostics",
+        title: "Diagnostics of a file",
+        description: "What is wrong in a file: what postil shows there (threads, near misses, turns that failed), and what \
+            the language's own server says, in a workspace that the person has trusted.",
+        effect: Effect::Reads,
+        schema: tools::schema::<Diagnostics>,
+    },
+    Verb {
+        name: "buffer_read",
+        title: "Read an open document",
+        description: "A document as it stands in the person's editor, saved or not, with its version; without a path, \
+            the documents that are open. Needs an editor that has the workspace open.",
+        effect: Effect::Reads,
+        schema: tools::schema::<BufferRead>,
+    },
+    Verb {
+        name: "buffer_edit",
+        title: "Edit an open document",
+        description: "Replaces a text in a document that is open in the person's editor, where it can be undone and is \
+            theirs to save. Refused when the document is no longer at the version that you read, where it would change a \
+            thread's lines, and in a workspace that is not trusted; the person may be asked first.",
+        effect: Effect::Removes,
+        schema: tools::schema::<BufferEdit>,
     },
 ];
 
@@ -365,6 +404,18 @@ pub async fn call(
             scope.blocking(move |scope| scope.why(&input)).await
         }
         "lsp" => scope.lsp(arguments, cancel).await,
+        "diagnostics" => {
+            let input: Diagnostics = read(name, arguments)?;
+            scope.diagnostics(&input, cancel).await
+        }
+        "buffer_read" => {
+            let input: BufferRead = read(name, arguments)?;
+            scope.blocking(move |scope| scope.buffer_read(&input)).await
+        }
+        "buffer_edit" => {
+            let input: BufferEdit = read(name, arguments)?;
+            scope.buffer_edit(&input, cancel).await
+        }
         other => Err(Failure::new("usage", format!("no tool is called {other}"))),
     }
 }
@@ -496,16 +547,15 @@ impl Scope {
         })
     }
 
-    async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {
-        let settings = self.workspace.loaded();
-        let registry = Registry::built_in().with_settings(&settings.settings);
-        let context = Context {
+    /// What a tool works with that is called from outside: no run of ours.
+    fn context(&self, plan: Plan, cancel: &CancellationToken) -> Context {
+        Context {
             tree: self.workspace.tree.clone(),
             host: self.session.host.clone(),
             children: self.session.children.clone(),
             store: None,
             run: String::new(),
-            plan: Plan::of_author(true),
+            plan,
             trusted: self.session.is_trusted(self.workspace.root()),
             cancel: cancel.clone(),
             gate: self.session.gate.clone(),
@@ -516,7 +566,13 @@ impl Scope {
             todos: Todos::default(),
             images: Images::default(),
             told: Default::default(),
-        };
+        }
+    }
+
+    async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {
+        let settings = self.workspace.loaded();
+        let registry = Registry::built_in().with_settings(&settings.settings);
+        let context = self.context(Plan::of_author(true), cancel);
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {
                 value: json!({"output": text}),

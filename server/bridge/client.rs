@@ -14,6 +14,8 @@ use crate::verbs::{Answer, Effect, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The person is asked about the call itself, and may be away.
+const LONG: Duration = Duration::from_secs(600);
 
 /// Has the editor's server of the workspace `root` (canonical) carry out a call. Cancelled, a call that only reads
 /// is given up; one that writes is waited for, so that what became of it is known.
@@ -48,8 +50,9 @@ pub async fn call(
             Effect::Adds | Effect::Removes => std::future::pending().await,
         }
     };
+    let patience = if verb.asks() { LONG } else { PATIENCE };
     let answered: std::io::Result<Vec<u8>> = tokio::select! {
-        answered = tokio::time::timeout(PATIENCE, asking) => answered.unwrap_or_else(|_| {
+        answered = tokio::time::timeout(patience, asking) => answered.unwrap_or_else(|_| {
             Err(std::io::Error::other("it does not answer"))
         }),
         () = given_up => return Ok(Err(Failure::new("cancelled", "the call was cancelled"))),

@@ -13,7 +13,7 @@ use crate::session::{Done, Session, TurnOptions};
 use crate::store::{Format, Run, RunStatus, StoreError};
 use crate::text::Position;
 use crate::threads::{Role, Status};
-use crate::verbs::facts;
+use crate::verbs::{facts, hit};
 
 /// Longest text that an argument may hold.
 const LONGEST: usize = 1 << 20;
@@ -23,7 +23,7 @@ const SHOWN: usize = 1_000;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 22] = [
+const ALL: [(&str, &[&str]); 23] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -58,6 +58,7 @@ const ALL: [(&str, &[&str]); 22] = [
         &["thread_id", "run_id", "budget", "before"],
     ),
     ("workflowList", &["thread_id", "status", "limit"]),
+    ("workflowSearch", &["words", "limit"]),
     ("workflowRounds", &["thread_id", "run_id", "after"]),
     ("why", &["uri", "path", "position", "show"]),
     ("trust", &["uri", "path"]),
@@ -144,6 +145,7 @@ pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value
         "listThreads" => call.list_threads().await,
         "workflowThread" => call.workflow_thread(),
         "workflowList" => call.workflow_list(),
+        "workflowSearch" => call.workflow_search().await,
         "workflowRounds" => margin::rounds(
             &call.session,
             call.run_or_thread()?,
@@ -555,6 +557,25 @@ impl Call {
         runs.sort_by_key(|run| std::cmp::Reverse(run.started));
         runs.truncate(limit);
         Ok(Value::Array(runs.iter().map(facts).collect()))
+    }
+
+    /// As `postil workflow search --json` has it.
+    async fn workflow_search(&self) -> Result<Value> {
+        let words = self.need("words", self.text("words")?)?.to_owned();
+        let limit = usize::try_from(self.number("limit")?.unwrap_or(20)).unwrap_or(usize::MAX);
+        blocking(&self.session, move |session| {
+            let mut hits = Vec::new();
+            for workspace in session.workspaces() {
+                let store = workspace.store().map_err(|error| to_proto::error(&error))?;
+                let found = store
+                    .search(&words, limit)
+                    .map_err(|error| history(&error))?;
+                hits.extend(found.iter().map(hit));
+            }
+            hits.truncate(limit);
+            Ok(Value::Array(hits))
+        })
+        .await
     }
 
     /// The author's own word, from a command they run: it is asked for nowhere else.

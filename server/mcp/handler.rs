@@ -16,7 +16,7 @@ use rmcp::model::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, Reference, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool, ToolAnnotations,
+    SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use super::resources::{self, Named};
 use super::roots::Workspaces;
+use super::subscriptions::Subscriptions;
 use super::{Shared, prompt, route};
 use crate::config::Folders;
 use crate::verbs::{self, Answer, Effect, Failure, Verb};
@@ -162,6 +163,7 @@ impl ServerHandler for Handler {
             .enable_prompts()
             .enable_resources()
             .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .enable_completions()
             .enable_logging()
             .build();
@@ -312,11 +314,8 @@ impl ServerHandler for Handler {
         let uri = request.uri;
         let not_found =
             |text: String| ErrorData::resource_not_found(text, Some(json!({"uri": uri})));
-        let named = resources::parse(&uri).ok_or_else(|| {
-            not_found(String::from(
-                "a resource is postil://thread/<id> or postil://run/<id>",
-            ))
-        })?;
+        let named =
+            resources::parse(&uri).ok_or_else(|| not_found(String::from(resources::NAMES)))?;
         let (value, text) = match named {
             Named::Thread(id) => {
                 let list = self.read("get_threads", json!({}), &context).await?;
@@ -333,6 +332,23 @@ impl ServerHandler for Handler {
         };
         let contents = resources::contents(&uri, named, &value, text.as_deref());
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Subscriptions::add(&self.0, &context.peer, &request.uri).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.0.subscriptions.remove(&request.uri);
+        Ok(())
     }
 
     /// Ids of threads and runs, for the templates; paths are for the client to complete.

@@ -10,6 +10,9 @@ pub(super) const RUNS: usize = 100;
 /// Resources on one page of the list.
 pub(super) const PAGE: usize = 500;
 
+/// What there is to be named.
+pub(super) const NAMES: &str = "a resource is postil://thread/<id> or postil://run/<id>";
+
 /// What a URI names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::log::Log;
+use super::subscriptions::Subscriptions;
 use super::{Peer, Shared};
 use crate::children::uri;
 use crate::config::Folders;
@@ -37,6 +38,7 @@ type Places = Result<Vec<Arc<Place>>, Failure>;
 pub(super) struct Workspaces {
     pub folders: Folders,
     pub log: Log,
+    pub subscriptions: Subscriptions,
     fallback: PathBuf,
     /// Asked for at the first call, and again when the client says that they changed.
     places: RwLock<Arc<OnceCell<Places>>>,
@@ -49,6 +51,7 @@ impl Workspaces {
         Self {
             folders,
             log: Log::default(),
+            subscriptions: Subscriptions::default(),
             fallback,
             places: RwLock::default(),
             known: RwLock::default(),

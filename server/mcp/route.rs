@@ -40,9 +40,11 @@ pub(super) async fn call(
         return on(shared, place, verb, &arguments, cancel).await;
     }
     match verb.name {
-        "get_threads" | "process_all_actions" | "workflow_list" | "workflow_search" => {
-            all(shared, places, verb, arguments, cancel).await
-        }
+        "get_threads"
+        | "process_all_actions"
+        | "workflow_list"
+        | "workflow_search"
+        | "buffer_read" => all(shared, places, verb, arguments, cancel).await,
         "respond_to_thread" | "dismiss_thread" => {
             let id = text("thread_id").unwrap_or_default();
             let (place, id) = thread(shared, places, id, cancel).await?;
@@ -115,7 +117,7 @@ async fn all(
     for place in places {
         let Answer { mut value, .. } = on(shared, place, verb, arguments, cancel).await?;
         let root = place.root.to_string_lossy();
-        for list in ["threads", "actions", "runs", "hits"] {
+        for list in ["threads", "actions", "runs", "hits", "buffers"] {
             for item in value
                 .get_mut(list)
                 .and_then(Value::as_array_mut)
@@ -243,6 +245,14 @@ pub(super) async fn on(
         }
         Err(NoAnswer::Lost(why) | NoAnswer::Absent(why)) => why,
     };
+    if verb.needs_editor() {
+        let text = format!(
+            "{} needs an editor with postil that has {} open ({why}); read and edit the file itself",
+            verb.name,
+            place.root.display()
+        );
+        return Err(Failure::new("no_editor", text));
+    }
     tell(shared, place, &format!("calls work on the files ({why})"));
     // The files of the settings may have been edited since the call before.
     place.session.reload_settings();

@@ -77,6 +77,9 @@ fn it_says_what_it_is_and_what_each_tool_takes_and_does() {
         ("workflow_search", true, false, true),
         ("why", true, false, true),
         ("lsp", true, false, true),
+        ("diagnostics", true, false, true),
+        ("buffer_read", true, false, true),
+        ("buffer_edit", false, true, false),
     ];
     let expected = expected.map(|(name, read_only, destructive, idempotent)| {
         (

@@ -372,3 +372,158 @@ fn doctor_tells_whether_an_editor_is_there() {
     drop(editor);
     assert!(doctor().starts_with("none has this workspace open"));
 }
+
+#[test]
+fn an_open_document_is_read_and_edited_by_its_version() {
+    let workspace = workspace();
+    workspace.configure(
+        "[permissions]\nrules = [{ tool = \"file_edit\", pattern = \"*\", action = \"ask\" }]\n",
+    );
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.splice("src/a.rs", 0..0, "fn new() {}\n");
+    editor.diagnostics("src/a.rs");
+    let mut agent = Agent::start(&workspace);
+    let open = agent.call("buffer_read", json!({}));
+    assert_eq!(open["buffers"][0]["file"], "src/a.rs");
+    assert_eq!(open["buffers"].as_array().map(Vec::len), Some(1));
+    let read = agent.call("buffer_read", json!({"path": "src/a.rs"}));
+    let text = format!("fn new() {{}}\n{QUESTION}");
+    assert_eq!(read["text"], text.as_str());
+    assert_eq!(read["version"], open["buffers"][0]["version"]);
+    let part = agent.call(
+        "buffer_read",
+        json!({"path": "src/a.rs", "line": 2, "lines": 1}),
+    );
+    assert_eq!(
+        part["text"],
+        text.lines()
+            .nth(1)
+            .map(|l| format!("{l}\n"))
+            .expect("a line")
+    );
+    assert_eq!(
+        (&part["first_line"], &part["last_line"]),
+        (&json!(2), &json!(2))
+    );
+    let edit = |version: &Value, old: &str, new: &str| json!({"path": "src/a.rs", "version": version, "old_text": old, "new_text": new});
+
+    // Not before the person trusts the folder, and says yes.
+    let wanted = edit(&read["version"], "fn new() {}", "fn newer() {}");
+    let (sentence, code) = agent.refused("buffer_edit", wanted.clone());
+    assert_eq!(code, "refused");
+    assert!(sentence.contains("not trusted"), "{sentence}");
+    let trusted = workspace.postil().args(["trust", "--yes"]).status();
+    assert!(trusted.is_ok_and(|status| status.success()));
+    let (sentence, _) = agent.refused("buffer_edit", wanted.clone());
+    assert!(sentence.contains("Nobody answered"), "{sentence}");
+    editor.state().choices = vec![String::from("Refuse")];
+    let (sentence, _) = agent.refused("buffer_edit", wanted.clone());
+    assert!(sentence.contains("refused"), "{sentence}");
+    assert_eq!(editor.text("src/a.rs"), text);
+    editor.state().choices = vec![String::from("Allow in this workspace")];
+    let done = agent.call_raw("buffer_edit", wanted.clone());
+    assert_ne!(done["isError"], true, "{done}");
+    assert!(editor.text("src/a.rs").starts_with("fn newer() {}\n"));
+    assert_eq!(
+        workspace.read("src/a.rs"),
+        QUESTION,
+        "the file is the author's to save"
+    );
+
+    // What was read is no longer what stands there.
+    let (sentence, code) = agent.refused("buffer_edit", wanted);
+    assert_eq!(code, "changed");
+    assert!(sentence.contains("nothing was changed"), "{sentence}");
+    let now = done["structuredContent"]["version"].clone();
+    let thread = edit(&now, QUESTION.lines().next().expect("a line"), "// gone");
+    let (_, code) = agent.refused("buffer_edit", thread);
+    assert_eq!(code, "refused", "a thread's lines stay");
+    let (_, code) = agent.refused("buffer_edit", edit(&now, "fn nowhere", "x"));
+    assert_eq!(code, "refused");
+    let (_, code) = agent.refused("buffer_read", json!({"path": "b.py"}));
+    assert_eq!(code, "not_open");
+    let (_, code) = agent.refused("buffer_read", json!({"path": "../x"}));
+    assert_eq!(code, "file");
+
+    let told = agent.call("diagnostics", json!({"path": "src/a.rs"}));
+    assert_eq!(told["version"], now);
+    assert_eq!(told["diagnostics"][0]["code"], "pending");
+    assert_eq!(told["diagnostics"][0]["line"], 2);
+}
+
+/// The same read that the command line and the MCP server have.
+#[test]
+fn an_editor_searches_the_history() {
+    let workspace = workspace();
+    super::answered(&workspace);
+    let mut editor = Editor::start(&workspace);
+    let hits = editor
+        .command("postil.workflowSearch", json!({"words": "where used"}))
+        .expect("hits");
+    assert!(hits[0]["run_id"].is_string(), "{hits}");
+    let none = editor.command("postil.workflowSearch", json!({"words": "\"*^ elsewhere"}));
+    assert_eq!(none.expect("none"), json!([]));
+    editor
+        .command("postil.workflowSearch", json!({}))
+        .expect_err("no words");
+}
+
+#[test]
+fn without_an_editor_no_document_is_open() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let (sentence, code) = agent.refused("buffer_read", json!({"path": "src/a.rs"}));
+    assert_eq!(code, "no_editor");
+    assert!(sentence.contains("needs an editor"), "{sentence}");
+    let wanted = json!({"path": "src/a.rs", "version": 1, "old_text": "a", "new_text": "b"});
+    let (_, code) = agent.refused("buffer_edit", wanted);
+    assert_eq!(code, "no_editor");
+    let told = agent.call("diagnostics", json!({"path": "src/a.rs"}));
+    assert_eq!(told["diagnostics"][0]["code"], "pending");
+    assert!(told["language_server_error"].is_string(), "{told}");
+}
+
+#[test]
+fn who_subscribes_to_a_thread_is_told_when_it_changes() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.diagnostics("src/a.rs");
+    let mut agent = Agent::start(&workspace);
+    let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
+    let uri = format!("postil://thread/{id}");
+    for wrong in [
+        "postil://thread/ffffffff",
+        "file:///etc/passwd",
+        "postil://run/ffffffff",
+    ] {
+        agent
+            .request("resources/subscribe", json!({"uri": wrong}))
+            .expect_err("there is none");
+    }
+    agent
+        .request("resources/subscribe", json!({"uri": uri}))
+        .expect("subscribed");
+    // It moves, which is no change, and is answered in the editor.
+    editor.splice("src/a.rs", 0..0, "fn above() {}\n");
+    let end = QUESTION.find('\n').expect("a line end") + "fn above() {}\n".len();
+    editor.splice("src/a.rs", end..end, "\n// AGENT: Because.\n// AUTHOR:");
+    let told = agent.wait_note("notifications/resources/updated", |params| {
+        params["uri"] == uri.as_str()
+    });
+    assert_eq!(told["uri"], uri.as_str());
+    let read = agent
+        .request("resources/read", json!({"uri": uri}))
+        .expect("the thread");
+    let text = read["contents"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("Because."), "{text}");
+    // And when it is gone.
+    agent.call("dismiss_thread", json!({"thread_id": id}));
+    agent.wait_note("notifications/resources/updated", |params| {
+        params["uri"] == uri.as_str()
+    });
+    agent
+        .request("resources/unsubscribe", json!({"uri": uri}))
+        .expect("unsubscribed");
+}

@@ -49,6 +49,10 @@ fn the_python_sdk() {
             .is_some_and(|text| text.contains("get_threads"))
     );
     assert_eq!(seen["error"], true);
+    assert_eq!(seen["updated"], true);
+    assert_eq!(seen["why"], "fn a() {}");
+    assert_eq!(seen["hits"], 0);
+    assert_eq!(seen["no_editor"], "no_editor");
     assert!(
         workspace
             .read("src/a.rs")
@@ -72,7 +76,7 @@ fn the_inspector() {
     };
     // Strict: schemas that any client can use.
     let tools = inspect("tools/list", &["--strict"]);
-    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(10));
+    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(13));
     let threads = inspect(
         "tools/call",
         &["--tool-name", "get_threads", "--tool-arg", "status=pending"],

@@ -467,6 +467,7 @@ local verbs_of_ours = {
   "listThreads",
   "workflowThread",
   "workflowList",
+  "workflowSearch",
 }
 
 -- What the server offers beyond this list is reached by its own name: about the thread, with no text.
