@@ -156,6 +156,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "a test has the process killed at each step of a turn",
     ),
     ("files", "vcs", "what is tracked is read, ignored or not"),
+    (
+        "models",
+        "os",
+        "what a key's program started is ended with it",
+    ),
     ("sandbox", "os", "processes are begun, counted and ended"),
     (
         "sandbox",
