@@ -60,7 +60,7 @@ impl Tool for PlanEnter {
     }
     fn description(&self) -> String {
         String::from(
-            "Begins plan mode: every tool that writes, runs or sends is refused until plan_exit. Use it to look around and think before a large change.",
+            "Begins plan mode: every tool that writes, runs or changes something elsewhere is refused until plan_exit. Use it to look around and think before a large change.",
         )
     }
     fn parameters(&self) -> Value {

@@ -2,6 +2,7 @@
 
 mod context; // what the model is told first
 mod open_files; // files that are open are removed and renamed
+mod page; // docs/tools.md
 mod patches; // patch_apply: open files, files on disk, undo
 mod state; // what a run keeps: list, mode, memory, log
 
