@@ -95,7 +95,10 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
             steps.push(text.clone());
         }
     }
+    let mut newest = 0;
     for turn in turns.iter().skip(1) {
+        // What the newest turn tells is what the model waits for.
+        newest = steps.len();
         for block in &turn.blocks {
             match block {
                 Block::Text { text } if turn.speaker == Speaker::Assistant => {
@@ -129,10 +132,16 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
     }
     let mut left = budget;
     let mut kept: Vec<String> = Vec::new();
-    for step in steps.iter().rev() {
+    let most = budget / 10 * 9;
+    let awaited = steps.get(newest..).unwrap_or_default();
+    let all: usize = awaited.iter().map(|step| step.chars().count()).sum();
+    let share = most.checked_div(awaited.len()).unwrap_or(most);
+    for (at, step) in steps.iter().enumerate().rev() {
         let whole = step.chars().count();
-        let shown = if whole <= left / 2 {
+        let shown = if whole <= left / 2 || at >= newest && all <= most {
             step.clone()
+        } else if at >= newest && share > 160 {
+            cut(step, share)
         } else {
             cut(&one_line(step), 160)
         };
