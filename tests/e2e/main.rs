@@ -22,6 +22,7 @@ mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server
 mod neovim; // the main job in the real editor
 mod notebooks; // threads in the cells of a notebook
+mod packaging; // what is shipped: pages, completions, npm
 mod protocol; // frames, order, cancel, panics
 mod sandbox; // an agent's commands: what they reach, how they end
 mod semantic_tokens; // the colours of threads
