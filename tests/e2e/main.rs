@@ -3,6 +3,7 @@
 
 // What the tests are made of.
 mod harness; // an editor: spawns the binary, speaks LSP, answers what it asks
+mod loopback; // programs of others beside a scripted model, without a network
 mod model; // a model server on loopback, as strict as the real one
 mod peers; // the real editors and servers, where they are installed
 

@@ -1,34 +1,15 @@
 //! Agents that nobody here wrote, over their own adapters, on a scripted model on loopback, in a network that is
 //! nothing but loopback. `tests/peers install claude-acp codex-acp opencode` gets them.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-
 use super::{FILE, cli, rounds, trust};
 use crate::harness::Workspace;
-use crate::peers;
+use crate::{loopback, peers};
 
 const CODEX: &str = "model = \"scripted\"\nmodel_provider = \"loopback\"\n[model_providers.loopback]\nname = \"loopback\"\n\
 base_url = \"http://127.0.0.1:{port}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n";
 const OPENCODE: &str = r#"{"model": "loopback/scripted", "small_model": "loopback/scripted", "autoupdate": false, "share": "disabled",
 "provider": {"loopback": {"npm": "@ai-sdk/anthropic", "name": "loopback", "models": {"scripted": {"name": "scripted"}},
 "options": {"baseURL": "http://127.0.0.1:{port}/v1", "apiKey": "dummy"}}}}"#;
-
-/// How a network is made that is nothing but loopback. `None`, and a note: not here.
-fn network(name: &str) -> Option<&'static str> {
-    let makes = |flag: &&str| {
-        let made = Command::new("unshare")
-            .args([*flag, "true"])
-            .stderr(Stdio::null())
-            .status();
-        made.is_ok_and(|status| status.success())
-    };
-    let flag = ["-n", "-rn"].into_iter().find(makes);
-    if flag.is_none() {
-        let _ = writeln!(std::io::stderr(), "skipped: {name} (no network namespace)");
-    }
-    flag
-}
 
 /// `postil reply` with the peer as the agent of this name, found on PATH as `program`. What it said; the model's
 /// log. `None`, and a note: something is missing here.
@@ -42,7 +23,7 @@ fn answered(
     if !peers::have_extra(&[peer]) {
         return None;
     }
-    let flag = network(name)?;
+    let mut command = loopback::command(workspace, name, env!("CARGO_BIN_EXE_postil"))?;
     workspace.write(FILE, format!("// AUTHOR: return 8\n{}", super::CODE));
     workspace.configure(&format!("model = 'acp/{name}'\n"));
     trust(workspace);
@@ -61,46 +42,22 @@ fn answered(
         std::fs::create_dir_all(place.parent().expect("a folder")).expect("made");
         std::fs::write(place, text).expect("written");
     }
-    let fixture =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_model.py");
     let path = std::env::var("PATH").unwrap_or_default();
     let config = match name {
         "opencode" => "config/opencode/opencode.json",
         _ => "home/.codex/config.toml",
     };
-    let mut command = workspace.command("unshare");
     command
-        .args([
-            flag,
-            "sh",
-            "-c",
-            "ip link set lo up && exec \"$@\"",
-            "sh",
-            "python3",
-        ])
-        .arg(fixture)
-        .arg(env!("CARGO_BIN_EXE_postil"))
         .args(["reply", "--all", "--yes"])
         .env("PATH", format!("{}:{path}", base.join("bin").display()))
-        .env("MODEL_LOG", base.join("model.log"))
         .env("MODEL_CONFIG", base.join(config));
     if edits {
         command.env("MODEL_EDIT", workspace.path(FILE));
     }
-    for (variable, value) in [
-        ("ANTHROPIC_API_KEY", "dummy"),
-        ("OPENAI_API_KEY", "dummy"),
-        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:{port}"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-    ] {
-        command.env(variable, value);
-    }
     let output = command.output().expect("it runs");
     let said =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let log = std::fs::read_to_string(base.join("model.log")).unwrap_or_default();
+    let log = std::fs::read_to_string(loopback::log(workspace)).unwrap_or_default();
     assert!(output.status.success(), "{}\n{log}", said.join("\n"));
     Some((said.join("\n"), log))
 }
@@ -178,33 +135,19 @@ fn acpx_runs_our_agent() {
     if !peers::have_extra(&["acpx"]) {
         return;
     }
-    let Some(flag) = network("acpx") else {
-        return;
-    };
     let workspace = Workspace::new();
     workspace.write(FILE, super::CODE);
     workspace.configure("model = 'anthropic/claude-sonnet-4-5'\n");
     trust(&workspace);
-    let fixture =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_model.py");
-    let mut command = workspace.command("unshare");
+    let acpx = peers::find("acpx").expect("there");
+    let Some(mut command) = loopback::command(&workspace, "acpx", acpx) else {
+        return;
+    };
     command
-        .args([
-            flag,
-            "sh",
-            "-c",
-            "ip link set lo up && exec \"$@\"",
-            "sh",
-            "python3",
-        ])
-        .arg(fixture)
-        .arg(peers::find("acpx").expect("there"))
         .arg("--agent")
         .arg(format!("{} acp", env!("CARGO_BIN_EXE_postil")))
         .args(["exec", "let load return 8"])
-        .env("MODEL_EDIT", FILE)
-        .env("ANTHROPIC_API_KEY", "dummy")
-        .env("ANTHROPIC_BASE_URL", "http://127.0.0.1:{port}");
+        .env("MODEL_EDIT", FILE);
     let output = command.output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -2,9 +2,8 @@
 //! scripted and sits on loopback. `tests/peers install` gets the first two, `tests/peers install claude codex`
 //! the agents.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ use super::agent::output;
 use super::editor::listening;
 use super::{QUESTION, workspace};
 use crate::harness::Workspace;
-use crate::peers;
+use crate::{loopback, peers};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_postil");
 
@@ -123,46 +122,9 @@ fn the_inspector() {
     );
 }
 
-/// An agent with a scripted model, in a network that is nothing but loopback; its environment is a throw-away
-/// home. `None`, and a note: this system gives us no such network.
+/// An agent with a scripted model.
 fn agent(workspace: &Workspace, name: &str) -> Option<Command> {
-    let makes = |flag: &str| {
-        let made = Command::new("unshare")
-            .args([flag, "true"])
-            .stderr(Stdio::null())
-            .status();
-        made.is_ok_and(|status| status.success())
-    };
-    let Some(flag) = ["-n", "-rn"].into_iter().find(|flag| makes(flag)) else {
-        let _ = writeln!(std::io::stderr(), "skipped: {name} (no network namespace)");
-        return None;
-    };
-    let mut command = workspace.command("unshare");
-    command
-        .args([
-            flag,
-            "sh",
-            "-c",
-            "ip link set lo up && exec \"$@\"",
-            "sh",
-            "python3",
-        ])
-        .arg(fixture("mcp_model.py"))
-        .arg(peers::find(name).expect("the peer"));
-    for (variable, value) in [
-        ("CI", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("DISABLE_TELEMETRY", "1"),
-        ("DISABLE_ERROR_REPORTING", "1"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("ANTHROPIC_API_KEY", "dummy"),
-        ("OPENAI_API_KEY", "dummy"),
-        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:{port}"),
-    ] {
-        command.env(variable, value);
-    }
-    command.env("MODEL_LOG", workspace.path("../model.log"));
-    Some(command)
+    loopback::command(workspace, name, peers::find(name).expect("the peer"))
 }
 
 /// The agent answers in the buffer of an editor that has the file open. What its model was given.
@@ -172,7 +134,7 @@ fn answers(workspace: &Workspace, command: Command) -> String {
     editor.splice("src/a.rs", 0..0, "fn unsaved() {}\n\n");
     editor.diagnostics("src/a.rs");
     let said = output(command);
-    let log = std::fs::read_to_string(workspace.path("../model.log")).unwrap_or_default();
+    let log = std::fs::read_to_string(loopback::log(workspace)).unwrap_or_default();
     assert!(said.contains("All threads are answered."), "{said}\n{log}");
     let text = editor.text("src/a.rs");
     assert!(
