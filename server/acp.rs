@@ -9,6 +9,7 @@ mod known;
 mod lines;
 mod wire;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Brief<'a> {
     pub prompt: String,
     /// It shall change nothing; agents that know such a mode are put into it.
     pub read_only: bool,
+    /// What its command line is put behind: what keeps it in.
+    pub behind: Vec<OsString>,
 }
 
 pub struct Server {

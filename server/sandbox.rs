@@ -18,7 +18,7 @@ mod rules;
 mod run;
 mod view;
 
-pub use found::{Found, find};
+pub use found::{Found, find, read_only};
 pub use inside::{NOT_SET_UP, WORD, run as run_inside};
 pub use job::Job;
 pub use run::{Policy, Processes};

@@ -1,6 +1,7 @@
 //! One conversation: the program started, introduced, asked once, heard until its turn ends, ended.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -123,8 +124,11 @@ pub async fn converse(
 }
 
 async fn start(agent: &Agent, program: &Path, brief: &Brief<'_>) -> std::io::Result<Child> {
-    let mut command = std::process::Command::new(program);
+    let mut words = brief.behind.iter().map(OsString::as_os_str);
+    let mut words = words.by_ref().chain([program.as_os_str()]);
+    let mut command = std::process::Command::new(words.next().unwrap_or(program.as_os_str()));
     command
+        .args(words)
         .args(&agent.args)
         .current_dir(brief.root)
         .env_clear()

@@ -1,7 +1,7 @@
 //! Bubblewrap's arguments.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::view::{Access, View};
 
@@ -25,6 +25,20 @@ pub(super) fn alone(no_userns: bool, network: bool) -> Vec<&'static str> {
         arguments.push("--unshare-net");
     }
     arguments
+}
+
+/// What is put before a command line so that these folders cannot be written by it; all else is as it was. The
+/// namespace keeps it from the file systems of other processes.
+pub(super) fn read_only(program: &Path, root: &Path, folders: &[PathBuf]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![program.into()];
+    let alone = ["--die-with-parent", "--unshare-user", "--cap-drop", "ALL"];
+    words.extend(alone.map(OsString::from));
+    words.extend(["--dev-bind", "/", "/"].map(OsString::from));
+    for folder in folders {
+        words.extend(["--ro-bind".into(), folder.into(), folder.into()]);
+    }
+    words.extend(["--chdir".into(), root.into(), "--".into()]);
+    words
 }
 
 /// The file system as `view` has it; `private` stands where [`Access::Private`] does.

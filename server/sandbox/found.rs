@@ -1,5 +1,6 @@
 //! Which sandbox can be had on this machine. It is tried, not guessed: what is installed may be forbidden.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -73,6 +74,20 @@ pub fn find(root: &Path) -> Found {
     }
     known.push((program, found.clone()));
     found
+}
+
+/// What is put before the command line of a program of the author's own that shall change nothing in `root` and in
+/// `more`; it keeps its other rights. `None`: bubblewrap is needed for that, or the person's home lies in there,
+/// where such a program keeps its state.
+pub fn read_only(root: &Path, more: &[PathBuf]) -> Option<Vec<OsString>> {
+    let mut folders = vec![root.to_owned()];
+    folders.extend(more.iter().cloned());
+    let home = std::env::home_dir()?;
+    if folders.iter().any(|folder| home.starts_with(folder)) {
+        return None;
+    }
+    let program = find(root).bubblewrap?;
+    Some(bubble::read_only(&program, root, &folders))
 }
 
 /// A test can make do with less.

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::host::{Level, Question};
 use crate::models::Model;
 use crate::store::{Run, RunStatus, Store};
-use crate::threads::{Role, Status, Thread};
+use crate::threads::{Message, Role, Status, Thread};
 use crate::tools::Asking;
 use crate::turn::{self, Answerer};
 
@@ -159,7 +159,10 @@ impl Session {
         let model = run.map_or_else(|_| task.answerer.name(), |run| run.model);
         let own = task.store.first_reply(&task.run.id).ok().flatten();
         let own = own.and_then(|round| Some(round.metadata.get("model")?.as_str()?.to_owned()));
-        let is_other = own.is_some_and(|own| head(&own) != head(&model));
+        // The author may have taken the answers out.
+        let stands = |m: &Message| m.role == Role::Agent && m.name.is_none();
+        let is_other = own.is_some_and(|own| head(&own) != head(&model))
+            && task.thread.messages.iter().any(stands);
         (task.options.another || is_other).then(|| short(&model).to_owned())
     }
 

@@ -7,6 +7,7 @@ mod disk;
 mod permission;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,7 @@ use crate::acp::{
 };
 use crate::present::visible;
 use crate::tools::{Context, Known, Registry, change_file};
+use crate::{sandbox, vcs};
 
 use super::answer_loop::answer_text;
 use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
@@ -119,12 +121,14 @@ impl Work<'_> {
             .look_at(&[self.cx.tree.root().join(&self.job.file)]);
         self.disk.look_at_open();
         let root = self.cx.tree.root().to_owned();
+        let behind = self.kept_in(&root).await?;
         let brief = Brief {
             root: &root,
             workspaces: std::slice::from_ref(&root),
             server: server(&root),
             prompt: prompt(self.cx, &first),
             read_only: self.cx.plan.is_on(),
+            behind,
         };
         let begun = Instant::now();
         let ended = acp::converse(self.agent, brief, self, &self.cx.cancel).await;
@@ -174,6 +178,33 @@ impl Work<'_> {
             ))),
             Stop::End => Ok(Outcome::Answer(text)),
         }
+    }
+
+    /// What keeps an agent from writing that shall only read. Where there is nothing that does, that is said.
+    async fn kept_in(&self, root: &Path) -> Result<Vec<OsString>, Outcome> {
+        if !self.cx.plan.is_on() {
+            return Ok(Vec::new());
+        }
+        let folder = root.to_owned();
+        let found = move || {
+            // The repository may lie above.
+            let git = [vcs::top(&folder), vcs::common_folder(&folder)];
+            let git = git.into_iter().flatten();
+            let git: Vec<_> = git
+                .filter_map(|folder| folder.canonicalize().ok())
+                .collect();
+            sandbox::read_only(&folder, &git)
+        };
+        let found = tokio::task::spawn_blocking(found).await.ok().flatten();
+        if found.is_none() {
+            let text = format!(
+                "Nothing on this machine keeps {} from writing files: it was asked for a plan alone, and what it changes all the same is told",
+                self.agent.title
+            );
+            let fields = metadata([]);
+            self.recorder.round("system", fields, text).await?;
+        }
+        Ok(found.unwrap_or_default())
     }
 
     /// Calls that had no end are over with the turn.

@@ -125,3 +125,53 @@ fn read_only_means_read_only() {
             .all(|line| line["method"] != "session/set_mode")
     );
 }
+
+/// A plan is kept by the system, where it can, and else by what is told.
+#[test]
+fn in_a_plan_it_cannot_write_the_workspace() {
+    let script = json!({"steps": [
+        {"call": {"toolCallId": "1", "title": "cargo fmt", "kind": "execute", "status": "in_progress"}},
+        {"disk": {"path": "src/other.rs", "content": "changed"}},
+        {"disk": {"path": ".git/config", "content": "changed"}},
+        {"disk": {"path": "../state.json", "content": "its own"}},
+        {"more": {"toolCallId": "1", "status": "completed"}},
+        {"mcp": true},
+        {"say": "I would."},
+    ]});
+    for kept in [true, false] {
+        if kept && !crate::peers::have(&["bwrap"]) {
+            continue;
+        }
+        let workspace = workspace(&script);
+        workspace.write("src/other.rs", "fn other() {}\n");
+        workspace.git(&["init", "-q"]);
+        let git = workspace.read(".git/config");
+        trust(&workspace);
+        let mut command = workspace.postil();
+        command
+            .args(["reply", "--all", "--yes", "--plan"])
+            .env("POSTIL_TEST", "1")
+            .env("POSTIL_TEST_SANDBOX", if kept { "both" } else { "none" });
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert_eq!(workspace.read("../state.json"), "its own");
+        assert!(workspace.read(FILE).contains("// AGENT: I would."));
+        let rounds = super::rounds(&workspace);
+        let warned = format!("{rounds:?}").contains("Nothing on this machine keeps scripted");
+        assert_eq!(warned, !kept, "{rounds:?}");
+        if kept {
+            assert_eq!(workspace.read("src/other.rs"), "fn other() {}\n");
+            assert_eq!(workspace.read(".git/config"), git);
+            let why = note(&workspace, "not_written").to_string();
+            assert!(why.contains("Read-only"), "{why}");
+            // Threads can be read through our server all the same.
+            let threads = note(&workspace, "mcp_threads").to_string();
+            assert!(threads.contains("what does this return?"), "{threads}");
+        } else {
+            let told =
+                "scripted changed src/other.rs on disk by itself, though it was to change nothing";
+            assert!(said.contains(told), "{said}");
+        }
+    }
+}
