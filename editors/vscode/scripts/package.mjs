@@ -18,4 +18,9 @@ if (program) {
 }
 run("esbuild.mjs", "--minify");
 const out = program ? `dist/postil-${target}.vsix` : "dist/postil.vsix";
-run("node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", out, ...(target ? ["--target", target] : []));
+try {
+    run("node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", out, ...(target ? ["--target", target] : []));
+} finally {
+    // Started from its sources, the extension is to find the program that is on the PATH.
+    rmSync(`${root}server`, { recursive: true, force: true });
+}

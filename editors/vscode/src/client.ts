@@ -1,12 +1,12 @@
 // The language client. In a bundle of its own: the window does not wait for it.
 
+import { spawn } from "node:child_process";
 import * as vscode from "vscode";
 import {
     CloseAction,
     ErrorAction,
     LanguageClient,
     RevealOutputChannelOn,
-    TransportKind,
     type LanguageClientOptions,
     type ServerOptions,
 } from "vscode-languageclient/node";
@@ -28,12 +28,25 @@ export interface Hooks {
 
 export interface Connection {
     request(verb: string, argument: object): Promise<unknown>;
+    /** Comes back when the server has answered anything, or is gone. */
+    alive(): Promise<void>;
     trustChanged(trusted: boolean): void;
     stop(): Promise<void>;
 }
 
-export async function connect(program: string, hooks: Hooks): Promise<Connection> {
-    const server: ServerOptions = { command: program, args: ["serve"], transport: TransportKind.stdio };
+/** `givenUp`: nobody waits for it any more. */
+export async function connect(program: string, hooks: Hooks, givenUp: AbortSignal): Promise<Connection> {
+    // A process of ours, for one that hangs at its start cannot be stopped by the client.
+    const server: ServerOptions = () => {
+        const child = spawn(program, ["serve"], { stdio: "pipe", windowsHide: true });
+        givenUp.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
+        return new Promise((resolve, reject) => {
+            child.once("spawn", () => {
+                resolve(child);
+            });
+            child.once("error", reject);
+        });
+    };
     let asked = false;
     let started = false;
     const options: LanguageClientOptions = {
@@ -98,6 +111,12 @@ export async function connect(program: string, hooks: Hooks): Promise<Connection
     return {
         request: (verb, argument) =>
             client.sendRequest("workspace/executeCommand", { command: PREFIX + verb, arguments: [argument] }),
+        alive: () =>
+            // It does not know this, and says so.
+            client.sendRequest("$/alive").then(
+                () => undefined,
+                () => undefined,
+            ),
         trustChanged: (trusted) => {
             void client.sendNotification("postil/didChangeTrust", { trusted });
         },

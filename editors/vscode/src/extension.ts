@@ -20,6 +20,7 @@ export interface Api {
     /** Milliseconds from the first line of this file to the end of `activate`. */
     activation: number;
     known: Known;
+    comments: Comments;
     server: Server;
 }
 
@@ -77,7 +78,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, server: running };
+    return { activation, known, comments, server: running };
 }
 
 export async function deactivate(): Promise<void> {

@@ -6,6 +6,9 @@ import { Backoff, find } from "./binary";
 import type { Connection, Hooks } from "./client";
 import type { ThreadsParams, TurnsParams } from "./protocol";
 
+/** Milliseconds without an answer after which the author is told. */
+const SLOW = 15_000;
+
 export type State = { is: "off" | "starting" | "running" } | { is: "failed"; why: string };
 
 export class Server implements vscode.Disposable {
@@ -16,6 +19,8 @@ export class Server implements vscode.Disposable {
     /** What is going on now; starts and stops come one after the other. */
     private queue: Promise<void> = Promise.resolve();
     private over = false;
+    /** Gives the start up that goes on. */
+    private starting = new AbortController();
     /** Why the author was told last; the same is not said twice. */
     private told = "";
 
@@ -53,6 +58,7 @@ export class Server implements vscode.Disposable {
     }
 
     restart(): Promise<void> {
+        this.starting.abort();
         this.backoff.reset();
         this.told = "";
         return this.next(async () => {
@@ -71,8 +77,14 @@ export class Server implements vscode.Disposable {
 
     private async begin(): Promise<void> {
         this.set({ is: "starting" });
+        // A value of a wrong type is not kept away by the editor.
+        const setting = vscode.workspace.getConfiguration("postil").get<unknown>("path", "") ?? "";
+        if (typeof setting !== "string") {
+            this.fail(`The setting postil.path is to be a text in quotation marks; it is \`${JSON.stringify(setting)}\`.`, false);
+            return;
+        }
         const found = await find({
-            setting: vscode.workspace.getConfiguration("postil").get<string>("path", "").trim(),
+            setting: setting.trim(),
             extension: this.context.extensionPath,
             search: process.env["PATH"] ?? "",
             home: os.homedir(),
@@ -85,6 +97,11 @@ export class Server implements vscode.Disposable {
         }
         this.log.info(`starting ${found.path}, version ${found.version}`);
         const { connect } = await import("./client.js");
+        this.starting = new AbortController();
+        const givenUp = this.starting.signal;
+        const slow = setTimeout(() => {
+            this.slow("postil is slow to start: it has not answered yet. The editor can be used meanwhile.");
+        }, SLOW);
         try {
             this.connection = await connect(found.path, {
                 ...this.more,
@@ -98,11 +115,18 @@ export class Server implements vscode.Disposable {
                 ended: () => {
                     this.crashed();
                 },
-            });
+            }, givenUp);
+            // From here on it is asked to end.
+            this.starting = new AbortController();
             this.set({ is: "running" });
         } catch (error) {
+            if (givenUp.aborted) {
+                return;
+            }
             this.log.error(`the server did not start: ${String(error)}`);
             this.retry("postil could not be started; its log says why.");
+        } finally {
+            clearTimeout(slow);
         }
     }
 
@@ -151,6 +175,19 @@ export class Server implements vscode.Disposable {
         });
     }
 
+    /** It may still come: the author is told, and nothing is ended. */
+    private slow(why: string): void {
+        this.log.warn(why);
+        void vscode.window.showWarningMessage(why, "Show Log", "Restart Server").then((button) => {
+            if (button === "Show Log") {
+                this.log.show();
+            } else if (button === "Restart Server") {
+                return this.restart();
+            }
+            return undefined;
+        });
+    }
+
     private async end(): Promise<void> {
         const connection = this.connection;
         this.connection = undefined;
@@ -181,7 +218,30 @@ export class Server implements vscode.Disposable {
         if (!this.connection) {
             throw new Error(this.current.is === "failed" ? this.current.why : "the server is being started: try again");
         }
-        return (await this.connection.request(verb, argument)) as T;
+        const { connection } = this;
+        // A verb may wait for the author, who is asked something: only one that answers nothing at all is told of.
+        const late = setTimeout(() => void this.check(connection), SLOW);
+        try {
+            return (await connection.request(verb, argument)) as T;
+        } finally {
+            clearTimeout(late);
+        }
+    }
+
+    private checking = false;
+
+    private async check(connection: Connection): Promise<void> {
+        if (this.checking || this.connection !== connection) {
+            return;
+        }
+        this.checking = true;
+        const alive = connection.alive();
+        const late = new Promise<"late">((resolve) => setTimeout(resolve, SLOW / 3, "late"));
+        if ((await Promise.race([alive, late])) === "late") {
+            this.slow("postil does not answer. What you asked for is done when it does; or start it again.");
+        }
+        await alive;
+        this.checking = false;
     }
 
     trustChanged(): void {
@@ -189,6 +249,7 @@ export class Server implements vscode.Disposable {
     }
 
     async stop(): Promise<void> {
+        this.starting.abort();
         clearTimeout(this.again);
         this.over = true;
         await this.queue;

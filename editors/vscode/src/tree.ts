@@ -1,5 +1,6 @@
 // The view Threads: by file, or by what they wait for, with counts.
 
+import * as path from "node:path";
 import * as vscode from "vscode";
 import { contextOf } from "./comments";
 import type { Known, Located } from "./known";
@@ -92,7 +93,10 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const item = new vscode.TreeItem(node.uri, vscode.TreeItemCollapsibleState.Expanded);
                 item.id = `file ${node.uri.toString()}`;
                 item.iconPath = vscode.ThemeIcon.File;
-                item.description = countsLabel(count(this.known.threads(node.uri)));
+                // The label is the name alone, which several roots and folders may have in common.
+                const folder = path.posix.dirname(vscode.workspace.asRelativePath(node.uri));
+                const counts = countsLabel(count(this.known.threads(node.uri)));
+                item.description = folder === "." ? counts : `${folder} · ${counts}`;
                 item.contextValue = "file";
                 return item;
             }

@@ -1,6 +1,8 @@
 // What a person does in VS Code, case by case: node cases.mjs CASE FOLDER VSIX OUT. Run by tests/e2e/vscode.rs, which
 // makes the folder.
-import { readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Code, DEADLINE, attempt, plain } from "./code.mjs";
@@ -393,6 +395,138 @@ const cases = {
         await window.until("it is back", async () => (await glyphs(window).count()) === 1);
     },
 
+    /** Slow, stopped or wrongly set: told once, and the editor goes on. */
+    async slow(code, windows) {
+        const [go, pid] = [join(code.dir, "go"), join(code.dir, "pid")];
+        const program = join(code.dir, "slow");
+        writeFileSync(program, `#!/bin/sh\n[ "$1" = --version ] && exec postil --version\necho $$ >${pid}\n[ -e ${go} ] && exec postil "$@"\nexec tail -f /dev/null\n`, { mode: 0o755 });
+        writeFileSync(code.machine, JSON.stringify({ "postil.path": program }));
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.file("notes.rs");
+        await window.notice("postil is slow to start");
+        equal((await window.notices()).length, 1, "one message");
+        await window.goto(1);
+        await window.page.keyboard.press("Control+Shift+Enter");
+        await window.page.keyboard.type("// the editor goes on");
+        await window.sees("// the editor goes on");
+        writeFileSync(go, "");
+        await window.press("Restart Server");
+        await window.until("the thread is shown", async () => (await glyphs(window).count()) === 1);
+
+        const id = Number(readFileSync(pid, "utf8"));
+        process.kill(id, "SIGSTOP");
+        await window.goto(1);
+        await window.command("postil: New Thread Here");
+        await window.notice("postil does not answer");
+        await toEditor(window);
+        await window.page.keyboard.type("// and on ");
+        await window.sees("// and on // the editor");
+        process.kill(id, "SIGCONT");
+        await window.sees("// AUTHOR: \n".trim());
+        await window.command("Notifications: Clear All Notifications");
+
+        // A value of the wrong type: one message, and what else was set holds.
+        writeFileSync(code.machine, JSON.stringify({ "postil.path": program, "postil.turn.maxRounds": "many" }));
+        await window.notice("turn.maxRounds");
+        equal((await window.notices()).length, 1, "one message");
+        await window.command("Notifications: Clear All Notifications");
+        writeFileSync(code.machine, JSON.stringify({ "postil.path": 7 }));
+        await window.notice("The setting postil.path is to be a text in quotation marks; it is `7`.");
+        equal((await window.notices()).length, 1, "one message");
+    },
+
+    /** A workspace of several roots, one of them on no disk: one server, and the threads of each. */
+    async roots(code, windows) {
+        const starts = join(code.dir, "starts");
+        const program = join(code.dir, "counted");
+        writeFileSync(program, `#!/bin/sh\n[ "$1" = --version ] || echo start >>${starts}\nexec postil "$@"\n`, { mode: 0o755 });
+        writeFileSync(code.machine, JSON.stringify({ "postil.path": program }));
+        const window = await code.open(join(folder, "all.code-workspace"));
+        windows.push(window);
+        await window.until("both are counted", async () => (await window.status()).trim() === "2");
+        await window.command("View: Show postil");
+        const rows = () => window.page.locator(".pane-body .monaco-list-row").allInnerTexts().then((all) => all.map(plain));
+        const shown = await window.until("a thread of each root", async () => {
+            const all = await rows();
+            return all.length >= 4 && all;
+        });
+        ok(shown[0].includes("one · 1 awaiting agent"), `the root is named: ${JSON.stringify(shown)}`);
+        ok(shown[2].includes("two · 1 awaiting agent"), `so is the other: ${JSON.stringify(shown)}`);
+        await window.page.locator(".pane-body .monaco-list-row", { hasText: "list todos" }).click();
+        await window.sees("// AUTHOR: list todos");
+        await window.command("postil: Reply as Agent");
+        await window.notice("This question was not typed here");
+        await window.press("Allow edits");
+        await window.sees("// AGENT: Found 1 to-do");
+        await window.until("the state in the view", async () => (await rows()).some((row) => row.includes("two · 1 answered")));
+        equal(readFileSync(starts, "utf8"), "start\n", "servers that were started");
+        equal((await window.notices()).filter((text) => text.includes("postil")), [], "nothing is wrong");
+    },
+
+    /** The first minutes: no program, what to do about it, the walkthrough; then the package that brings it along. */
+    async start(code, windows) {
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.notice("The program postil is neither on the PATH nor set by postil.path.");
+        await window.press("How to Install");
+        const steps = window.page.locator(".gettingStartedContainer .getting-started-step");
+        await window.until("the walkthrough's steps", async () => (await steps.count()) === 5);
+        for (const title of ["Ask beside your code", "Have it answered", "See what changed", "Resolve it"]) {
+            const step = steps.filter({ hasText: title });
+            await step.click();
+            await window.until(`the step ${title}`, async () => /expanded/.test((await step.getAttribute("class")) ?? ""));
+            await inner(window, ".getting-started-media, pre, p");
+        }
+        await window.close();
+        windows.length = 0;
+
+        const target = `${process.platform}-${process.arch}`;
+        execFileSync(process.execPath, [here("../../scripts/package.mjs"), process.env.POSTIL_BINARY, target], { stdio: "ignore" });
+        const bundled = here(`../../dist/postil-${target}.vsix`);
+        code.install(bundled);
+        rmSync(bundled);
+        const again = await code.open(folder);
+        windows.push(again);
+        await again.file("notes.rs");
+        await again.until("a thread, by the program that came along", async () => (await glyphs(again).count()) === 1);
+        equal(await again.notices(), [], "nothing is wrong");
+        await again.goto(1);
+        await again.command("postil: Open Walkthrough");
+        const ask = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Ask beside your code" });
+        await ask.click();
+        await again.page.locator(".tab", { hasText: "notes.rs" }).click();
+        await again.command("postil: New Thread Here");
+        await again.sees("// AUTHOR:");
+        await again.command("postil: Open Walkthrough");
+        await again.until("the step is done", async () => (await ask.locator(".codicon-getting-started-step-checked.complete").count()) > 0);
+    },
+
+    /** A window without a machine behind it: why it cannot work is where it is looked for. */
+    async web(code, windows) {
+        const served = createServer((request, response) => {
+            const file = join(here("../.."), new URL(request.url, "http://x").pathname);
+            response.setHeader("access-control-allow-origin", "*");
+            try {
+                response.end(readFileSync(file));
+            } catch {
+                response.writeHead(404).end();
+            }
+        });
+        await new Promise((resolve) => served.listen(0, "127.0.0.1", resolve));
+        try {
+            const window = await code.open(folder, { web: `http://127.0.0.1:${served.address().port}` });
+            windows.push(window);
+            await window.until("the status bar has it", async () => (await window.status()).includes("postil"));
+            await window.command("postil: New Thread Here");
+            await window.notice("postil starts a program on your machine, which a web window cannot do.");
+            equal((await window.notices()).length, 1, "one message");
+        } finally {
+            served.closeAllConnections();
+            served.close();
+        }
+    },
+
     /** The tests of ../host, inside the editor's extension host. */
     async host(code, windows) {
         let ended;
@@ -506,7 +640,10 @@ let code;
 const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
     const settings = name === "review" ? { "postil.turn.review": "ask" } : {};
-    code = await Code.start({ vsix, settings, trust: name === "trust", env: model?.env ?? {} });
+    // A machine on which it is not installed.
+    const bare = (process.env.PATH ?? "").split(":").filter((dir) => !existsSync(join(dir, "postil")));
+    const env = name === "start" ? { PATH: bare.join(":") } : (model?.env ?? {});
+    code = await Code.start({ vsix: name === "web" ? undefined : vsix, settings, trust: name === "trust", env });
     await work.call(cases, code, windows, model);
 });
 await code?.stop();

@@ -64,13 +64,9 @@ export class Code {
         delete env.VSCODE_IPC_HOOK_CLI;
         // The PATH is that of this process, not what a login shell would make of it.
         env.VSCODE_CLI = "1";
-        const common = ["--config", join(code.dir, "config.yaml"), "--user-data-dir", user, "--extensions-dir", join(code.dir, "ext")];
-        if (options.vsix) {
-            const installed = spawnSync(process.execPath, [entry, ...common, "--install-extension", options.vsix], { env, encoding: "utf8" });
-            if (!/successfully installed/.test(installed.stdout)) {
-                throw new Error(`the extension was not installed: ${installed.stdout}${installed.stderr}`);
-            }
-        }
+        const common = (code.common = ["--config", join(code.dir, "config.yaml"), "--user-data-dir", user, "--extensions-dir", join(code.dir, "ext")]);
+        code.env = env;
+        if (options.vsix) code.install(options.vsix);
         const trust = options.trust ? [] : ["--disable-workspace-trust"];
         code.server = spawn(
             process.execPath,
@@ -111,7 +107,14 @@ export class Code {
         return code;
     }
 
-    /** A window on a folder. */
+    install(vsix) {
+        const installed = spawnSync(process.execPath, [entry, ...this.common, "--install-extension", vsix], { env: this.env, encoding: "utf8" });
+        if (!/successfully installed/.test(installed.stdout)) {
+            throw new Error(`the extension was not installed: ${installed.stdout}${installed.stderr}`);
+        }
+    }
+
+    /** A window on a folder, or on the folders of a `.code-workspace`. */
     async open(folder, options = {}) {
         const context = await this.browser.newContext({ viewport: options.viewport ?? { width: 1300, height: 850 }, deviceScaleFactor: options.scale ?? 1 });
         const page = await context.newPage();
@@ -136,7 +139,26 @@ export class Code {
                 }).observe(document, { childList: true, subtree: true });
             }, options.host);
         }
-        await page.goto(`${this.url}/?folder=${folder}`);
+        if (options.web) {
+            // No machine behind the window: the extension is fetched from `web` and runs in a worker of the browser.
+            await page.route(/\/workbench\.js$/, async (route) => {
+                const response = await route.fetch();
+                await route.fulfill({ response, body: (await response.text()).replace("remoteAuthority:location.host", "remoteAuthority:void 0") });
+            });
+            await page.addInitScript((web) => {
+                new MutationObserver((_, observer) => {
+                    const meta = document.getElementById("vscode-workbench-web-configuration");
+                    if (!meta) return;
+                    observer.disconnect();
+                    const { folderUri, workspaceUri, ...configuration } = JSON.parse(meta.getAttribute("data-settings"));
+                    const { protocol, host } = new URL(web);
+                    configuration.additionalBuiltinExtensions = [{ $mid: 1, scheme: protocol.slice(0, -1), authority: host, path: "/" }];
+                    meta.setAttribute("data-settings", JSON.stringify(configuration));
+                }).observe(document, { childList: true, subtree: true });
+            }, options.web);
+        }
+        const what = options.web ? "ew=true" : `${folder.endsWith(".code-workspace") ? "workspace" : "folder"}=${folder}`;
+        await page.goto(`${this.url}/?${what}`);
         await page.waitForSelector(".monaco-workbench");
         return window;
     }

@@ -41,6 +41,48 @@ const tests = {
         await vscode.workspace.fs.delete(moved);
         await until("one that was deleted", () => known.threads(moved).length === 0);
     },
+    async "the threads of an open file go with it, and are gone when it is deleted"(root) {
+        const { known, comments } = vscode.extensions.getExtension("postil.postil").exports;
+        const [uri, moved] = ["open.py", "moved.py"].map((name) => vscode.Uri.file(path.join(root, name)));
+        writeFileSync(uri.fsPath, "# AUTHOR: where to?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        await until("its thread", () => known.threads(uri).length === 1);
+        const rename = new vscode.WorkspaceEdit();
+        rename.renameFile(uri, moved);
+        assert.ok(await vscode.workspace.applyEdit(rename));
+        await until("it goes along", () => known.threads(uri).length === 0 && known.threads(moved).length === 1);
+        const [thread] = known.threads(moved);
+        assert.ok(comments.viewOf(moved, thread.id), "it is in the margin there");
+        assert.equal(comments.viewOf(uri, thread.id), undefined, "and no more here");
+        const remove = new vscode.WorkspaceEdit();
+        remove.deleteFile(moved);
+        assert.ok(await vscode.workspace.applyEdit(remove));
+        await until("it is gone", () => known.threads(moved).length === 0);
+        assert.equal(comments.viewOf(moved, thread.id), undefined);
+    },
+    async "a file that is not saved has none until it is"(root) {
+        const { known } = vscode.extensions.getExtension("postil.postil").exports;
+        const file = vscode.Uri.file(path.join(root, "unsaved.py"));
+        const document = await vscode.workspace.openTextDocument(file.with({ scheme: "untitled" }));
+        const editor = await vscode.window.showTextDocument(document);
+        await editor.edit((edit) => {
+            edit.insert(new vscode.Position(0, 0), "# AUTHOR: not yet?\nx = 1\n");
+        });
+        // It tells to save it first; nothing is thrown.
+        await vscode.commands.executeCommand("postil.newThread");
+        assert.equal(known.threads(document.uri).length, 0);
+        assert.ok(await document.save());
+        await until("its thread", () => known.threads(file).length === 1);
+    },
+    async "a large file that is open has its threads"(root) {
+        const { known } = vscode.extensions.getExtension("postil.postil").exports;
+        const file = vscode.Uri.file(path.join(root, "large.py"));
+        // More than `threads.maxFileSize`, which is for files that nobody opened.
+        writeFileSync(file.fsPath, `# AUTHOR: why so long?\n${"x = 1\n".repeat(1_600_000)}`);
+        await vscode.workspace.openTextDocument(file);
+        await until("its thread", () => known.threads(file).length === 1);
+        await vscode.workspace.fs.delete(file);
+    },
     async "a file outside every folder has threads while it is open"() {
         const { known } = vscode.extensions.getExtension("postil.postil").exports;
         const file = path.join(require("node:os").tmpdir(), `postil-outside-${process.pid}.rs`);
