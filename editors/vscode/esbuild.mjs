@@ -18,6 +18,7 @@ await build({
     entryPoints: ["src/extension.ts", "src/client.ts"],
     // One must not carry the other along.
     external: ["vscode", "./client.js"],
+    banner: { js: "const postilBegun = performance.now();" },
     outdir: "dist",
     platform: "node",
 });

@@ -67,6 +67,7 @@ fn run(case: &str, workspace: &Workspace) -> Result<(), String> {
         .arg(packaged())
         .arg(&out)
         .env("PATH", std::env::join_paths(path).expect("a PATH"))
+        .env("POSTIL_BINARY", binary)
         .env("POSTIL_PEERS_DIR", peers::bin().join(".."))
         .output()
         .expect("node runs");
@@ -142,6 +143,48 @@ fn two_windows_on_one_folder_show_the_same() {
 #[test]
 fn a_server_that_is_missing_old_or_broken_is_told_of_once() {
     case("faults", &[("notes.rs", NOTES)]);
+}
+
+#[test]
+fn a_server_that_is_slow_stopped_or_wrongly_set_is_told_of_once() {
+    case("slow", &[("notes.rs", NOTES)]);
+}
+
+#[test]
+fn a_workspace_of_several_roots_has_one_server_and_all_threads() {
+    let folders = r#"{"folders": [{"path": "one"}, {"path": "two"}, {"uri": "tmp:/nowhere"}]}"#;
+    let todos = "// AUTHOR: list todos\nfn b() {}\n// TODO: something\n";
+    let files = [
+        ("all.code-workspace", folders),
+        ("one/notes.rs", "// AUTHOR: why?\nfn a() {}\n"),
+        ("two/notes.rs", todos),
+    ];
+    case("roots", &files);
+}
+
+#[test]
+fn a_thread_in_a_notebook_is_answered_in_its_cell() {
+    let cell = |kind: &str, source: &[&str]| serde_json::json!({"cell_type": kind, "metadata": {}, "source": source});
+    let mut code = cell(
+        "code",
+        &["# AUTHOR: list todos\n", "x = 1  # TODO: something"],
+    );
+    code["outputs"] = serde_json::json!([]);
+    code["execution_count"] = serde_json::Value::Null;
+    let cells = [cell("markdown", &["# Notes"]), code];
+    let metadata = serde_json::json!({"language_info": {"name": "python"}});
+    let notebook = serde_json::json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4});
+    case("notebook", &[("a.ipynb", &notebook.to_string())]);
+}
+
+#[test]
+fn the_first_minutes_lead_from_no_program_to_one_that_came_along() {
+    case("start", &[("notes.rs", NOTES)]);
+}
+
+#[test]
+fn a_web_window_says_why_it_cannot() {
+    case("web", &[("notes.rs", NOTES)]);
 }
 
 /// editors/vscode/test/host: what needs no eyes.

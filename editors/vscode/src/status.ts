@@ -45,7 +45,10 @@ export class Status implements vscode.Disposable {
         }
         if (state.is !== "running") {
             item.text = state.is === "starting" ? "$(sync~spin) postil" : "$(comment-discussion) postil";
-            item.tooltip = state.is === "starting" ? "postil is being started" : "postil is not running";
+            const folders = vscode.workspace.workspaceFolders ?? [];
+            const elsewhere = folders.length > 0 && folders.every(({ uri }) => uri.scheme !== "file");
+            const off = elsewhere ? "postil reads files from a disk, and this folder is on none. Open it where its files are." : "postil is not running";
+            item.tooltip = state.is === "starting" ? "postil is being started" : off;
             return;
         }
         const counts = count([...this.known.all()].map(({ thread }) => thread));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { explicit } from "../../src/settings.ts";
 
@@ -16,7 +16,7 @@ test("only what somebody set is sent, the nearest first", () => {
 });
 
 interface Manifest {
-    contributes: { commands: { command: string }[]; configuration: { properties: Record<string, { scope: string }> }[]; menus: Record<string, { command: string }[]> };
+    contributes: { commands: { command: string }[]; configuration: { properties: Record<string, { scope: string }> }[]; menus: Record<string, { command: string }[]>; walkthroughs: { steps: { description: string; completionEvents: string[]; media: { markdown: string } }[] }[] };
 }
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as Manifest;
 
@@ -33,6 +33,15 @@ test("every command in a menu is declared, and every one declared is there", () 
         assert.ok(declared.has(command), command);
     }
     const source = readFileSync(new URL("../../src/commands.ts", import.meta.url), "utf8");
+    for (const { steps } of manifest.contributes.walkthroughs) {
+        for (const { description, completionEvents, media } of steps) {
+            const named = [...description.matchAll(/\(command:([\w.]+)\)/g), ...completionEvents.join(" ").matchAll(/onCommand:([\w.]+)/g)];
+            for (const [, command] of named) {
+                assert.ok(declared.has(command ?? ""), command);
+            }
+            assert.ok(existsSync(new URL(`../../${media.markdown}`, import.meta.url)), media.markdown);
+        }
+    }
     for (const command of declared) {
         assert.ok(source.includes(`"${command}"`), command);
     }
