@@ -95,6 +95,8 @@ try {
     await window.command("View: Focus First Editor Group");
     await window.command("View: Close Editors in Other Groups");
     await window.sees("// AGENT: Encoded");
+    // The editor asks for it when it finds the time.
+    await page.locator(".codelens-decoration", { hasText: "answered" }).waitFor();
     await picture("vscode-thread");
     await page.locator('.review-widget .review-actions .action-label[aria-label^="Review Changes"]').click();
     const rows = page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');

@@ -24,6 +24,7 @@ export interface Hooks {
     settings(): unknown;
     shows(what: "codeLens" | "diagnostics"): boolean;
     openConversation(argument: unknown): Promise<void>;
+    why(argument: unknown): Promise<void>;
 }
 
 export interface Connection {
@@ -87,6 +88,10 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             executeCommand: async (command, args, next) => {
                 if (command === `${PREFIX}openConversation`) {
                     await hooks.openConversation(args[0]);
+                    return;
+                }
+                if (command === `${PREFIX}why`) {
+                    await hooks.why(args[0]);
                     return;
                 }
                 return (await next(command, args)) as unknown;

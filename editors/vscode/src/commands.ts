@@ -5,9 +5,11 @@ import * as vscode from "vscode";
 import type { Comments } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
+import type { Position } from "./protocol";
 import type { Reviewed, Reviews } from "./review";
 import type { Server } from "./server";
 import type { Node, ThreadTree } from "./tree";
+import type { Whys } from "./why";
 
 interface Parts {
     server: Server;
@@ -16,6 +18,7 @@ interface Parts {
     tree: ThreadTree;
     conversations: Conversations;
     reviews: Reviews;
+    whys: Whys;
 }
 
 /** What a verb is told of the thread that it is about. */
@@ -25,7 +28,7 @@ interface Named {
 }
 
 export function register(parts: Parts): vscode.Disposable[] {
-    const { server, known, comments, tree, conversations, reviews } = parts;
+    const { server, known, comments, tree, conversations, reviews, whys } = parts;
 
     const chosen = (argument: unknown): Located | undefined => {
         if (isReply(argument)) {
@@ -65,6 +68,16 @@ export function register(parts: Parts): vscode.Disposable[] {
                 await server.run(verb, name(located));
             }
         };
+
+    /** The line that is asked about. */
+    const cursor = (): { uri: string; position: Position } | undefined => {
+        const editor = vscode.window.activeTextEditor;
+        if (editor?.document.uri.scheme !== "file") {
+            void vscode.window.showInformationMessage("postil: open a file that is on the disk, and put the cursor on the line that you ask about.");
+            return undefined;
+        }
+        return { uri: editor.document.uri.toString(), position: { line: editor.selection.active.line, character: 0 } };
+    };
 
     const onFile =
         (act: (file: Reviewed) => Promise<void>) =>
@@ -144,13 +157,16 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
         "postil.newThread": async () => {
-            const editor = vscode.window.activeTextEditor;
-            if (editor?.document.uri.scheme !== "file") {
-                void vscode.window.showInformationMessage("postil: open a file that is on the disk, and put the cursor on the line that you ask about.");
-                return;
+            const at = cursor();
+            if (at) {
+                await server.run("newThread", at);
             }
-            const position = { line: editor.selection.active.line, character: 0 };
-            await server.run("newThread", { uri: editor.document.uri.toString(), position });
+        },
+        "postil.why": async () => {
+            const at = cursor();
+            if (at) {
+                await whys.show(at);
+            }
         },
         "postil.clearAndCommit": async (argument: unknown) => {
             const uri = isNode(argument) && argument.is === "file" ? argument.uri : vscode.window.activeTextEditor?.document.uri;

@@ -8,8 +8,10 @@ import { Known } from "./known";
 import { Reviews } from "./review";
 import { Server } from "./server";
 import { explicit } from "./settings";
+import type { Position } from "./protocol";
 import { Status } from "./status";
 import { ThreadTree } from "./tree";
+import { Whys } from "./why";
 
 /** When the first line of the bundle ran; esbuild.mjs puts it there. */
 declare const postilBegun: number;
@@ -40,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         },
         shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
         review: (change, token) => reviews.ask(change, token),
+        why: (argument) => whys.show(argument as { uri: string; position: Position }),
         openConversation: (argument) => conversations.show(argument as { thread_id?: string }),
     });
     server = running;
@@ -47,6 +50,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     const comments = new Comments(context, known, running);
     const tree = new ThreadTree(context, known);
     const reviews: Reviews = new Reviews(running, known);
+    const whys: Whys = new Whys(running);
     const conversations: Conversations = new Conversations(context, running, known);
     context.subscriptions.push(
         log,
@@ -55,9 +59,10 @@ export function activate(context: vscode.ExtensionContext): Api {
         comments,
         tree,
         reviews,
+        whys,
         conversations,
         new Status(running, known),
-        ...register({ server: running, known, comments, tree, conversations, reviews }),
+        ...register({ server: running, known, comments, tree, conversations, reviews, whys }),
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             running.trustChanged();
         }),

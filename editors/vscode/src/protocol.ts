@@ -102,5 +102,16 @@ export interface Changes {
     files: ChangedFile[];
 }
 
+/** What `why` answers: commits, the newest first, and the closed conversations that are tied to a line. */
+export interface Why {
+    file: string;
+    /** 1-based. */
+    line: number;
+    commits: { author: string; summary: string }[];
+    conversations: unknown[];
+    notes: string[];
+    markdown: string;
+}
+
 /** Before each of the server's commands, so that they cannot be mistaken for ours. */
 export const PREFIX = "postil.server.";

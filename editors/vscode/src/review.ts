@@ -1,6 +1,7 @@
 // What a turn changes, in the editor's own diff, file by file: before it is made where the author asked for that
 // (`turn.review = "ask"`), else what the last turn of a run made, with the file as it is now on the right.
 
+import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
 import type { ChangedFile, Changes, ProposedChange } from "./protocol";
@@ -315,7 +316,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         item.iconPath = vscode.ThemeIcon.File;
         const by = review.proposed ? "" : " by the turn";
         const whole = change.before === null ? (review.proposed ? "new" : `made${by}`) : change.after === null ? `deleted${by}` : "";
-        item.description = [lines(node), whole].filter((part) => part !== "").join(" · ") || true;
+        const folder = path.posix.dirname(change.file);
+        item.description = [folder === "." ? "" : folder, lines(node), whole].filter((part) => part !== "").join(" · ");
         item.tooltip = change.file;
         item.contextValue = "changed";
         item.command = { command: "postil.review.diff", title: "Show Changes", arguments: [node] };

@@ -37,7 +37,7 @@ export class Server implements vscode.Disposable {
     constructor(
         private readonly context: vscode.ExtensionContext,
         readonly log: vscode.LogOutputChannel,
-        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation" | "review">,
+        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation" | "review" | "why">,
     ) {}
 
     get state(): State {

@@ -202,8 +202,22 @@ const cases = {
         });
         ok(rows[0].includes("1 awaiting agent · 1 answered"), `counts: ${JSON.stringify(rows)}`);
 
+        // Why a line is so: the conversation that was resolved above it; of another line nothing is told.
+        await toEditor(window);
+        await window.goto(4);
+        await window.command("postil: Why Is This So?");
+        const page = await inner(window, "body.vscode-body .code-line");
+        await window.until("what was said", async () => (await page.locator("body").innerText()).includes("AUTHOR: where used lod now"));
+        await window.page.locator(".tab", { hasText: "notes.rs" }).first().click();
+        await toEditor(window);
+        await window.goto(13);
+        await window.command("postil: Why Is This So?");
+        await window.notice("no closed conversation is tied to line 13 of notes.rs; it was last changed by");
+        await window.command("Notifications: Clear All Notifications");
+
         // The last turn is taken back, and nothing that was written since.
-        await window.page.locator(".editor-instance .view-line", { hasText: "Found 1 to-do" }).first().click();
+        await toEditor(window);
+        await window.goto(9);
         await window.command("postil: Undo Last Turn");
         await window.misses("Found 1 to-do");
         await window.sees("// AUTHOR: what is load");
