@@ -97,6 +97,7 @@ impl Session {
             path,
             text: &view.text,
             line: at,
+            words: &text,
             trail: trail.as_ref(),
             until,
         };
@@ -167,6 +168,7 @@ impl Session {
             path: &view.path,
             text: &view.text,
             line: at,
+            words: &text,
             trail: None,
             until: Instant::now(),
         };
@@ -190,13 +192,12 @@ impl Session {
 fn line_of(view: &View, line: usize) -> Result<(usize, String), Error> {
     let bytes = view.text.as_bytes();
     let (mut start, mut lines, mut feeds) = (0, 0, 0);
-    let mut ends = bytes.iter().enumerate().filter(|(at, byte)| {
-        let lone = **byte == b'\r' && bytes.get(at + 1) != Some(&b'\n');
-        **byte == b'\n' || lone
-    });
+    let ends = memchr::memchr2_iter(b'\n', b'\r', bytes);
+    let mut ends =
+        ends.filter(|at| bytes.get(*at) == Some(&b'\n') || bytes.get(at + 1) != Some(&b'\n'));
     loop {
         let end = ends.next();
-        let until = end.map_or(bytes.len(), |(at, _)| at);
+        let until = end.unwrap_or(bytes.len());
         // A text that ends with a line end has no empty last line.
         if end.is_some() || until > start {
             lines += 1;
@@ -205,8 +206,8 @@ fn line_of(view: &View, line: usize) -> Result<(usize, String), Error> {
                 return Ok((feeds, text.trim_end_matches('\r').to_owned()));
             }
         }
-        let Some((at, byte)) = end else { break };
-        feeds += usize::from(*byte == b'\n');
+        let Some(at) = end else { break };
+        feeds += usize::from(bytes.get(at) == Some(&b'\n'));
         start = at + 1;
     }
     Err(Error::Other(format!(

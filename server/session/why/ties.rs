@@ -17,6 +17,8 @@ pub(super) struct Line<'a> {
     pub text: &'a str,
     /// 0-based, as git counts.
     pub line: usize,
+    /// The line itself.
+    pub words: &'a str,
     pub trail: Option<&'a Trail>,
     pub until: Instant,
 }
@@ -99,7 +101,7 @@ impl Line<'_> {
     /// Whether one of its lines was this line.
     fn stood(&self, told: &Told, base: &Path, files: &BTreeSet<PathBuf>, blobs: &Blobs) -> bool {
         let now = Version {
-            text: self.words(),
+            text: self.words,
             shaped: None,
             line: self.line,
         };
@@ -128,28 +130,28 @@ impl Line<'_> {
 
     /// Of equal words at several places, whether it is this one that is meant.
     fn is_the_line(&self, told: &Told, tie: &Tie, version: &Version, blobs: &Blobs) -> bool {
+        let blob;
         let text = match version.shaped {
-            None => Some(std::rc::Rc::from(self.text)),
-            Some(shaped) => self.blob(&shaped.commit, &shaped.file, blobs),
+            None => self.text,
+            Some(shaped) => match self.blob(&shaped.commit, &shaped.file, blobs) {
+                Some(read) => {
+                    blob = read;
+                    &*blob
+                }
+                None => return !is_plain(version.text),
+            },
         };
-        let Some(text) = text else {
-            return !is_plain(version.text);
-        };
-        let lines = vcs::lines(&text);
-        let same = |line: &&&str| {
-            let words = line.split_whitespace();
-            words.eq(version.text.split_whitespace())
-        };
-        if !is_plain(version.text) && lines.iter().filter(same).count() < 2 {
+        if !is_plain(version.text) && !stands_again(text, version.text.trim()) {
             return true;
         }
         if let (Some(base_line), Some(commit)) = (tie.base_line, &told.closed.commit)
             && let Some(base) = self.blob_of(commit, told, tie, blobs)
-            && let Some(line) = LineMap::new(&base, &text).after(base_line.saturating_sub(1))
+            && let Some(line) = LineMap::new(&base, text).after(base_line.saturating_sub(1))
         {
             return line == version.line;
         }
         // By its neighbours, as far as they are known.
+        let lines = vcs::lines(text);
         let neighbour = |other: &Tie| {
             let above = other.line + 1 == tie.line;
             let below = other.line == tie.line + 1;
@@ -197,11 +199,36 @@ impl Line<'_> {
         blobs.borrow_mut().insert(key, read.clone());
         read
     }
+}
 
-    fn words(&self) -> &str {
-        vcs::lines(self.text)
-            .get(self.line)
-            .copied()
-            .unwrap_or_default()
+/// Whether more than one line of a text is this one but for its indentation. A hover asks for it.
+fn stands_again(text: &str, line: &str) -> bool {
+    let bytes = text.as_bytes();
+    let blank = |side: &[u8]| side.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    let is_whole = |at: &usize| {
+        let before = bytes.get(..*at).unwrap_or_default();
+        let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let behind = bytes.get(at + line.len()..).unwrap_or_default();
+        let end = memchr::memchr(b'\n', behind).unwrap_or(behind.len());
+        blank(before.get(start..).unwrap_or_default())
+            && blank(behind.get(..end).unwrap_or_default())
+    };
+    memchr::memmem::find_iter(bytes, line.as_bytes())
+        .filter(is_whole)
+        .nth(1)
+        .is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stands_again_but_for_its_indentation() {
+        let text = "a();\n    return 1;\r\nb();\n\treturn 1;\nreturn 10;";
+        assert!(stands_again(text, "return 1;"));
+        assert!(!stands_again(text, "b();"));
+        assert!(!stands_again(text, "return 10;"));
+        assert!(!stands_again("", "x"));
     }
 }
