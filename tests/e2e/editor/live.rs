@@ -49,8 +49,15 @@ fn a_running_turn_is_shown_beside_its_thread() {
     let workspace = Workspace::new();
     workspace.write("a.rs", CODE);
     workspace.write("src/net.rs", "fn connect() {}\n");
+    let todos = json!({"todos": [
+        {"id": "1", "title": "Read net.rs", "status": "completed"},
+        {"id": "2", "title": "Compare", "status": "in_progress"},
+    ]});
     let model = Model::start(vec![
-        Step::calls(vec![call("t1", "file_read", json!({"path": "src/net.rs"}))]),
+        Step::calls(vec![
+            call("t1", "file_read", json!({"path": "src/net.rs"})),
+            call("t2", "todo_write", todos),
+        ]),
         Step::text("Like it.").held(),
     ]);
     let mut editor = start(&workspace, &model);
@@ -126,7 +133,9 @@ fn a_running_turn_is_shown_beside_its_thread() {
         .to_owned();
     for words in [
         "running: ",
-        "tokens",
+        "1020 tokens",
+        "$0.0",
+        "[2] in_progress: Compare",
         "[conversation](<postil://run/",
         "[src/net.rs](<file:///",
     ] {

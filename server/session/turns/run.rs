@@ -1,0 +1,356 @@
+//! One turn of a session, from its spawn to what stands in the thread and in the history.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use futures::FutureExt;
+use serde_json::{Map, json};
+
+use super::super::live::Live;
+use super::super::verbs::Made;
+use super::super::{Session, TurnEnd};
+use super::{Task, WIND_UP};
+use crate::config::{Review, Settings};
+use crate::edits;
+use crate::host::{Level, Progress, Question};
+use crate::present;
+use crate::sandbox::Processes;
+use crate::store::{Change, RunStatus};
+use crate::threads::{Action, Role};
+use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::turn::{self, Answerer, Job, Outcome};
+
+/// How often a cancel from another process is looked for.
+const CANCEL_POLL: Duration = Duration::from_millis(200);
+
+impl Session {
+    pub(in crate::session) async fn run_task(self: Arc<Self>, task: Task) {
+        let title = format!(
+            "postil: {}",
+            present::short(
+                task.thread
+                    .messages
+                    .last()
+                    .map_or("", |message| &message.text),
+                60
+            )
+        );
+        self.host.progress(&task.run.id, Progress::Begin { title });
+        let outcome = AssertUnwindSafe(self.outcome(&task)).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|_| {
+            Outcome::Failed(String::from(
+                "an internal error ended the turn; the log has it, and nothing more was changed",
+            ))
+        });
+        let end = self.conclude(&task, outcome).await;
+        let message = end
+            .error
+            .clone()
+            .or(end.answer.clone())
+            .unwrap_or_else(|| end.status.clone());
+        let shown = present::short(&present::visible(&message), 120);
+        // First, for who hears of the end may ask for more at once.
+        if let Some(mut entry) = self.turns.runs.get_mut(&task.run.id) {
+            entry.state.running = false;
+            entry.state.failed = end.status == "failed";
+            entry.state.message = message;
+        }
+        self.host
+            .progress(&task.run.id, Progress::End { message: shown });
+        if let Some(entry) = self.turns.runs.get(&task.run.id) {
+            entry.end.send_replace(Some(end));
+        }
+        self.host.changed(&[task.path]);
+    }
+
+    /// Runs the turn until it ends or is cancelled, from here or from another process.
+    async fn outcome(&self, task: &Task) -> Outcome {
+        if let Some(action) = task.thread.action() {
+            return self.carry_out(task, action).await;
+        }
+        let reviewed = task.workspace.loaded().settings.review == Review::Ask;
+        let processes = self.processes_of(&task.workspace, reviewed);
+        let outcome = self.run_turn(task, &processes).await;
+        processes.end().await;
+        outcome
+    }
+
+    async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
+        let turn = async {
+            let may_write = self.may_write(task).await;
+            let trusted = self.is_trusted(task.workspace.root());
+            let loaded = task.workspace.loaded();
+            let cx = Context {
+                tree: match processes.is_reviewed() {
+                    false => task.workspace.tree.clone(),
+                    true => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
+                },
+                host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
+                children: self.children.clone(),
+                store: Some(task.store.clone()),
+                run: task.run.id.clone(),
+                plan: Plan::of_author(!may_write),
+                trusted,
+                cancel: task.cancel.clone(),
+                gate: self.gate.clone(),
+                processes: processes.clone(),
+                seen: DashMap::new(),
+                writing: DashMap::new(),
+                question: Some(std::sync::Mutex::default()),
+                todos: Todos::default(),
+                images: Images::default(),
+                told: Default::default(),
+            };
+            let job = Job {
+                thread: task.thread.clone(),
+                file: task.file.clone(),
+                run: task.run.clone(),
+                answerer: self.answerer(task, &loaded.settings, trusted).await,
+                max_rounds: loaded.settings.max_rounds,
+                max_cost: task
+                    .options
+                    .budget
+                    .map_or(loaded.settings.max_cost, |budget| {
+                        budget.min(loaded.settings.max_cost)
+                    }),
+                talk: task.talk.clone(),
+                another: task.options.another,
+            };
+            let mut registry = Registry::built_in().with_settings(&loaded.settings);
+            if let Some(name) = loaded.settings.consult.as_deref()
+                && let Ok(choice) = turn::choose(&loaded.settings, Some(name)).await
+                && let Answerer::Model(second) = choice.answerer
+            {
+                registry = registry.with_second(second);
+            }
+            turn::run(&cx, &registry, job).await
+        };
+        let elsewhere = async {
+            loop {
+                tokio::time::sleep(CANCEL_POLL).await;
+                if task.store.cancel_requested(&task.run.id).unwrap_or(false) {
+                    return;
+                }
+            }
+        };
+        tokio::pin!(turn);
+        tokio::select! {
+            outcome = &mut turn => return outcome,
+            () = task.cancel.cancelled() => {}
+            () = elsewhere => task.cancel.cancel(),
+        }
+        tokio::time::timeout(WIND_UP, turn)
+            .await
+            .unwrap_or(Outcome::Cancelled)
+    }
+
+    /// Who was chosen; where nothing is configured, an outside agent if the author wants that.
+    async fn answerer(&self, task: &Task, settings: &Settings, trusted: bool) -> Answerer {
+        let open = task.options.model.is_none() && settings.model.is_none() && trusted;
+        if !open || !matches!(task.answerer, Answerer::Offline) {
+            return task.answerer.clone();
+        }
+        let proposed = self.proposed(settings, task.workspace.root()).await;
+        let answerer = proposed.map_or(Answerer::Offline, Answerer::Outside);
+        if let Err(error) = task.store.answered_by(&task.run.id, &answerer.name()) {
+            tracing::warn!(%error, "the history does not name the agent");
+        }
+        answerer
+    }
+
+    /// Whether this turn may change files; asks the author where that is open.
+    async fn may_write(&self, task: &Task) -> bool {
+        if task.options.plan {
+            return false;
+        }
+        let root = task.workspace.root();
+        if self.is_declined(root) {
+            return false;
+        }
+        if !self.is_trusted(root) {
+            let question = Question {
+                text: format!(
+                    "{} is not trusted. Trusting it lets an agent edit its files and lets language servers start in it.",
+                    root.display()
+                ),
+                choices: vec![
+                    String::from("Trust this workspace"),
+                    String::from("Read-only this time"),
+                ],
+            };
+            if self.host.ask(question).await != Some(0) {
+                return false;
+            }
+            if let Err(error) = self.trust(root) {
+                self.host.message(Level::Error, &error.to_string());
+                return false;
+            }
+        }
+        let authors = task
+            .thread
+            .messages
+            .iter()
+            .filter(|message| message.role == Role::Author && !message.text.is_empty());
+        let arrived: Vec<&str> = authors
+            .map(|message| message.text.as_str())
+            .filter(|text| !self.is_typed(&task.path, text))
+            .collect();
+        if task.options.allow_arrived || arrived.is_empty() {
+            return true;
+        }
+        let question = Question {
+            text: format!(
+                "This question was not typed here, it came with {}. Answer with edits allowed?",
+                task.file
+            ),
+            choices: vec![String::from("Allow edits"), String::from("Read-only")],
+        };
+        if self.host.ask(question).await != Some(0) {
+            return false;
+        }
+        for text in arrived {
+            self.store_as_typed(&task.path, text);
+        }
+        true
+    }
+
+    /// An action word: done mechanically, the thread goes with it.
+    async fn carry_out(&self, task: &Task, action: Action) -> Outcome {
+        let done = match action {
+            Action::Dismiss => self.dismiss(&task.thread.id, Some(&task.path)).await,
+            Action::Commit => self.clear_and_commit(&task.path, None).await,
+        };
+        match done {
+            Ok(done) => {
+                let what = match (done.note, done.commit_hash) {
+                    (Some(note), _) => note,
+                    (None, Some(hash)) => format!("committed as {hash}"),
+                    (None, None) => String::from("the thread is removed"),
+                };
+                Outcome::Answer(what)
+            }
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+
+    /// Writes the answer into the thread as it is now, and closes the run's turn.
+    async fn conclude(&self, task: &Task, outcome: Outcome) -> TurnEnd {
+        let mut end = TurnEnd {
+            run_id: task.run.id.clone(),
+            thread_id: task.thread.id.clone(),
+            file: task.file.clone(),
+            status: String::new(),
+            answer: None,
+            error: None,
+        };
+        let (status, error) = match outcome {
+            Outcome::Answer(text) if task.thread.action().is_some() => {
+                end.answer = Some(text);
+                (RunStatus::Completed, None)
+            }
+            Outcome::Answer(text) => {
+                end.answer = Some(text.clone());
+                self.answer(task, &text).await;
+                (RunStatus::Completed, None)
+            }
+            Outcome::Paused(text) => {
+                end.answer = Some(text.clone());
+                end.status = String::from("paused");
+                self.answer(task, &text).await;
+                (RunStatus::AwaitingUser, None)
+            }
+            Outcome::Asked(text) => {
+                end.answer = Some(text.clone());
+                self.answer(task, &text).await;
+                (RunStatus::AwaitingUser, None)
+            }
+            Outcome::Cancelled => (RunStatus::Cancelled, None),
+            Outcome::Failed(why) => {
+                let why = present::visible(&why);
+                self.host
+                    .message(Level::Error, &format!("postil: {}: {why}", task.file));
+                self.note_round(task, "error", json!({}), &why);
+                (RunStatus::Failed, Some(why))
+            }
+        };
+        if end.status.is_empty() {
+            end.status = status.name().to_owned();
+        }
+        if status != RunStatus::AwaitingUser {
+            self.gate.forget(&task.run.id);
+        }
+        if status == RunStatus::Cancelled {
+            self.note_round(task, "system", json!({}), "cancelled by the author");
+        }
+        if let Err(error) = task.store.finish(&task.run.id, status, error.as_deref()) {
+            self.host.message(
+                Level::Error,
+                &format!("postil: the history could not be written: {error}"),
+            );
+        }
+        end.error = error;
+        end
+    }
+
+    async fn answer(&self, task: &Task, text: &str) {
+        if task.thread.id.is_empty() {
+            return;
+        }
+        // Kept before it is written: what is taken back later may not depend on how this ends.
+        let note = |made: &Made| {
+            let change = Change {
+                file: task.file.clone(),
+                before: Some(made.before.as_bytes().to_vec()),
+                after: Some(made.after.as_bytes().to_vec()),
+            };
+            if let Err(error) = task.store.record_change(&task.run.id, &change) {
+                tracing::warn!(%error, "the answer cannot be undone");
+            }
+        };
+        let name = self.signature(task);
+        let respond = |source: edits::Source, style| {
+            let name = name.as_deref();
+            edits::respond(source, &task.thread.id, Role::Agent, name, text, style)
+        };
+        let written = self
+            .write_noted(&task.path, "Answer a thread", respond, note)
+            .await;
+        match written {
+            Ok(_) => {
+                let model = task.store.run(&task.run.id).map(|run| run.model).ok();
+                let fields = json!({"file": task.file, "model": model, "name": name});
+                self.note_round(task, "reply", fields, text);
+            }
+            Err(error) => {
+                self.note_round(
+                    task,
+                    "reply",
+                    json!({"file": task.file, "not_written": error.to_string()}),
+                    text,
+                );
+                self.host.message(
+                    Level::Warning,
+                    &format!(
+                        "postil: {error}. The answer was: {}",
+                        present::visible(text)
+                    ),
+                );
+            }
+        }
+    }
+
+    fn note_round(&self, task: &Task, role: &str, metadata: serde_json::Value, content: &str) {
+        let metadata = match metadata {
+            serde_json::Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        if let Err(error) = task.store.append(&task.run.id, role, metadata, content) {
+            self.host.message(
+                Level::Error,
+                &format!("postil: the history could not be written: {error}"),
+            );
+        }
+    }
+}
