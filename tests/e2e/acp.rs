@@ -6,6 +6,7 @@ mod asking; // what it wants to do, and who decides
 mod beside; // what its commands change
 mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end
+mod poisoned; // what the tools of others say of themselves
 mod proposed; // nothing is configured, and one is found
 mod real; // the real programs
 mod writing; // what it changes, through us and past us
@@ -31,9 +32,10 @@ pub(super) fn workspace_with(script: &Value, more: &str) -> Workspace {
     workspace.write(FILE, format!("{THREAD}{CODE}"));
     let command = command(&workspace, script);
     workspace.configure(&format!(
-        "model = 'acp/scripted'\n[agents.scripted]\ncommand = '{}'\nargs = {:?}\n{more}\n",
+        "model = 'acp/scripted'\n[agents.scripted]\ncommand = '{}'\nargs = {}\n{more}\n",
         command[0],
-        &command[1..],
+        // A list of JSON is one of TOML, whatever characters are in it.
+        json!(&command[1..]),
     ));
     workspace
 }

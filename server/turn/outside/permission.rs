@@ -127,8 +127,9 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
             always,
         }),
         Kind::Other => {
-            let names = [call.name.as_deref(), call.title.as_deref()];
-            let ours = names.into_iter().flatten().any(|name| {
+            // A title is what a tool says of itself: it counts where nothing names the tool.
+            let name = call.name.as_deref().or(call.title.as_deref());
+            let ours = name.is_some_and(|name| {
                 let rest = OURS.iter().find_map(|start| name.strip_prefix(start));
                 rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
             });
