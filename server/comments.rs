@@ -16,7 +16,8 @@ use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 use outline::Named;
 pub use place::Place;
-use scan::{Change, Scan};
+use scan::Scan;
+pub(crate) use scan::{BACK, Change, Uncut};
 use tree::Found;
 
 mod embed;
@@ -76,6 +77,14 @@ pub struct Syntax {
     notebook: OnceLock<Result<Arc<Notebook>, Malformed>>,
     /// How many languages this one is embedded in.
     depth: u8,
+    /// The text goes on from another, which has the file's header.
+    continued: bool,
+}
+
+/// Whether a text of so many bytes is read by the delimiters whatever it says, and each piece of it by itself.
+pub fn in_pieces(bytes: usize, language: Option<&'static Language>) -> bool {
+    let row = language.unwrap_or(&UNKNOWN);
+    bytes > tree::largest(row) && row.name != "notebook"
 }
 
 impl Syntax {
@@ -94,7 +103,39 @@ impl Syntax {
             embedded: Embedded::default(),
             notebook: OnceLock::new(),
             depth,
+            continued: false,
         }
+    }
+
+    /// The structure of a piece of a text that is read by the delimiters alone (see [`in_pieces`]), and where it
+    /// ends. The piece begins at `from` in `text`, which is 0 or where another ended, and ends at the first place
+    /// from `until` on where the text can be cut; `whole`: `text` holds all that follows.
+    pub(crate) fn piece(
+        text: &str,
+        language: Option<&'static Language>,
+        from: usize,
+        until: usize,
+        whole: bool,
+    ) -> Result<(Self, usize), Uncut> {
+        let row = language.unwrap_or(&UNKNOWN);
+        let (found, end) = scan::scan_piece(text, row, from, until, whole)?;
+        let syntax = Self {
+            language,
+            tree: None,
+            stale: None,
+            scan: OnceLock::from(Arc::new(found)),
+            earlier: None,
+            embedded: Embedded::default(),
+            notebook: OnceLock::new(),
+            depth: 0,
+            continued: from > 0,
+        };
+        Ok((syntax, end))
+    }
+
+    /// Whether the text goes on from another, which has the file's header.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.continued
     }
 
     /// The structure of the changed `text`; reuses what it can. `splices` in the order they were applied,
@@ -110,10 +151,7 @@ impl Syntax {
         }
         let mut earlier = self.earlier.take();
         if let Some(scan) = self.scan.take() {
-            earlier = None;
-            if let Some((first, others)) = splices.split_first() {
-                earlier = Some((scan, others.iter().fold(Change::new(first), Change::then)));
-            }
+            earlier = Change::of(splices).map(|change| (scan, change));
         } else if let Some((_, change)) = &mut earlier {
             *change = splices.iter().fold(*change, Change::then);
         }
@@ -654,4 +692,4 @@ fn prelude(text: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,6 +8,7 @@ mod overlay;
 pub mod pack;
 mod scan;
 mod search;
+mod structure;
 #[cfg(test)]
 mod tests;
 mod touched;
@@ -16,6 +17,7 @@ mod watch;
 
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
+pub use structure::Structure;
 pub use touched::Touched;
 pub use watch::{News, Watch, watch};
 
@@ -24,14 +26,17 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 
-use crate::comments::{Syntax, detect};
+use crate::comments::{Syntax, detect, in_pieces};
 use crate::text::{Change, Document, Encoding, Splice, Unfit};
+use crate::threads::Pieces;
 
 /// An open document as the editor has it. Cheap to clone.
 #[derive(Clone)]
 pub struct Buffer {
     pub document: Document,
-    pub syntax: Arc<Syntax>,
+    pub syntax: Structure,
+    /// Where the text is too large to be read anew for each key.
+    pub pieces: Option<Arc<Pieces>>,
     /// The editor's language id.
     pub language_id: String,
     /// The URI exactly as the editor sent it.
@@ -51,21 +56,63 @@ pub struct Buffers {
 struct Open {
     buffer: Buffer,
     pending: Vec<Splice>,
+    /// The text turned out not to be one that can be read in pieces.
+    whole: bool,
+}
+
+impl Open {
+    /// Brings the structure up to date.
+    fn catch_up(&mut self) {
+        let Self {
+            buffer,
+            pending,
+            whole,
+        } = self;
+        let Buffer {
+            document,
+            syntax,
+            pieces,
+            ..
+        } = buffer;
+        let language = syntax.language();
+        if *whole || !in_pieces(document.len(), language) {
+            *pieces = None;
+            syntax.update(pending, document);
+        } else {
+            let kept = match pieces {
+                Some(known) => Arc::make_mut(known).update(pending, document),
+                None => {
+                    *pieces = Pieces::read(document, language).map(Arc::new);
+                    pieces.is_some()
+                }
+            };
+            if !kept {
+                (*pieces, *whole) = (None, true);
+            }
+            syntax.update_later(pending, document);
+        }
+        pending.clear();
+    }
 }
 
 impl Buffers {
     pub fn open(&self, path: PathBuf, uri: &str, language_id: &str, version: i32, text: &str) {
         let name = path.to_string_lossy();
         let language = detect(&name, Some(language_id), head(text));
+        let document = Document::new(text, version);
+        let large = in_pieces(text.len(), language);
+        let pieces = large.then(|| Pieces::read(&document, language)).flatten();
         let buffer = Buffer {
-            document: Document::new(text, version),
-            syntax: Arc::new(Syntax::parse(text, language)),
+            syntax: Syntax::parse(text, language).into(),
+            document,
             language_id: language_id.to_owned(),
             uri: uri.to_owned(),
+            pieces: pieces.map(Arc::new),
         };
         self.open.insert(
             path,
             Open {
+                whole: large && buffer.pieces.is_none(),
                 buffer,
                 pending: Vec::new(),
             },
@@ -100,13 +147,10 @@ impl Buffers {
             }
         }
         let mut open = self.open.get_mut(path)?;
-        let Open { buffer, pending } = &mut *open;
-        if !pending.is_empty() {
-            let text = buffer.document.text();
-            Arc::make_mut(&mut buffer.syntax).update(pending, &text);
-            pending.clear();
+        if !open.pending.is_empty() {
+            open.catch_up();
         }
-        Some(buffer.clone())
+        Some(open.buffer.clone())
     }
 
     pub fn version(&self, path: &Path) -> Option<i32> {

@@ -9,10 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::children::{Children, Limits};
-use crate::comments::Syntax;
 use crate::config::{self, Folders, Loaded, ProxyMode};
 use crate::edits::Refused;
-use crate::files::{Buffer, Buffers, FileError, Seen, Tree};
+use crate::files::{Buffers, FileError, Tree};
 use crate::host::Host;
 use crate::index::Index;
 use crate::sandbox::{Policy, Processes};
@@ -36,6 +35,7 @@ mod turns;
 mod undo;
 mod verbs;
 mod why;
+mod view;
 
 pub use commits::PendingCommit;
 pub use documents::STORM;
@@ -43,6 +43,7 @@ use names::Names;
 use provenance::Provenance;
 use turns::Turns;
 pub use why::{Told, Why};
+pub use view::{View, Whole};
 
 /// The answer of `get_threads`, in the names of threads.md.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -188,21 +189,6 @@ impl Workspace {
             .clone()
             .map_err(Error::NoHistory)
     }
-}
-
-/// A file's threads as they are now, with the text that they were read from.
-#[derive(Clone)]
-pub struct View {
-    pub path: PathBuf,
-    pub text: Arc<str>,
-    /// The buffer, where the file is open.
-    pub buffer: Option<Buffer>,
-    pub syntax: Arc<Syntax>,
-    pub threads: Arc<Vec<Thread>>,
-    /// The file is no UTF-8: it is shown, and never written.
-    pub lossy: bool,
-    /// What the disk held; `None` for a buffer.
-    pub seen: Option<Seen>,
 }
 
 /// How a turn is to be run.

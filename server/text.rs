@@ -90,9 +90,30 @@ impl Document {
     }
 
     pub fn text(&self) -> Arc<str> {
-        self.whole
-            .get_or_init(|| self.rope.to_string().into())
-            .clone()
+        self.whole().clone()
+    }
+
+    /// [`Self::text`], not shared.
+    pub fn whole(&self) -> &Arc<str> {
+        self.whole.get_or_init(|| self.rope.to_string().into())
+    }
+
+    /// A part of the text, in bytes on character boundaries (see [`Self::boundary`]), without making all of it.
+    pub fn part(&self, range: std::ops::Range<usize>) -> String {
+        self.rope
+            .get_byte_slice(range)
+            .map_or_else(String::new, |part| part.to_string())
+    }
+
+    /// The character boundary at or before byte `at`.
+    pub fn boundary(&self, at: usize) -> usize {
+        let at = at.min(self.len());
+        self.rope.char_to_byte(self.rope.byte_to_char(at))
+    }
+
+    /// The 0-based line of byte `at`.
+    pub fn line_of(&self, at: usize) -> usize {
+        self.rope.byte_to_line(at.min(self.len()))
     }
 
     /// Length in bytes.

@@ -17,6 +17,7 @@ mod mention;
 mod near;
 pub(crate) mod notebook;
 mod person;
+mod pieces;
 pub(crate) mod scan;
 mod why;
 
@@ -24,6 +25,7 @@ pub use beginning::{Beginning, beginning};
 pub use identity::resolve;
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
+pub use pieces::Pieces;
 pub use why::{NoMarker, WhyNone, not_threads};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

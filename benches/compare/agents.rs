@@ -314,7 +314,7 @@ fn rows(found: &BTreeMap<String, Value>) -> Vec<Row> {
             ours: shown(&ours),
             beside: beside.collect::<Vec<_>>().join("; "),
             result: ours.median() * factor,
-            unit,
+            unit: unit.to_owned(),
             must,
             aim: Some(aim),
         })
@@ -402,7 +402,7 @@ pub fn busy() -> Measured {
         ours: ours.percentiles(),
         beside: format!("with no turn: {}", idle.percentiles()),
         result: ours.at(0.99) * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must: 5.0,
         aim: None,
     }])

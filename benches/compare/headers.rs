@@ -62,7 +62,7 @@ pub fn headers() -> Measured {
         ours: format!("{listed}"),
         beside: format!("markers spelled there: {}", spelled + listed),
         result: listed as f64,
-        unit: "threads",
+        unit: String::from("threads"),
         must: 0.0,
         aim: None,
     }])

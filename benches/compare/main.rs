@@ -1,11 +1,13 @@
 //! Whole processes beside their peers, in turns: `cargo bench --bench compare`, or with names of
-//! measurements behind `--`. A whole run writes the table of docs/performance.md and its plot.
+//! measurements behind `--`. A whole run writes the table of docs/performance.md and its plot; a run of some
+//! measurements does with the word `write`, and leaves the other rows as they are.
 //! `tests/peers install` and `tests/peers install linux rust cpython vscode` get what is compared with; what is
 //! missing is named and left out.
 
 mod agents;
 mod client;
 mod headers;
+mod million;
 mod page;
 mod place;
 mod report;
@@ -41,6 +43,12 @@ const MEASUREMENTS: &[Measurement] = &[
     ("headers", headers::headers),
 ];
 
+/// Takes minutes to prepare: only when asked for.
+const ON_REQUEST: &[Measurement] = &[("million", million::million)];
+
+/// A word among the arguments.
+const WRITE: &str = "write";
+
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` runs this too; it is no test.
@@ -52,10 +60,16 @@ fn main() {
         say(&agents::inside());
         return;
     }
-    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
+    let write = arguments.iter().any(|a| a == WRITE);
+    arguments.retain(|a| a != WRITE);
+    let named = |name: &str| arguments.iter().any(|a| a == name);
+    let usual = MEASUREMENTS
+        .iter()
+        .filter(|(name, _)| arguments.is_empty() || named(name));
+    let wanted = usual.chain(ON_REQUEST.iter().filter(|(name, _)| named(name)));
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
-    for (name, measure) in MEASUREMENTS.iter().filter(|(name, _)| wanted(name)) {
+    for (name, measure) in wanted {
         say(&format!("{name} …"));
         match catch_unwind(AssertUnwindSafe(measure)) {
             Ok(Ok(measured)) => {
@@ -72,17 +86,17 @@ fn main() {
             }
         }
     }
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    if write && !arguments.is_empty() {
+        rows = report::renewed(&docs, rows);
+    }
     let mut made = format!("\n{}\n\n{}", measured_with(), report::table(&rows));
     for line in &left_out {
         made.push_str(&format!("\nNot measured: {line}.\n"));
     }
     made.push('\n');
-    if arguments.is_empty() {
-        report::write(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"),
-            &made,
-            &rows,
-        );
+    if arguments.is_empty() || write {
+        report::write(&docs, &made, &rows);
     }
     say(&made);
 }

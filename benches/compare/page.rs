@@ -56,7 +56,7 @@ pub fn page() -> Measured {
         ours: series.seconds(),
         beside: format!("from 100 rounds: {}", brief.seconds()),
         result: series.median() * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must: 30.0,
         aim: None,
     };

@@ -16,7 +16,8 @@ pub struct Row {
     pub beside: String,
     pub result: f64,
     /// What `result` counts: `ms`, `MB`, `×`.
-    pub unit: &'static str,
+    pub unit: String,
+    /// Infinite where nothing is asked.
     pub must: f64,
     pub aim: Option<f64>,
 }
@@ -24,6 +25,7 @@ pub struct Row {
 impl Row {
     fn verdict(&self) -> &'static str {
         match self.aim {
+            _ if self.must.is_infinite() => "",
             _ if self.result > self.must => "**missed**",
             Some(aim) if self.result > aim => "met",
             _ => "met, aim too",
@@ -40,15 +42,17 @@ pub fn table(rows: &[Row]) -> String {
             .aim
             .map(|aim| format!("≤ {} {}", short(aim), row.unit))
             .unwrap_or_default();
+        let must = match row.must.is_infinite() {
+            true => String::new(),
+            false => format!("≤ {} {}", short(row.must), row.unit),
+        };
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} {} | ≤ {} {} | {aim} | {} |",
+            "| {} | {} | {} | {} {} | {must} | {aim} | {} |",
             row.work,
             row.ours,
             row.beside,
             round(row.result),
-            row.unit,
-            short(row.must),
             row.unit,
             row.verdict()
         );
@@ -60,8 +64,49 @@ fn short(value: f64) -> String {
     format!("{value}")
 }
 
+/// The rows of a table that [`table`] made.
+fn rows_of(made: &str) -> Vec<Row> {
+    let row = |line: &str| -> Option<Row> {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, work, ours, beside, figure, must, aim, ..] = cells[..] else {
+            return None;
+        };
+        let (result, unit) = figure.split_once(' ')?;
+        let goal = |cell: &str| {
+            let value = cell.strip_prefix("≤ ")?.split(' ').next()?;
+            value.parse::<f64>().ok()
+        };
+        Some(Row {
+            work: work.to_owned(),
+            ours: ours.to_owned(),
+            beside: beside.to_owned(),
+            result: result.parse().ok()?,
+            unit: unit.to_owned(),
+            must: goal(must).unwrap_or(f64::INFINITY),
+            aim: goal(aim),
+        })
+    };
+    made.lines().filter_map(row).collect()
+}
+
+/// The rows that stand in the page, each replaced by the one of `new` about the same work; those about work that
+/// the page does not know go behind them.
+pub fn renewed(docs: &Path, new: Vec<Row>) -> Vec<Row> {
+    let page = std::fs::read_to_string(docs.join("performance.md")).unwrap_or_default();
+    let made = page.split_once(BEGIN).map_or("", |(_, made)| made);
+    let mut rows = rows_of(made.split_once(END).map_or(made, |(made, _)| made));
+    for row in new {
+        match rows.iter_mut().find(|old| old.work == row.work) {
+            Some(old) => *old = row,
+            None => rows.push(row),
+        }
+    }
+    rows
+}
+
 /// Each figure as a bar, in shares of what it must reach, on a logarithmic scale; the line is the goal.
 pub fn plot(rows: &[Row]) -> String {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.must.is_finite()).collect();
     const LEFT: f64 = 430.0;
     const WIDTH: f64 = 960.0;
     const STEP: f64 = 26.0;

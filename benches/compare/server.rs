@@ -60,7 +60,7 @@ pub fn initialize() -> Measured {
         ours: ours.seconds(),
         beside: format!("ruff server: {}", theirs.seconds()),
         result: ours.median() * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must: 20.0,
         aim: Some(5.0),
     }])
@@ -105,7 +105,7 @@ pub fn change() -> Measured {
         ours: ours.percentiles(),
         beside: format!("ruff server: {}", theirs.percentiles()),
         result: ours.at(quantile) * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must,
         aim,
     };
@@ -134,7 +134,7 @@ pub fn large() -> Measured {
         ours: times.percentiles(),
         beside: String::new(),
         result: times.median() * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must: 10.0,
         aim: None,
     }])
@@ -163,7 +163,7 @@ pub fn actions() -> Measured {
         ours: times.percentiles(),
         beside: String::new(),
         result: times.at(0.99) * 1e3,
-        unit: "ms",
+        unit: String::from("ms"),
         must: 5.0,
         aim: None,
     }])
@@ -262,7 +262,7 @@ fn through(case: &Case) -> Measured {
         ours: ours.percentiles(),
         beside: format!("asked directly: {}", theirs.percentiles()),
         result: ((ours.at(quantile) - theirs.at(quantile)) * 1e3).max(0.0),
-        unit: "ms",
+        unit: String::from("ms"),
         must,
         aim,
     };
@@ -301,7 +301,7 @@ pub fn memory() -> Measured {
         ),
         beside: format!("ruff server: {theirs:.0} MB"),
         result: ours.median(),
-        unit: "MB",
+        unit: String::from("MB"),
         must: 60.0,
         aim: Some(40.0),
     }])

@@ -8,10 +8,14 @@ use postil_grammars::{Block, Escape, Language, Place, Quote, Rule, Template};
 
 use super::Comment;
 use super::embed::Part;
-pub(super) use again::{Change, rescan};
+pub(crate) use again::Change;
+pub(super) use again::rescan;
 use again::{Known, Rest};
+pub(super) use cut::scan_piece;
+pub(crate) use cut::{BACK, Uncut};
 
 mod again;
+mod cut;
 mod heredocs;
 mod lines;
 mod literals;
@@ -94,6 +98,9 @@ pub(super) struct Scanner<'a> {
     spent: Cell<usize>,
     /// What is known of the text before it changed.
     known: Option<Known<'a>>,
+    /// The scan ends at the first place from here on where the text can be cut; and where that was.
+    until: Option<usize>,
+    cut: Option<usize>,
     /// The last byte of code that is no blank: tells a regular expression from a division.
     last: u8,
     out: Scan,
@@ -152,6 +159,8 @@ impl<'a> Scanner<'a> {
             reach: 0,
             spent: Cell::new(0),
             known: None,
+            until: None,
+            cut: None,
             last: b'\n',
             out: Scan::default(),
         }
@@ -225,7 +234,7 @@ impl<'a> Scanner<'a> {
         }
         if self.holes.is_empty() {
             self.last = b'\n';
-            if self.rest_here() {
+            if self.rest_here() || self.cut_here() {
                 return true;
             }
         }

@@ -3,7 +3,7 @@ use super::*;
 mod changes;
 mod definitions;
 mod names;
-mod samples;
+pub(crate) mod samples;
 #[test]
 fn a_broken_text_keeps_its_comments() {
     let cases = [

@@ -22,18 +22,22 @@ const PIECE: usize = 4096;
 /// a string at each byte up to the text's end reads it as often as it has bytes.
 const READINGS: usize = 64;
 
+/// Bytes of the longest text of this language that gets a tree.
+pub(super) fn largest(language: &Language) -> usize {
+    if language.mends {
+        LARGEST
+    } else {
+        LARGEST_UNMENDED
+    }
+}
+
 /// Parses `text`, reusing `old`. `None` where there is no grammar, or the text is too large or takes
 /// too many steps: time must not grow faster than the text. Steps are counted, not time, so that a
 /// text is always read in the same way. `None` too for a text with errors where the grammar does not
 /// find its way behind them.
 pub(super) fn parse(text: &str, language: &Language, old: Option<&Tree>) -> Option<Tree> {
     let grammar = language.grammar?;
-    let largest = if language.mends {
-        LARGEST
-    } else {
-        LARGEST_UNMENDED
-    };
-    if text.len() > largest || !guard::fits(text, language) {
+    if text.len() > largest(language) || !guard::fits(text, language) {
         return None;
     }
     let mut parser = Parser::new();

@@ -414,7 +414,7 @@ fn excerpt(server: &Server, data: &Value) -> Option<String> {
             let file = navigation::file(session, &here, named)?;
             read(session, &file)?
         }
-        None => here.text,
+        None => Arc::clone(&here.text),
     };
     let line = data.get("line").and_then(Value::as_u64).unwrap_or(0);
     let from = usize::try_from(line).unwrap_or(usize::MAX);

@@ -12,7 +12,6 @@ use super::{Params, Server, diagnostics, invalid, to_proto};
 use crate::present;
 use crate::session::{Session, View};
 use crate::text::{Document, Edit};
-use crate::threads;
 
 /// LSP 3.17 §ErrorCodes: what was asked about has changed.
 const CONTENT_MODIFIED: i64 = -32801;
@@ -41,7 +40,7 @@ impl Fix {
 }
 
 fn all(server: &Server, session: &Session, view: &View) -> Vec<Fix> {
-    let misses = threads::near_misses(&view.text, &view.syntax);
+    let misses = view.near_misses();
     let was = |range: &Range<usize>| {
         let text = view.text.get(range.clone());
         text.unwrap_or_default().to_owned()

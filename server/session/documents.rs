@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Error, Session, ThreadList, View, Workspace};
+use super::{Error, Session, ThreadList, View, Whole, Workspace};
 use crate::comments::{Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
@@ -173,15 +173,14 @@ impl Session {
             let threads = threads::find(&relative, &read.text, &syntax);
             return Ok(View {
                 path: path.to_owned(),
-                text: read.text.clone(),
+                text: Whole::Read(read.text.clone()),
                 buffer: None,
-                syntax: Arc::new(syntax),
+                syntax: syntax.into(),
                 threads: Arc::new(threads),
                 lossy: read.lossy,
                 seen: Some(read.seen),
             });
         };
-        let text = buffer.document.text();
         let version = buffer.document.version();
         let known = self
             .views
@@ -189,13 +188,18 @@ impl Session {
             .filter(|view| view.0 == version)
             .map(|view| view.1.clone());
         let threads = known.unwrap_or_else(|| {
-            let found = Arc::new(threads::find(&self.relative(path), &text, &buffer.syntax));
+            let relative = self.relative(path);
+            let document = &buffer.document;
+            let found = Arc::new(match &buffer.pieces {
+                Some(pieces) => pieces.threads(&relative, document),
+                None => threads::find(&relative, document.whole(), &buffer.syntax),
+            });
             self.views.insert(path.to_owned(), (version, found.clone()));
             found
         });
         Ok(View {
             path: path.to_owned(),
-            text,
+            text: Whole::Open(buffer.document.clone()),
             syntax: buffer.syntax.clone(),
             buffer: Some(buffer),
             threads,
@@ -243,10 +247,7 @@ impl Session {
                 related: Vec::new(),
             });
         }
-        all.extend(present::near_miss_diagnostics(&threads::near_misses(
-            &view.text,
-            &view.syntax,
-        )));
+        all.extend(present::near_miss_diagnostics(&view.near_misses()));
         all
     }
 

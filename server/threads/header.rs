@@ -95,7 +95,10 @@ fn field_of(
 }
 
 /// Where a file's first code begins; what opens a file without doing anything is none.
-fn end_of_header(text: &str, syntax: &Syntax) -> usize {
+pub(super) fn end_of_header(text: &str, syntax: &Syntax) -> usize {
+    if syntax.is_continued() {
+        return 0;
+    }
     let mut at = syntax.first_code(text);
     for _ in 0..40 {
         let end = line_end(text, at);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::comments::{Symbol, Syntax, detect};
-use crate::files::{FileError, Seen, Tree, head};
+use crate::files::{FileError, Seen, Structure, Tree, head};
 use crate::text::{Document, Encoding, Position};
 use crate::threads::Thread;
 
@@ -19,7 +19,7 @@ pub(super) struct Source {
     pub text: Arc<str>,
     pub seen: Seen,
     pub lossy: bool,
-    pub syntax: Arc<Syntax>,
+    pub syntax: Structure,
     document: Document,
 }
 
@@ -40,7 +40,7 @@ impl Source {
                 let language = detect(&file, None, head(&read.text));
                 (
                     Document::new(&read.text, 0),
-                    Arc::new(Syntax::parse(&read.text, language)),
+                    Syntax::parse(&read.text, language).into(),
                 )
             }
         };

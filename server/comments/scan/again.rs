@@ -15,7 +15,7 @@ pub(super) struct Rest {
     at: usize,
     /// The bytes before this one decided what was found between the resting place before and this
     /// one, where that is more than the lines themselves; `usize::MAX` where all of the text did.
-    reach: usize,
+    pub reach: usize,
 }
 
 /// Bytes between two resting places; few in tests, whose texts are short.
@@ -23,13 +23,19 @@ const STRIDE: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// What changed in a text since it was scanned: one range that holds all changes.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Change {
-    start: usize,
-    old_end: usize,
-    new_end: usize,
+pub(crate) struct Change {
+    pub start: usize,
+    pub old_end: usize,
+    pub new_end: usize,
 }
 
 impl Change {
+    /// All of `splices`; `None` where there are none.
+    pub fn of(splices: &[Splice]) -> Option<Self> {
+        let (first, others) = splices.split_first()?;
+        Some(others.iter().fold(Self::new(first), Self::then))
+    }
+
     pub fn new(splice: &Splice) -> Self {
         Self {
             start: splice.start_byte,

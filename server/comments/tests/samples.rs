@@ -10,7 +10,7 @@ use postil_grammars::LANGUAGES;
 
 use super::*;
 
-pub(super) fn samples() -> Vec<(String, String)> {
+pub(crate) fn samples() -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/languages");
     let mut samples: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -27,7 +27,7 @@ pub(super) fn samples() -> Vec<(String, String)> {
 }
 
 /// The row of the same language, read by its delimiters.
-pub(super) fn without_grammar(language: &Language) -> &'static Language {
+pub(crate) fn without_grammar(language: &Language) -> &'static Language {
     static ROWS: LazyLock<Vec<Language>> = LazyLock::new(|| {
         let bare = |language: &Language| Language {
             grammar: None,

@@ -133,3 +133,39 @@ fn a_hundred_thousand_threads_in_one_file_are_all_listed() {
     let last = &list["threads"][MANY - 1];
     assert_eq!(last["thread"][0]["text"], format!("why {}?", MANY - 1));
 }
+
+/// What is too large to be read anew for each key is read in pieces: the same is shown as of a file read whole.
+#[test]
+fn five_megabytes_are_followed_key_by_key() {
+    let workspace = Workspace::new();
+    let code = "x = [1, 2, 3]  # numbers\n";
+    let half = code.repeat(100_000);
+    let text =
+        format!("# AUTHOR: first?\nx = 0\n{half}# AUTHOR: why?\n{half}# author: is this one?\n");
+    workspace.write("a.py", &text);
+    let mut editor = Editor::start(&workspace);
+    editor.open_text("a.py", "python", &text);
+    editor.wait_codes("a.py", &["pending", "pending", "near-miss"]);
+    // In the middle, in front of all, at the end, and a string that is open for a while.
+    editor.replace("a.py", "why?\n", "why?\n#   And since when?\n");
+    editor.replace("a.py", "# AUTHOR: first?\n", "\n\n# AUTHOR: first?\n");
+    editor.replace("a.py", "# author: is", "# AUTHOR: is");
+    editor.wait_codes("a.py", &["pending", "pending", "pending"]);
+    editor.replace("a.py", "x = 0\n", "x = \"\"\"\n");
+    editor.wait_codes("a.py", &["pending"]);
+    editor.replace("a.py", "x = \"\"\"\n", "x = 0\n");
+    let shown = editor.wait_codes("a.py", &["pending", "pending", "pending"]);
+    let lines = |list: &[Value], at: &str| -> Vec<u64> {
+        let line = |entry: &Value| entry.pointer(at).and_then(Value::as_u64);
+        list.iter().filter_map(line).collect()
+    };
+    assert_eq!(lines(&shown, "/range/start/line"), [2, 100_004, 200_006]);
+    // What asks for the whole text gets it.
+    let titles = editor.code_actions("a.py", 100_004).len();
+    assert!(titles > 0, "no action on a thread");
+    workspace.write("a.py", &editor.text("a.py"));
+    let list = listed(&workspace, &[]);
+    let threads = list["threads"].as_array().expect("threads");
+    assert_eq!(lines(threads, "/start_line"), [3, 100_005, 200_007]);
+    assert_eq!(threads[1]["thread"][0]["text"], "why?\nAnd since when?");
+}

@@ -1,0 +1,55 @@
+//! What is read of one file.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::files::{Buffer, Seen, Structure};
+use crate::text::Document;
+use crate::threads::{self, NearMiss, Thread};
+
+/// A file's threads as they are now, with the text that they were read from.
+#[derive(Clone)]
+pub struct View {
+    pub path: PathBuf,
+    pub text: Whole,
+    /// The buffer, where the file is open.
+    pub buffer: Option<Buffer>,
+    pub syntax: Structure,
+    pub threads: Arc<Vec<Thread>>,
+    /// The file is no UTF-8: it is shown, and never written.
+    pub lossy: bool,
+    /// What the disk held; `None` for a buffer.
+    pub seen: Option<Seen>,
+}
+
+impl View {
+    pub fn near_misses(&self) -> Vec<NearMiss> {
+        match self
+            .buffer
+            .as_ref()
+            .and_then(|buffer| buffer.pieces.as_ref())
+        {
+            Some(pieces) => pieces.near_misses(),
+            None => threads::near_misses(&self.text, &self.syntax),
+        }
+    }
+}
+
+/// The whole text of a file; that of an open document is made when somebody looks at it.
+#[derive(Clone)]
+pub enum Whole {
+    Read(Arc<str>),
+    Open(Document),
+}
+
+impl Deref for Whole {
+    type Target = Arc<str>;
+
+    fn deref(&self) -> &Arc<str> {
+        match self {
+            Self::Read(text) => text,
+            Self::Open(document) => document.whole(),
+        }
+    }
+}
