@@ -16,16 +16,28 @@ pub fn by_name(name: &str) -> Option<&'static Language> {
 pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'static Language> {
     language_id
         .and_then(by_id)
-        .map(|named| notebook(named, path).unwrap_or(named))
+        .map(|named| exacter(named, path).unwrap_or(named))
         .or_else(|| by_path(path).map(|found| disputed(found, path, head)))
         .or_else(|| by_head(head))
 }
 
-/// An editor that knows no notebooks shows one as JSON.
-fn notebook(named: &Language, path: &str) -> Option<&'static Language> {
-    matches!(named.name, "json" | "jsonc")
-        .then(|| by_path(path))?
-        .filter(|language| language.name == "notebook")
+/// Rows that are more exact than what an editor says: an editor that knows no notebooks shows one as JSON, and
+/// one that knows no templates shows them as what they make.
+const EXACTER: &[(&str, &[&str])] = &[
+    ("json", &["notebook"]),
+    ("jsonc", &["notebook"]),
+    ("html", &["ejs", "erb", "jsp", "razor"]),
+    ("xml", &["jsp"]),
+    ("ruby", &["erb"]),
+    ("properties", &["conf", "git-config", "gitignore", "ini"]),
+    ("bash", &["csh", "fish"]),
+    ("fortran", &["fortran-fixed"]),
+    ("lisp", &["elisp"]),
+];
+
+fn exacter(named: &Language, path: &str) -> Option<&'static Language> {
+    let (_, rows) = EXACTER.iter().find(|(name, _)| *name == named.name)?;
+    by_path(path).filter(|found| rows.contains(&found.name))
 }
 
 fn by_id(id: &str) -> Option<&'static Language> {

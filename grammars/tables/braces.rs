@@ -48,7 +48,7 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "scala",
         extensions: &["scala", "sc", "sbt", "mill"],
-        ids: &["scala"],
+        ids: &["scala", "sbt"],
         shebangs: &["scala", "amm", "scala-cli"],
         block: NESTING,
         strings: &[
@@ -102,7 +102,17 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "groovy",
-        extensions: &["groovy", "gvy", "gy", "gsh", "gradle", "nf", "grt", "gtpl"],
+        extensions: &[
+            "groovy",
+            "gvy",
+            "gy",
+            "gsh",
+            "gradle",
+            "nf",
+            "grt",
+            "gtpl",
+            "jenkinsfile",
+        ],
         file_names: &["Jenkinsfile", "Jenkinsfile*"],
         ids: &["groovy", "gradle", "jenkinsfile", "nextflow"],
         shebangs: &["groovy", "nextflow"],
@@ -188,7 +198,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "stylus",
-        extensions: &["styl"],
+        extensions: &["styl", "stylus"],
         ids: &["stylus"],
         ..C_LIKE
     },
@@ -230,6 +240,16 @@ pub(crate) const ROWS: &[Language] = &[
             "sublime-completions",
             "sublime-workspace",
             "hujson",
+            "slnf",
+            "jsonp",
+            "jupyterlab-settings",
+            "json-patch",
+            "bd",
+            "bda",
+            "xci",
+            "jsonld",
+            "tsbuildinfo",
+            "code-profile",
         ],
         file_names: &[
             "tsconfig*",
@@ -250,8 +270,19 @@ pub(crate) const ROWS: &[Language] = &[
             "deno.lock",
             "bun.lock",
             "Package.resolved",
+            ".firebaserc",
+            ".prettierrc",
+            ".stylelintrc",
+            ".hintrc",
+            ".jsfmtrc",
+            ".luaurc",
+            ".swrc",
+            ".vsconfig",
+            ".bowerrc",
+            ".vuerc",
+            ".ember-cli",
         ],
-        ids: &["jsonc", "json"],
+        ids: &["jsonc", "json", "snippets"],
         grammar: common!(tree_sitter_json::LANGUAGE),
         comments: COMMENT,
         ..C_LIKE
@@ -310,9 +341,9 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &[
             "glsl", "vert", "frag", "geom", "comp", "tesc", "tese", "hlsl", "fx", "wgsl", "metal",
             "shader", "cginc", "fsh", "fshader", "glslf", "glslv", "rchit", "rmiss", "vshader",
-            "hlsli", "fxh",
+            "hlsli", "fxh", "psh", "compute", "gdshader",
         ],
-        ids: &["glsl", "hlsl", "wgsl", "metal", "shaderlab"],
+        ids: &["glsl", "hlsl", "wgsl", "metal", "shaderlab", "gdshader"],
         strings: &[short("\"")],
         grammar: all!(tree_sitter_glsl::LANGUAGE_GLSL),
         comments: COMMENT,
@@ -378,7 +409,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "v",
-        extensions: &["vsh"],
+        extensions: &["vsh", "vv"],
         ids: &["v", "vlang"],
         shebangs: &["v"],
         block: NESTING,
@@ -410,7 +441,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "qml",
-        extensions: &["qml"],
+        extensions: &["qml", "qbs"],
         ids: &["qml"],
         strings: &[short("\""), short("'"), with_hole(long("`"), "${", b'}')],
         rules: &[Rule::Regex],
@@ -456,7 +487,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "devicetree",
-        extensions: &["dts", "dtsi", "dtso", "overlay", "keymap"],
+        extensions: &["dts", "dtsi", "dtso", "overlay", "keymap", "its"],
         ids: &["dts", "devicetree"],
         strings: &[long("\"")],
         ..C_LIKE
@@ -479,7 +510,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "yacc",
-        extensions: &["y", "yy", "l", "ll", "lex"],
+        extensions: &["y", "yy", "l", "ll", "lex", "lxx", "l++", "y++", "yxx"],
         ids: &["yacc", "bison", "lex", "flex"],
         ..C_LIKE
     },

@@ -19,11 +19,14 @@ const ML: Language = Language {
 pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "sql",
+        file_names: &[".mysql_history", ".sqlite_history"],
         extensions: &[
             "sql", "psql", "pgsql", "mysql", "ddl", "dml", "plsql", "pks", "pkb", "tsql", "hql",
-            "cql", "pls", "pck", "plb", "prc", "trg", "fnc",
+            "cql", "pls", "pck", "plb", "prc", "trg", "fnc", "tyc", "tyb", "dsql",
         ],
-        ids: &["sql", "postgres", "plsql", "mysql", "tsql", "pgsql"],
+        ids: &[
+            "sql", "postgres", "plsql", "mysql", "tsql", "pgsql", "cqlang",
+        ],
         line: &[line("--"), at("#", Place::LineStart)],
         block: &[nesting("/*", "*/")],
         strings: &[
@@ -65,8 +68,8 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "cabal",
         extensions: &["cabal"],
-        file_names: &["cabal.project", "cabal.project*"],
-        ids: &["cabal"],
+        file_names: &["cabal.project", "cabal.project*", "cabal.config"],
+        ids: &["cabal", "cabalproject", "cabalconfig"],
         line: &[at("--", Place::LineStart)],
         reply: to_line_end("--"),
         ..BASE
@@ -149,7 +152,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "vhdl",
-        extensions: &["vhd", "vhdl", "vhi", "vho", "vht", "vhs"],
+        extensions: &[
+            "vhd", "vhdl", "vhi", "vho", "vht", "vhs", "vst", "hdl", "vbe",
+        ],
         ids: &["vhdl"],
         line: DASHES,
         block: &[block("/*", "*/")],
@@ -183,7 +188,10 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "ocaml",
-        extensions: &["ml", "mli", "mll", "mly", "eliom", "eliomi", "ml4"],
+        file_names: &[".ocamlinit"],
+        extensions: &[
+            "ml", "mli", "mll", "mly", "eliom", "eliomi", "ml4", "mlt", "mlp", "mlip",
+        ],
         ids: &["ocaml", "ocaml.interface", "ocaml.ocamllex"],
         shebangs: &["ocaml", "ocamlrun", "ocamlscript"],
         strings: &[raw("{|", "|}"), long("\"")],
@@ -245,7 +253,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "modula",
-        extensions: &["mod", "def", "ob2"],
+        extensions: &["mod", "def", "ob2", "lm3"],
         ids: &["modula2", "modula3", "oberon"],
         block: ML_BLOCK,
         strings: &[
@@ -264,7 +272,7 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "mathematica",
         extensions: &["wl", "wls", "nb", "wlt"],
-        ids: &["wolfram", "mathematica"],
+        ids: &["wolfram", "mathematica", "mma"],
         shebangs: &["wolframscript", "WolframKernel"],
         block: ML_BLOCK,
         strings: LONG,

@@ -12,7 +12,7 @@ pub(crate) const ROWS: &[Language] = &[
         name: "perl",
         extensions: &[
             "pl", "pm", "t", "psgi", "plx", "ph", "al", "perl", "raku", "rakumod", "rakutest",
-            "p6", "pl6", "pm6", "nqp",
+            "p6", "pl6", "pm6", "nqp", "pod6", "rakudoc", "t6",
         ],
         file_names: &[
             "cpanfile",
@@ -36,8 +36,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "r",
-        extensions: &["r", "R", "Rprofile"],
-        file_names: &[".Rprofile"],
+        extensions: &["r", "R", "Rprofile", "rt"],
+        file_names: &[".Rprofile", ".Rhistory", "Rprofile", "Rprofile.site"],
         ids: &["r"],
         shebangs: &["Rscript", "r"],
         line: &[line("#'"), line("#")],
@@ -125,8 +125,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "powershell",
-        extensions: &["ps1", "psm1", "psd1"],
-        ids: &["powershell"],
+        extensions: &["ps1", "psm1", "psd1", "pssc", "psrc"],
+        ids: &["powershell", "ps1"],
         shebangs: &["pwsh", "powershell"],
         line: &[at("#", Place::WordStart)],
         block: &[block("<#", "#>")],
@@ -198,8 +198,18 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "tcl",
-        extensions: &["tcl", "tk", "exp", "tm", "xdc", "sdc", "adp"],
-        ids: &["tcl"],
+        file_names: &[
+            ".tclshrc",
+            ".wishrc",
+            ".tclsh-history",
+            "tclsh.rc",
+            ".xsctcmdhistory",
+            ".xsdbcmdhistory",
+        ],
+        extensions: &[
+            "tcl", "tk", "exp", "tm", "xdc", "sdc", "adp", "itk", "itcl", "jacl",
+        ],
+        ids: &["tcl", "expect", "sdc"],
         shebangs: &["tclsh", "wish", "expect"],
         // A command's place: `#` elsewhere is an ordinary character.
         line: &[
@@ -213,7 +223,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "makefile",
-        extensions: &["mk", "mak", "make", "makefile", "mkfile"],
+        extensions: &["mk", "mak", "make", "makefile", "mkfile", "dsp"],
         file_names: &[
             "Makefile",
             "makefile",
@@ -222,6 +232,7 @@ pub(crate) const ROWS: &[Language] = &[
             "Kbuild",
             "Makefile*",
             "mkfile",
+            "OCamlMakefile",
         ],
         ids: &["makefile", "make"],
         shebangs: &["make", "gmake"],
@@ -237,6 +248,7 @@ pub(crate) const ROWS: &[Language] = &[
             "Containerfile",
             "Dockerfile*",
             "Containerfile*",
+            "dockerfile",
         ],
         ids: &["dockerfile", "docker"],
         line: LINE_START,
@@ -303,7 +315,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "starlark",
-        extensions: &["starlark", "sky"],
+        extensions: &["starlark", "sky", "ipd", "star"],
         strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
         ..HASH_LIKE
     },
@@ -347,8 +359,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "gnuplot",
+        file_names: &[".gnuplot_history"],
         shebangs: &["gnuplot"],
-        extensions: &["gp", "plt", "gnuplot", "plot", "gnu"],
+        extensions: &["gp", "plt", "gnuplot", "plot", "gnu", "gpi"],
         ids: &["gnuplot"],
         strings: &[short("\""), doubled("'")],
         ..HASH_LIKE
@@ -371,7 +384,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "mojo",
-        extensions: &["mojo"],
+        extensions: &["mojo", "🔥"],
         ids: &["mojo"],
         strings: &[long("\"\"\""), long("'''"), short("\""), short("'")],
         ..HASH_LIKE

@@ -17,8 +17,11 @@ const LISP: Language = Language {
 pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "lisp",
-        extensions: &["lisp", "lsp", "cl", "asd", "el.lisp", "ny", "podsl", "sexp"],
-        ids: &["lisp", "commonlisp", "common-lisp"],
+        file_names: &["sbclrc", ".sbclrc", ".sawfishrc"],
+        extensions: &[
+            "lisp", "lsp", "cl", "asd", "el.lisp", "ny", "podsl", "sexp", "stsg",
+        ],
+        ids: &["lisp", "commonlisp", "common-lisp", "sexplib"],
         shebangs: &["sbcl", "clisp", "ecl", "ccl", "lisp"],
         block: LISP_BLOCK,
         rules: &[Rule::HashChar],
@@ -57,8 +60,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "clojure",
+        file_names: &["init.trans", ".trans"],
         extensions: &[
-            "clj", "cljs", "cljc", "edn", "bb", "cljd", "boot", "cljx", "cljscm", "hic",
+            "clj", "cljs", "cljc", "edn", "bb", "cljd", "boot", "cljx", "cljscm", "hic", "clojure",
         ],
         ids: &["clojure", "clojurescript"],
         shebangs: &["bb", "clojure", "lumo"],
@@ -151,7 +155,9 @@ pub(crate) const ROWS: &[Language] = &[
         name: "latex",
         extensions: &[
             "tex", "ltx", "sty", "cls", "bbl", "dtx", "ins", "aux", "toc", "bbx", "cbx", "lbx",
-            "mkii", "mkiv",
+            "mkii", "mkiv", "mklx", "mkxl", "mkvi", "latex", "pgf", "nlo", "nls", "thm", "eps_tex",
+            "pygtex", "pygstyle", "clo", "brf", "ind", "lof", "loe", "nav", "vrb", "tikz",
+            "beamer", "ctx",
         ],
         ids: &["latex", "tex", "plaintex", "context"],
         line: PERCENT,
@@ -162,7 +168,7 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "bibtex",
         extensions: &["bib"],
-        ids: &["bibtex"],
+        ids: &["bibtex", "bib"],
         line: &[at("%", Place::LineStart)],
         strings: &[],
         reply: to_line_end("%"),
@@ -170,6 +176,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "matlab",
+        file_names: &[".octaverc", "octaverc", "octave.conf"],
         extensions: &["m", "octave"],
         ids: &["matlab", "octave"],
         shebangs: &["octave"],
@@ -218,8 +225,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "postscript",
-        extensions: &["ps", "eps"],
-        ids: &["postscript"],
+        extensions: &["ps", "eps", "epsf", "epsi", "pfa", "ai"],
+        ids: &["postscript", "postscr"],
         line: PERCENT,
         strings: &[Quote {
             escape: Escape::By(b'\\'),
@@ -230,7 +237,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "fortran",
-        extensions: &["f90", "f95", "f03", "f08", "f18", "fpp"],
+        extensions: &["f90", "f95", "f03", "f08", "f18", "fpp", "fortran"],
         ids: &["fortran", "fortran-modern", "FortranFreeForm"],
         line: &[line("!")],
         strings: &[doubled("\""), doubled("'")],
@@ -267,7 +274,16 @@ pub(crate) const ROWS: &[Language] = &[
         name: "vim",
         extensions: &["vim", "vimrc", "vmb"],
         file_names: &[
-            ".vimrc", "_vimrc", ".gvimrc", ".exrc", "vimrc", ".nvimrc", "nvimrc", "gvimrc",
+            ".vimrc",
+            "_vimrc",
+            ".gvimrc",
+            ".exrc",
+            "vimrc",
+            ".nvimrc",
+            "nvimrc",
+            "gvimrc",
+            "_exrc",
+            ".netrwhist",
         ],
         ids: &["vim", "viml"],
         line: &[at("\"", Place::Unpaired), at("#", Place::LineStart)],
@@ -277,7 +293,9 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "vb",
-        extensions: &["vb", "vbs", "vba", "bas.vb", "frm", "ctl"],
+        extensions: &[
+            "vb", "vbs", "vba", "bas.vb", "frm", "ctl", "dob", "dsm", "dsr", "pag", "sba", "brs",
+        ],
         ids: &["vb", "vbnet", "vbscript", "vba"],
         line: &[line("'"), at("REM", Place::Statement)],
         strings: &[doubled("\"")],
@@ -286,7 +304,7 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "basic",
-        extensions: &["bas", "bi", "qb64"],
+        extensions: &["bas", "bi", "qb64", "fb"],
         ids: &["basic", "freebasic", "qb64"],
         line: &[at("REM", Place::Statement), line("'")],
         strings: &[Quote {
@@ -324,7 +342,7 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "smalltalk",
         extensions: &["st"],
-        ids: &["smalltalk"],
+        ids: &["smalltalk", "st"],
         block: &[block("\"", "\"")],
         strings: &[Quote {
             escape: Escape::Doubled,
@@ -335,8 +353,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "forth",
-        extensions: &["fth", "4th", "forth", "frt"],
-        ids: &["forth"],
+        extensions: &["fth", "4th", "forth", "frt", "ft"],
+        ids: &["forth", "reva"],
         line: &[at("\\", Place::AfterBlank)],
         block: &[Block {
             place: Place::AfterBlank,
@@ -363,6 +381,7 @@ pub(crate) const ROWS: &[Language] = &[
         name: "troff",
         extensions: &[
             "man", "mdoc", "ms", "roff", "1", "3", "5", "7", "8", "me", "2", "4", "6", "9", "tmac",
+            "mom", "nr", "tr",
         ],
         ids: &["troff", "groff", "nroff"],
         line: &[

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::comments::Syntax;
+use crate::comments::{Language, Syntax};
 use crate::text::{Document, Splice};
 
 /// Cheap to clone.
@@ -12,6 +12,7 @@ use crate::text::{Document, Splice};
 pub struct Structure(Arc<Inner>);
 
 struct Inner {
+    language: Option<&'static Language>,
     now: OnceLock<Syntax>,
     before: Mutex<Option<Before>>,
 }
@@ -27,6 +28,7 @@ struct Before {
 impl From<Syntax> for Structure {
     fn from(syntax: Syntax) -> Self {
         Self(Arc::new(Inner {
+            language: syntax.language(),
             now: OnceLock::from(syntax),
             before: Mutex::default(),
         }))
@@ -57,6 +59,11 @@ impl Deref for Structure {
 }
 
 impl Structure {
+    /// What the text is, without a look at it.
+    pub fn language(&self) -> Option<&'static Language> {
+        self.0.language
+    }
+
     /// The structure of the changed text, made now.
     pub(super) fn update(&mut self, splices: &[Splice], document: &Document) {
         // Whoever holds the structure of the text before keeps it.
@@ -84,6 +91,7 @@ impl Structure {
         };
         all.extend_from_slice(splices);
         *self = Self(Arc::new(Inner {
+            language: self.0.language,
             now: OnceLock::new(),
             before: Mutex::new(Some(Before {
                 known,

@@ -21,6 +21,7 @@ mod faults; // bad input: bytes, names, what happens meanwhile
 mod helix; // the same in Helix
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server
+mod names; // what editors call languages, held beside the table
 mod neovim; // the main job in the real editor
 mod notebooks; // threads in the cells of a notebook
 mod packaging; // what is shipped: pages, completions, npm
