@@ -34,16 +34,16 @@ mod second;
 mod turns;
 mod undo;
 mod verbs;
-mod why;
 mod view;
+mod why;
 
 pub use commits::PendingCommit;
 pub use documents::STORM;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
-pub use why::{Told, Why};
 pub use view::{View, Whole};
+pub use why::{Told, Why};
 
 /// The answer of `get_threads`, in the names of threads.md.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -3,21 +3,26 @@
 //! rules are asked for the rest alone.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
 use super::FileError;
 use super::ignored::{self, Makes, Rules, User};
 use super::known::{Head, Index, Known, Listed, Mark, Old};
+use jobs::Jobs;
+use tracked::Tracked;
+
+mod jobs;
+mod tracked;
 
 /// An ordinary file: its folder's handle, its folder relative to the root, its name.
 pub(super) struct Place<'a> {
@@ -172,50 +177,6 @@ fn index_of(root: &Path, keeping: &Keeping, tracked: &OnceLock<Tracked>) -> Inde
             mark,
             names: tracked.get_or_init(|| Tracked::of(root)).print,
         },
-    }
-}
-
-/// Paths that git tracks, relative to the root, and the folders that they are in.
-#[derive(Default)]
-struct Tracked {
-    files: HashSet<Vec<u8>>,
-    folders: HashSet<Vec<u8>>,
-    /// A fingerprint of the names.
-    print: u64,
-}
-
-impl Tracked {
-    fn of(root: &Path) -> Self {
-        let mut tracked = Self::default();
-        let files = crate::vcs::tracked(root).unwrap_or_default();
-        tracked.files.reserve(files.len());
-        let mut last = Vec::new();
-        let mut hasher = DefaultHasher::new();
-        for file in files {
-            let file = file.into_os_string().into_vec();
-            file.hash(&mut hasher);
-            let folder = file
-                .iter()
-                .rposition(|b| *b == b'/')
-                .and_then(|at| file.get(..at))
-                .unwrap_or_default();
-            // Neighbours in the index mostly share their folder.
-            if folder != last {
-                last = folder.to_vec();
-                let mut above = folder;
-                while !above.is_empty() && !tracked.folders.contains(above) {
-                    tracked.folders.insert(above.to_vec());
-                    above = above
-                        .iter()
-                        .rposition(|b| *b == b'/')
-                        .and_then(|at| above.get(..at))
-                        .unwrap_or_default();
-                }
-            }
-            tracked.files.insert(file);
-        }
-        tracked.print = hasher.finish();
-        tracked
     }
 }
 
@@ -563,58 +524,4 @@ fn read(handle: &OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Makes)> {
         entries.push((name.to_owned(), kind));
     }
     Ok((entries, makes))
-}
-
-/// What is to be done, and by how many it is being done: none of either is the end.
-#[derive(Default)]
-struct Jobs<'a> {
-    state: Mutex<(Vec<Job<'a>>, usize)>,
-    changed: Condvar,
-}
-
-/// A job in hand; given back when it is dropped, by a panic too.
-struct Taken<'j, 'a> {
-    jobs: &'j Jobs<'a>,
-    job: Job<'a>,
-}
-
-impl<'a> Jobs<'a> {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Job<'a>>, usize)> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, new: &mut Vec<Job<'a>>) {
-        if !new.is_empty() {
-            self.lock().0.append(new);
-            self.changed.notify_all();
-        }
-    }
-
-    /// Waits where others may still add; `None`: all is done.
-    fn take(&self) -> Option<Taken<'_, 'a>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(job) = state.0.pop() {
-                state.1 += 1;
-                return Some(Taken { jobs: self, job });
-            }
-            if state.1 == 0 {
-                return None;
-            }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Drop for Taken<'_, '_> {
-    fn drop(&mut self) {
-        let mut state = self.jobs.lock();
-        state.1 -= 1;
-        if state.1 == 0 {
-            self.jobs.changed.notify_all();
-        }
-    }
 }

@@ -163,7 +163,7 @@ fn five_megabytes_are_followed_key_by_key() {
     // What asks for the whole text gets it.
     let titles = editor.code_actions("a.py", 100_004).len();
     assert!(titles > 0, "no action on a thread");
-    workspace.write("a.py", &editor.text("a.py"));
+    workspace.write("a.py", editor.text("a.py"));
     let list = listed(&workspace, &[]);
     let threads = list["threads"].as_array().expect("threads");
     assert_eq!(lines(threads, "/start_line"), [3, 100_005, 200_007]);

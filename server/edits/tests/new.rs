@@ -1,0 +1,114 @@
+//! Where a new thread begins.
+
+use super::*;
+
+fn opened(path: &str, text: &str, line: usize, said: &str) -> String {
+    let (written, cursor) = write(path, text, |source| {
+        new_thread(source, line, said, Style::default())
+    })
+    .unwrap();
+    let mut after = apply_edits(text, &written.edits);
+    after.insert(cursor, '|');
+    after
+}
+
+/// Above stands a header, below a line that continues a thread, and behind the last line is no line end.
+#[test]
+fn a_new_thread_goes_behind_a_last_line_that_has_no_end() {
+    let text = "% AUTHOR: yes\na(b). % AUTHOR: yes\n/* AUTHOR: yes */";
+    let (written, _) = write("a.mercury", text, |source| {
+        new_thread(source, 0, "0", Style::default())
+    })
+    .unwrap();
+    assert_eq!(
+        apply_edits(text, &written.edits),
+        format!("{text}\n\n% AUTHOR: 0")
+    );
+}
+
+#[test]
+fn new_threads() {
+    assert_eq!(
+        opened("a.rs", "fn a() {\n    b();\n}\n", 1, ""),
+        "fn a() {\n// AUTHOR: |\n    b();\n}\n"
+    );
+    assert_eq!(
+        opened("a.rs", "fn a() {}", 0, "why?\nso"),
+        "// AUTHOR: why?\n//   so|\nfn a() {}"
+    );
+    assert_eq!(opened("a.css", "a {}\n", 1, ""), "a {}\n/* AUTHOR: | */\n");
+    assert_eq!(
+        opened(
+            "a.py",
+            "#!/usr/bin/python\n# coding: utf-8\nx = 1\n",
+            0,
+            "why?"
+        ),
+        "#!/usr/bin/python\n# coding: utf-8\n# AUTHOR: why?|\nx = 1\n"
+    );
+    assert_eq!(
+        opened("a.py", "\u{feff}x = 1\r\n", 0, "why?"),
+        "\u{feff}# AUTHOR: why?|\r\nx = 1\r\n"
+    );
+    assert_eq!(
+        opened("a.js", "a();\nconst s = `\n x\n`;\n", 2, "why?"),
+        "a();\n// AUTHOR: why?|\nconst s = `\n x\n`;\n"
+    );
+    assert_eq!(
+        opened("a.rs", "// AUTHOR: one?\nfn a() {}\n", 1, "two?"),
+        "// AUTHOR: one?\n\n// AUTHOR: two?|\nfn a() {}\n"
+    );
+    assert_eq!(
+        opened("a.rs", "// AUTHOR: one?\nfn a() {}\n", 0, "two?"),
+        "// AUTHOR: two?|\n\n// AUTHOR: one?\nfn a() {}\n"
+    );
+    assert_eq!(
+        opened("a.c", "int a;\n/*\n * x\n */\n", 3, "two?"),
+        "int a;\n/*\n * x\n * AUTHOR: two?|\n */\n"
+    );
+    assert_eq!(
+        opened("a.md", "---\ntitle: x\n---\n\n# Text\n", 0, "two?"),
+        "---\ntitle: x\n---\n<!-- AUTHOR: two?| -->\n\n# Text\n"
+    );
+    let none = write("a.rs", "a\nb\n", |source| {
+        new_thread(source, 3, "x", Style::default())
+    });
+    assert_eq!(none, Err(Refused::NoLine { lines: 3 }));
+}
+
+#[test]
+fn nothing_comes_between_a_line_and_its_rest() {
+    assert_eq!(
+        opened("a.c", "int a;\n#define M \\\n  1\n", 2, "why?"),
+        "int a;\n// AUTHOR: why?|\n#define M \\\n  1\n"
+    );
+    assert_eq!(
+        opened("a.sh", "ls \\\n  -l \\\n  -a\n", 2, "why?"),
+        "# AUTHOR: why?|\nls \\\n  -l \\\n  -a\n"
+    );
+    assert_eq!(
+        opened("a.vb", "Foo(1, _\n  2)\n", 1, "why?"),
+        "' AUTHOR: why?|\nFoo(1, _\n  2)\n"
+    );
+    assert_eq!(
+        opened("a.bat", "copy a ^\r\n  b\r\n", 1, "why?"),
+        "REM AUTHOR: why?|\r\ncopy a ^\r\n  b\r\n"
+    );
+    assert_eq!(
+        opened("a.vim", "let a = [\n  \\ 1]\n", 1, "why?"),
+        "\" AUTHOR: why?|\nlet a = [\n  \\ 1]\n"
+    );
+    // A row's end in TeX is none.
+    assert_eq!(
+        opened("a.tex", "a \\\\\nb\n", 1, "why?"),
+        "a \\\\\n% AUTHOR: why?|\nb\n"
+    );
+}
+
+#[test]
+fn a_leader_keeps_the_blank_that_makes_it_one() {
+    assert_eq!(
+        opened("a.org", "text\n", 0, "why?\n\nso"),
+        "# AUTHOR: why?\n# \n#   so|\ntext\n"
+    );
+}
