@@ -3,8 +3,8 @@
 
     docs/pictures/terminal.py [neovim|helix|demo …]
 
-It runs the real editors (tests/peers install nvim hx pylsp tmux) and target/debug/postil on a small project in a
-temporary folder, in tmux, and draws what stands on that screen. No model is asked: the answers are the built-in ones.
+It runs the real editors (tests/peers install nvim hx pylsp tmux) and postil (target/debug, or the folder
+POSTIL_BUILT) on a small project in a temporary folder, in tmux, and draws what stands on that screen. No model is asked: the answers are the built-in ones.
 """
 
 import html
@@ -20,7 +20,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PEERS = pathlib.Path(os.environ.get("POSTIL_PEERS_DIR", ROOT / ".peers")) / "bin"
-BUILT = ROOT / "target" / "debug"
+BUILT = pathlib.Path(os.environ.get("POSTIL_BUILT", ROOT / "target" / "debug"))
 WIDTH, HEIGHT = 92, 22
 BACK, FORE = "#1c1f26", "#d7dae0"
 BASE = [
