@@ -193,7 +193,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         void vscode.commands.executeCommand(
             "setContext",
             "postil.reviewed",
-            files.map(({ right }) => right.toString()),
+            // Paths, for in a remote window the editor has other URIs than this process.
+            files.flatMap(({ right }) => [right.path, right.fsPath]),
         );
         this.view.description = files.length > 0 ? `${files.length} left` : "";
         const waiting = files.filter(({ decide }) => decide).length;
