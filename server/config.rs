@@ -111,6 +111,8 @@ pub struct Settings {
     /// `provider/model` of second opinions.
     pub consult: Option<String>,
     pub max_rounds: u32,
+    /// In and out together, in one turn.
+    pub max_tokens: u64,
     /// US dollars a turn.
     pub max_cost: f64,
     pub keep_indentation: bool,

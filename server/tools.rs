@@ -408,8 +408,12 @@ fn may_change(cx: &Context, name: &str) -> Result<(), String> {
 /// The same for a call that may only look: it sends, and changes nothing.
 fn may_act(cx: &Context, name: &str, looks: bool) -> Result<(), String> {
     if cx.plan.is_authors() && !looks {
+        let why = match cx.plan.is_chosen() {
+            true => "in plan mode, which the author chose",
+            false => "because the author has not allowed edits in this turn",
+        };
         return Err(format!(
-            "Tool {name} is disabled in plan mode, which the author chose. Say in your answer what you would change."
+            "Tool {name} is disabled {why}. Say in your answer what you would change."
         ));
     }
     if cx.plan.is_on() && !looks {

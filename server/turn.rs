@@ -72,6 +72,7 @@ pub struct Job {
     pub run: Run,
     pub answerer: Answerer,
     pub max_rounds: u32,
+    pub max_tokens: u64,
     pub max_cost: f64,
     /// The conversation of a turn that stopped and goes on now; empty: it begins.
     pub talk: Vec<String>,

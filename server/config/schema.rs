@@ -154,6 +154,9 @@ pub(super) struct Turn {
     /// Requests to the model in one turn.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
     pub max_rounds: u32,
+    /// Tokens a turn, those in and those out together; holds where no price is known.
+    #[schemars(extend("x-limit" = true), range(min = 1, max = 1_000_000_000_000_u64))]
+    pub max_tokens: u64,
     /// US dollars a turn.
     #[schemars(extend("x-limit" = true), range(min = 0))]
     pub max_cost: f64,
@@ -166,6 +169,7 @@ impl Default for Turn {
             review: Review::default(),
             consult: None,
             max_rounds: 60,
+            max_tokens: 10_000_000,
             max_cost: 5.0,
         }
     }
@@ -522,6 +526,7 @@ impl Raw {
             review: self.turn.review,
             consult: self.turn.consult,
             max_rounds: self.turn.max_rounds,
+            max_tokens: self.turn.max_tokens,
             max_cost: self.turn.max_cost,
             keep_indentation: self.threads.indentation == Indentation::Keep,
             max_file_size: self.threads.max_file_size,

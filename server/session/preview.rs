@@ -61,6 +61,7 @@ impl Session {
             run,
             answerer,
             max_rounds: loaded.settings.max_rounds,
+            max_tokens: loaded.settings.max_tokens,
             max_cost: loaded.settings.max_cost,
             talk: Vec::new(),
             another: false,

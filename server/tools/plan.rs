@@ -15,6 +15,7 @@ use crate::trust::Risk;
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     by_author: bool,
+    no_leave: bool,
     by_agent: Arc<AtomicBool>,
 }
 
@@ -23,8 +24,22 @@ impl Plan {
     pub fn of_author(on: bool) -> Self {
         Self {
             by_author: on,
-            by_agent: Arc::default(),
+            ..Self::default()
         }
+    }
+
+    /// Nobody chose it, and nobody allowed edits: it holds for this turn, and a run that goes on is asked about anew.
+    pub fn without_leave() -> Self {
+        Self {
+            by_author: true,
+            no_leave: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the author asked for a plan.
+    pub fn is_chosen(&self) -> bool {
+        self.by_author && !self.no_leave
     }
 
     pub fn is_on(&self) -> bool {

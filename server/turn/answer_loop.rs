@@ -224,7 +224,7 @@ impl Loop<'_> {
     fn start(&self, asked: String) -> Entry {
         Entry::Start {
             model: self.model.name(),
-            plan: self.cx.plan.is_authors(),
+            plan: self.cx.plan.is_chosen(),
             planning: self.cx.plan.is_agents(),
             asked,
             turns: self.request.turns.clone(),
@@ -279,6 +279,13 @@ impl Loop<'_> {
             return Err(Outcome::Paused(format!(
                 "Paused after {} model rounds (turn.maxRounds). Write \"continue\" below to go on.",
                 self.spent.rounds
+            )));
+        }
+        if self.spent.tokens >= self.job.max_tokens {
+            return Err(Outcome::Paused(format!(
+                "Paused at {} of {} tokens a turn (turn.maxTokens). Write \"continue\" below to go on.",
+                thousands(self.spent.tokens),
+                thousands(self.job.max_tokens)
             )));
         }
         if self.spent.cost >= self.job.max_cost {
@@ -587,10 +594,10 @@ fn short(model: &str) -> &str {
 }
 
 fn thousands(count: u64) -> String {
-    if count < 1000 {
-        count.to_string()
-    } else {
-        format!("{:.1}k", count as f64 / 1000.0)
+    match count {
+        0..1000 => count.to_string(),
+        1000..999_950 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
     }
 }
 

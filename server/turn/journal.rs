@@ -76,7 +76,7 @@ pub fn is_question(entry: &str) -> bool {
     matches!(serde_json::from_str(entry), Ok(Entry::Question { .. }))
 }
 
-/// Whether the conversation is that of a read-only turn.
+/// Whether the conversation is that of a turn that the author wanted read-only.
 pub fn is_plan(talk: &[String]) -> bool {
     read(talk).is_some_and(|stopped| stopped.plan)
 }

@@ -344,9 +344,9 @@ fn an_untrusted_workspace_is_read_only() {
     assert!(text.contains("pub fn load() -> u32"), "{text}");
     let results = bench.model.requests()[2].results();
     assert!(
-        results
-            .iter()
-            .any(|(id, text, is_error)| id == "toolu_2" && *is_error && text.contains("plan mode")),
+        results.iter().any(|(id, text, is_error)| id == "toolu_2"
+            && *is_error
+            && text.contains("not allowed edits")),
         "{results:?}"
     );
 }

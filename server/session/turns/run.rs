@@ -91,7 +91,10 @@ impl Session {
                 children: self.children.clone(),
                 store: Some(task.store.clone()),
                 run: task.run.id.clone(),
-                plan: Plan::of_author(!may_write),
+                plan: match may_write || task.options.plan {
+                    true => Plan::of_author(task.options.plan),
+                    false => Plan::without_leave(),
+                },
                 trusted,
                 cancel: task.cancel.clone(),
                 gate: self.gate.clone(),
@@ -109,6 +112,7 @@ impl Session {
                 run: task.run.clone(),
                 answerer: self.answerer(task, &loaded.settings, trusted).await,
                 max_rounds: loaded.settings.max_rounds,
+                max_tokens: loaded.settings.max_tokens,
                 max_cost: task
                     .options
                     .budget

@@ -174,6 +174,7 @@ impl Bench {
             run,
             answerer,
             max_rounds: self.max_rounds,
+            max_tokens: u64::MAX,
             max_cost: self.max_cost,
             talk: Vec::new(),
             another: false,

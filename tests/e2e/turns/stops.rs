@@ -217,6 +217,22 @@ fn a_turn_that_paused_at_a_cap_goes_on_with_its_whole_context() {
 }
 
 #[test]
+fn a_turn_that_failed_without_leave_to_edit_goes_on_with_the_leave_given_since() {
+    let failed = Step::error(401, "authentication_error", "invalid x-api-key");
+    let bench = Bench::new(vec![read(), failed, rename(), Step::text("Renamed.")]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    // Nobody trusts the folder yet.
+    let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let text = bench.workspace.read(FILE);
+    assert!(text.contains("pub fn load_data()"), "{text}");
+    assert_eq!(bench.runs().len(), 1, "the turn went on");
+}
+
+#[test]
 fn a_failed_turn_goes_on_where_it_failed() {
     let bench = Bench::new(vec![
         read(),
@@ -302,6 +318,10 @@ fn a_turn_goes_on_after_each_cap_in_the_editor_and_on_the_command_line_when_its_
     for (settings, cap) in [
         ("[turn]\nmaxRounds = 1\n", "Paused after 1 model rounds"),
         ("[turn]\nmaxCost = 0.0001\n", "Paused at $"),
+        (
+            "[turn]\nmaxTokens = 1000\n",
+            "of 1.0k tokens a turn (turn.maxTokens)",
+        ),
     ] {
         for by_command in [false, true] {
             let bench = Bench::new(vec![
