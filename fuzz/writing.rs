@@ -84,7 +84,7 @@ pub fn check(data: &[u8]) {
     match edits::clear(file.source()) {
         Ok(written) => {
             let after = file.after(&written);
-            hold(&after.text, &after.threads);
+            hold(&after.text, after.language, &after.threads);
         }
         Err(refused) => assert_eq!((refused, file.threads.len()), (Refused::NoThreads, 0)),
     }
@@ -108,7 +108,7 @@ fn answer(file: &File, thread: &Thread, role: Role, name: Option<&str>, said: &s
         return;
     }
     let after = file.after(&written);
-    hold(&after.text, &after.threads);
+    hold(&after.text, after.language, &after.threads);
     assert_eq!(
         after.threads.len(),
         file.threads.len(),
@@ -148,7 +148,7 @@ fn answer(file: &File, thread: &Thread, role: Role, name: Option<&str>, said: &s
 fn remove(file: &File, thread: &Thread) {
     let written = edits::dismiss(file.source(), &thread.id).expect("it was just read");
     let after = file.after(&written);
-    hold(&after.text, &after.threads);
+    hold(&after.text, after.language, &after.threads);
     assert!(written.lines_removed > 0);
     assert!(after.text.len() < file.text.len() + 2, "removing adds");
 }
@@ -157,7 +157,7 @@ fn begin(file: &File, line: usize, said: &str, style: Style) {
     match edits::new_thread(file.source(), line, said, style) {
         Ok((written, cursor)) => {
             let after = file.after(&written);
-            hold(&after.text, &after.threads);
+            hold(&after.text, after.language, &after.threads);
             assert!(after.text.is_char_boundary(cursor));
             let expected = one_line_each(said);
             if !expected.is_empty() {
