@@ -240,7 +240,7 @@ fn attack_03_what_was_trusted_and_has_changed_is_asked_about_again() {
     let id = ground.ask("src/net.rs:1", "what is this?");
     ground.run(&["reply", &id]);
     let (said, refused) = one(&ground, 1);
-    assert!(refused && said.contains("plan mode"), "{said}");
+    assert!(refused && said.contains("not allowed edits"), "{said}");
     assert!(!w.path("new.txt").exists());
     // Put back as it was, it is what was trusted.
     w.write(".mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
