@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
+use super::transport::failure;
 use super::{Params, Server, from_proto, invalid, to_proto, uri_of};
 use crate::present::{Part, Token, tokens};
 use crate::session::{Session, View};
@@ -75,36 +76,72 @@ pub(super) fn takes(method: &str) -> bool {
     method.starts_with("textDocument/semanticTokens/")
 }
 
-pub(super) async fn request(server: Arc<Server>, method: String, params: Params) -> Result<Value> {
+/// Called in the order of the wire: the client reads the answer as that of the text it has then.
+pub(super) fn request(
+    server: Arc<Server>,
+    method: String,
+    params: Params,
+) -> impl Future<Output = Result<Value>> {
     let params = params.unwrap_or_default();
-    let uri = uri_of(&params)?;
-    let Some(path) = server.documents.fit(uri) else {
+    let found = uri_of(&params).map(|uri| {
+        let path = server.documents.fit(uri)?;
+        let version = server.session.get()?.buffers.version(&path);
+        Some((path, version))
+    });
+    answer(server, method, params, found)
+}
+
+async fn answer(
+    server: Arc<Server>,
+    method: String,
+    params: Value,
+    found: Result<Option<(PathBuf, Option<i32>)>>,
+) -> Result<Value> {
+    let Some((path, version)) = found? else {
         return Ok(Value::Null);
     };
     // A long text takes its time: not on a thread that answers others.
     let work = tokio::task::spawn_blocking(move || match method.as_str() {
-        "textDocument/semanticTokens/full" => full(&server, path, None),
+        "textDocument/semanticTokens/full" => full(&server, path, version, None),
         "textDocument/semanticTokens/full/delta" => {
             let previous = params.get("previousResultId").and_then(Value::as_str);
             let previous = previous.ok_or_else(|| invalid("previousResultId is missing"))?;
-            full(&server, path, Some(previous))
+            full(&server, path, version, Some(previous))
         }
         "textDocument/semanticTokens/range" => {
             let range = params.get("range").and_then(from_proto::range);
             let range = range.ok_or_else(|| invalid("range is missing"))?;
-            part(&server, &path, range)
+            part(&server, &path, version, range)
         }
         _ => Err(Error::method_not_found()),
     });
     work.await.unwrap_or_else(|_| Err(Error::internal_error()))
 }
 
+/// Places in a newer text are none in that which was asked about: the client asks again.
+fn is_of(view: &View, version: Option<i32>) -> Result<()> {
+    let now = view.buffer.as_ref().map(|buffer| buffer.document.version());
+    match now == version {
+        true => Ok(()),
+        false => Err(failure(
+            ErrorCode::ContentModified,
+            "the text was changed meanwhile: ask again",
+        )),
+    }
+}
+
 /// The whole document, as what changed since the answer `previous` where that is known.
-fn full(server: &Server, path: PathBuf, previous: Option<&str>) -> Result<Value> {
+fn full(
+    server: &Server,
+    path: PathBuf,
+    version: Option<i32>,
+    previous: Option<&str>,
+) -> Result<Value> {
     let session = server.session()?;
     let Ok(view) = session.view(&path) else {
         return Ok(Value::Null);
     };
+    is_of(&view, version)?;
     let encoding = server.capabilities().encoding;
     let document = to_proto::document(&view);
     let data = data(session, &view, &document, &(0..view.text.len()), encoding);
@@ -125,11 +162,17 @@ fn full(server: &Server, path: PathBuf, previous: Option<&str>) -> Result<Value>
     })
 }
 
-fn part(server: &Server, path: &Path, range: crate::text::Range) -> Result<Value> {
+fn part(
+    server: &Server,
+    path: &Path,
+    version: Option<i32>,
+    range: crate::text::Range,
+) -> Result<Value> {
     let session = server.session()?;
     let Ok(view) = session.view(path) else {
         return Ok(Value::Null);
     };
+    is_of(&view, version)?;
     let encoding = server.capabilities().encoding;
     let document = to_proto::document(&view);
     let start = document.offset(range.start, encoding);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, Options, Workspace, frame};
 use crate::model::{Model, Step};
 
 const CODE: &str = "let s = \"// AUTHOR: no\";\r\nf(); // AUTHOR(jané): 𝄞 is `løad` in @b.rs?\r\n//   or c.rs:3, 日本 @load\r\n// AGENT: é.\r\n// AUTHOR:\r\n//  mine\r\n";
@@ -161,6 +161,45 @@ fn the_difference_leads_to_what_full_says() {
     let answer = ask(&mut editor, "full/delta", &json!({"previousResultId": id}));
     assert_eq!(numbers(&answer["data"]), first);
     assert_eq!(answer.get("resultId"), None);
+}
+
+#[test]
+fn the_answer_is_of_the_text_that_was_asked_about() {
+    let workspace = workspace();
+    let mut editor = Editor::start_with(&workspace, can("utf-16"));
+    let uri = editor.uri("a.rs");
+    let text = |reply: &str| {
+        format!(
+            "// AUTHOR: why?\n// AGENT: {reply}\n{}",
+            "f();\n".repeat(2_000)
+        )
+    };
+    let (short, long) = (text("No."), text("Because of what was there before."));
+    editor.open_text("a.rs", "rust", &short);
+    let lengths = |data: &[u64]| -> Vec<u64> { data.chunks(5).map(|token| token[2]).collect() };
+    let answer = ask(&mut editor, "full", &json!({}));
+    let of_short = lengths(&numbers(&answer["data"]));
+    let whole = |version: i32, text: &str| {
+        let document = json!({"uri": uri, "version": version});
+        frame(
+            &json!({"jsonrpc": "2.0", "method": "textDocument/didChange",
+            "params": {"textDocument": document, "contentChanges": [{"text": text}]}}),
+        )
+    };
+    // One right behind the other, so that the change is there before the answer is made.
+    for round in 0..20 {
+        let version = 2 + round * 2;
+        let id = editor.ask(
+            "textDocument/semanticTokens/full",
+            json!({"textDocument": {"uri": uri}}),
+        );
+        editor.send_raw(&whole(version, &long));
+        match editor.answer(id) {
+            Ok(answer) => assert_eq!(lengths(&numbers(&answer["data"])), of_short),
+            Err(error) => assert_eq!(error["code"], -32801, "{error}"),
+        }
+        editor.send_raw(&whole(version + 1, &short));
+    }
 }
 
 #[test]
