@@ -594,7 +594,7 @@ impl Children {
             && let Some(host) = self.shared.host()
         {
             let text = format!(
-                "Definitions in {} need the language server `{}`, which is not installed: {}.",
+                "Definitions in {} need the language server `{}`, which is not installed ({}); until then postil answers by tree-sitter alone.",
                 row.language, row.command, row.install
             );
             host.message(Level::Info, &text);

@@ -82,7 +82,7 @@ pub(super) fn code_actions(
     let pending = view
         .threads
         .iter()
-        .any(|thread| thread.status == Status::Pending && !runs(session, thread));
+        .any(|thread| thread.status == Status::Pending && !session.is_at_work(thread));
     if pending {
         let kind = CodeActionKind::from(format!("{SOURCE}.replyAll"));
         offer.add(
@@ -94,10 +94,6 @@ pub(super) fn code_actions(
         );
     }
     Ok(offer.actions)
-}
-
-fn runs(session: &Session, thread: &Thread) -> bool {
-    session.turn_of(&thread.id).is_some_and(|turn| turn.running)
 }
 
 /// The newest run of a thread, if there is one.
@@ -152,7 +148,7 @@ impl Offer<'_> {
         let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
             self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
         };
-        let running = runs(session, thread);
+        let running = session.is_at_work(thread);
         let run = run_of(session, path, thread);
         if running {
             add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");

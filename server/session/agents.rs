@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use crate::acp::{self, Agent};
 use crate::config::Settings;
-use crate::host::{Level, Question};
+use crate::host::{Host, Level, Question};
 
 /// What the author said.
 #[derive(Serialize, Deserialize)]
@@ -23,7 +23,12 @@ struct Kept {
 impl Session {
     /// The agent that answers where nothing is configured, after asking for it once. Where nobody answers, none,
     /// and it is asked another time.
-    pub(super) async fn proposed(&self, settings: &Settings, root: &Path) -> Option<Arc<Agent>> {
+    pub(super) async fn proposed(
+        &self,
+        settings: &Settings,
+        root: &Path,
+        host: &dyn Host,
+    ) -> Option<Arc<Agent>> {
         // One question, however many turns begin at once.
         let mut closed = self.turns.proposal.lock().await;
         let workspaces = [root.to_owned()];
@@ -42,7 +47,7 @@ impl Session {
             ),
             choices: vec![format!("Use {}", agent.title), String::from("No")],
         };
-        let answers = match self.host.ask(question).await {
+        let answers = match host.ask(question).await {
             Some(0) => Some(agent.name.clone()),
             Some(_) => None,
             None => {

@@ -12,11 +12,40 @@ use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Propose
 pub(super) struct Live {
     turns: Arc<Turns>,
     host: Arc<dyn Host>,
+    run: String,
 }
 
 impl Live {
-    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>) -> Self {
-        Self { turns, host }
+    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str) -> Self {
+        Self {
+            turns,
+            host,
+            run: run.to_owned(),
+        }
+    }
+}
+
+/// A question of a turn that waits for its answer, or for nobody any more: then it is dropped.
+struct Open<'a>(&'a Live);
+
+impl<'a> Open<'a> {
+    fn new(live: &'a Live) -> Self {
+        live.asks(true);
+        Self(live)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.asks(false);
+    }
+}
+
+impl Live {
+    fn asks(&self, more: bool) {
+        if let Some(message) = self.turns.asks(&self.run, more) {
+            self.host.progress(&self.run, Progress::Report { message });
+        }
     }
 }
 
@@ -44,6 +73,7 @@ impl Host for Live {
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {
+        let _open = Open::new(self);
         self.host.ask(question).await
     }
 

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::turns::{Entry, Task};
-use super::{Error, Session, TurnOptions, TurnState, Workspace};
+use super::{Error, Session, TurnOptions, Workspace};
 use crate::store::{GoOn, Run, Store, Window};
 use crate::threads::{Message, Role, Status, Thread};
 use crate::turn;
@@ -44,20 +43,12 @@ impl Session {
         };
         let taken = store.take("", "", &answerer.name(), GoOn::Never)?;
         let cancel = CancellationToken::new();
-        let (end, _) = watch::channel(None);
-        let state = TurnState {
-            run_id: taken.run.id.clone(),
-            thread_id: String::new(),
-            file: String::new(),
-            running: true,
-            message: String::from("starting"),
-            failed: false,
-        };
-        self.turns.begin(Entry {
-            state,
-            cancel: cancel.clone(),
-            end,
-        });
+        self.turns.begin(Entry::new(
+            &taken.run,
+            cancel.clone(),
+            String::new(),
+            String::new(),
+        ));
         let task = Task {
             path: workspace.root().to_owned(),
             workspace,

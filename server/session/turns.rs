@@ -17,6 +17,8 @@ use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{Role, Status, Thread};
 use crate::turn::{self, Answerer};
 
+/// What a turn says while a question of its own is open.
+pub(super) const WAITS: &str = "waits for your answer";
 /// A turn that has been cancelled has this long to wind up before it is dropped.
 const WIND_UP: Duration = Duration::from_millis(800);
 
@@ -29,16 +31,57 @@ pub(super) struct Turns {
     by_thread: DashMap<String, String>,
     /// Held while the author is asked for an outside agent; `true`: they did not say.
     pub(super) proposal: tokio::sync::Mutex<bool>,
+    /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and
+    /// close the one before it.
+    asking: tokio::sync::Mutex<()>,
+    /// How often a folder was not trusted when it was asked about.
+    untrusted: DashMap<PathBuf, u64>,
 }
 
 pub(super) struct Entry {
     pub(super) state: TurnState,
     pub(super) cancel: CancellationToken,
     pub(super) end: watch::Sender<Option<TurnEnd>>,
+    /// Its questions that the author has not answered yet.
+    questions: usize,
+    /// Its answer is being written, or stands there: nothing but the end is left.
+    concluding: bool,
+}
+
+impl Entry {
+    pub(super) fn new(
+        run: &Run,
+        cancel: CancellationToken,
+        thread_id: String,
+        file: String,
+    ) -> Self {
+        Self {
+            state: TurnState {
+                run_id: run.id.clone(),
+                thread_id,
+                file,
+                running: true,
+                message: String::from("starting"),
+                failed: false,
+            },
+            cancel,
+            end: watch::channel(None).0,
+            questions: 0,
+            concluding: false,
+        }
+    }
+
+    /// An open question hides what else the turn does.
+    fn shown(&self) -> TurnState {
+        let mut state = self.state.clone();
+        if state.running && self.questions > 0 {
+            WAITS.clone_into(&mut state.message);
+        }
+        state
+    }
 }
 
 impl Turns {
-    /// A turn that belongs to no thread.
     pub(super) fn begin(&self, entry: Entry) {
         self.runs.insert(entry.state.run_id.clone(), entry);
     }
@@ -52,6 +95,32 @@ impl Turns {
         if let Some(mut entry) = self.runs.get_mut(run).filter(|e| e.state.running) {
             entry.state.message = present::visible(message);
         }
+    }
+
+    /// One question more (or less) is open; what the turn says of itself then.
+    pub(super) fn asks(&self, run: &str, more: bool) -> Option<String> {
+        let mut entry = self.runs.get_mut(run).filter(|e| e.state.running)?;
+        entry.questions = match more {
+            true => entry.questions + 1,
+            false => entry.questions.saturating_sub(1),
+        };
+        Some(entry.shown().message)
+    }
+
+    /// From here on nothing but the end is left of a turn.
+    fn conclude(&self, run: &str) {
+        if let Some(mut entry) = self.runs.get_mut(run) {
+            entry.concluding = true;
+        }
+    }
+
+    /// The running turn of a thread, where nothing but its end is left.
+    fn concluding(&self, thread_id: &str) -> Option<String> {
+        let run = self.running(thread_id)?;
+        self.runs
+            .get(&run)
+            .is_some_and(|entry| entry.concluding)
+            .then_some(run)
     }
 
     fn running(&self, thread_id: &str) -> Option<String> {
@@ -82,7 +151,21 @@ impl Session {
     /// The running or last turn of a thread.
     pub fn turn_of(&self, thread_id: &str) -> Option<TurnState> {
         let run = self.turns.by_thread.get(thread_id)?.clone();
-        self.turns.runs.get(&run).map(|entry| entry.state.clone())
+        self.turns.runs.get(&run).map(|entry| entry.shown())
+    }
+
+    /// Whether a turn is at work on a thread. One whose answer stands there already is not: what it asks can
+    /// be answered, though its end is still being written down.
+    pub fn is_at_work(&self, thread: &Thread) -> bool {
+        self.turns.running(&thread.id).is_some()
+            && (thread.status == Status::Pending || self.turns.concluding(&thread.id).is_none())
+    }
+
+    /// Waits for the end of a thread's turn where nothing else is left of it; its run.
+    pub(super) async fn let_conclude(&self, thread_id: &str) -> Option<String> {
+        let run = self.turns.concluding(thread_id)?;
+        self.wait_turn(&run).await;
+        Some(run)
     }
 
     /// Every turn that runs now.
@@ -91,7 +174,7 @@ impl Session {
             .runs
             .iter()
             .filter(|entry| entry.state.running)
-            .map(|entry| entry.state.clone())
+            .map(|entry| entry.shown())
             .collect()
     }
 
@@ -103,9 +186,17 @@ impl Session {
         path: Option<&Path>,
         mut options: TurnOptions,
     ) -> Result<Run, Error> {
-        let (view, thread) = self.find_thread(id, path)?;
+        let (mut view, mut thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;
+        if let Some(run) = self.let_conclude(&thread.id).await {
+            let asked = thread.status;
+            (view, thread) = self.find_thread(id, path)?;
+            // Asked for while its answer was on the way: that is the one.
+            if asked == Status::Pending && thread.status != Status::Pending {
+                return Ok(store.run(&run)?);
+            }
+        }
         if let Some(run) = self.turns.running(&thread.id) {
             return Ok(store.run(&run)?);
         }
@@ -165,23 +256,8 @@ impl Session {
         options.plan |= turn::is_plan(&taken.talk);
 
         let cancel = CancellationToken::new();
-        let state = TurnState {
-            run_id: run.id.clone(),
-            thread_id: thread.id.clone(),
-            file: file.clone(),
-            running: true,
-            message: String::from("starting"),
-            failed: false,
-        };
-        let (end, _) = watch::channel(None);
-        self.turns.runs.insert(
-            run.id.clone(),
-            Entry {
-                state,
-                cancel: cancel.clone(),
-                end,
-            },
-        );
+        let entry = Entry::new(&run, cancel.clone(), thread.id.clone(), file.clone());
+        self.turns.begin(entry);
         self.turns
             .by_thread
             .insert(thread.id.clone(), run.id.clone());
@@ -222,7 +298,8 @@ impl Session {
     /// Whether a thread's turn stopped half-way and can go on as it is, without a word of the author.
     pub fn can_go_on(&self, thread: &Thread, path: &Path) -> bool {
         let store = self.workspace_of(path).and_then(|w| w.store().ok());
-        store.is_some_and(|store| self.may_go_on(&store, thread).is_ok())
+        self.turns.running(&thread.id).is_none()
+            && store.is_some_and(|store| self.may_go_on(&store, thread).is_ok())
     }
 
     fn may_go_on(&self, store: &Store, thread: &Thread) -> Result<(), Error> {

@@ -45,6 +45,7 @@ impl Session {
     /// Nothing was put back.
     pub async fn undo(&self, id: &str) -> Result<Undone, Error> {
         let (workspace, run) = self.run_of(id)?;
+        self.let_conclude(&run.thread_id).await;
         let store = workspace.store()?;
         let changes = store.last_changes(&run.id)?;
         if changes.is_empty() {

@@ -5,6 +5,7 @@ mod names;
 mod question;
 mod rename;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::json;
@@ -44,7 +45,12 @@ type Answer = Result<String, String>;
 
 pub(super) async fn run(cx: &Context, job: &Job, recorder: &Recorder) -> Outcome {
     let asked = context::asked(&job.thread);
-    let offline = Offline { cx, job, recorder };
+    let offline = Offline {
+        cx,
+        job,
+        recorder,
+        is_missing: AtomicBool::new(false),
+    };
     match offline.answer(&asked).await {
         Ok(text) => Outcome::Answer(text),
         Err(outcome) => outcome,
@@ -55,6 +61,7 @@ struct Offline<'a> {
     cx: &'a Context,
     job: &'a Job,
     recorder: &'a Recorder,
+    is_missing: AtomicBool,
 }
 
 impl Offline<'_> {
@@ -138,7 +145,11 @@ impl Offline<'_> {
             if !self.cx.trusted {
                 return Err(ChildError::Untrusted.to_string());
             }
-            work.await.map_err(|error| error.to_string())
+            work.await.map_err(|error| {
+                let missing = matches!(error, ChildError::Missing { .. });
+                self.is_missing.store(missing, Ordering::Relaxed);
+                error.to_string()
+            })
         };
         self.step("lsp", what, work, show).await
     }
@@ -439,8 +450,12 @@ impl Offline<'_> {
         }))
     }
 
-    /// Why no child server answered, and what to do: said to the author, not written into the code.
+    /// Why no child server answered, and what to do: said to the author, not written into the code. Of a
+    /// program that is missing the author was told.
     fn hint(&self, why: &str) {
+        if self.is_missing.load(Ordering::Relaxed) {
+            return;
+        }
         self.cx.host.message(
             Level::Info,
             &format!(

@@ -87,7 +87,10 @@ pub(super) async fn run(
             agent.title
         ));
     }
-    report(cx, format!("{}: starting", agent.name));
+    report(
+        cx,
+        format!("{}: looking at the project's files", agent.name),
+    );
     let disk = Disk::new(cx);
     let first = tokio::select! {
         biased;

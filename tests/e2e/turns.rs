@@ -10,6 +10,7 @@ use crate::model::{Model, Step, call};
 mod cancel; // a cancel wherever a turn waits
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
+mod starts; // between the author's word and the model's first
 mod stops; // turns that stop half-way and go on
 mod typing; // keys and edits in the same lines
 

@@ -7,14 +7,15 @@ use std::time::Duration;
 use dashmap::DashMap;
 use futures::FutureExt;
 use serde_json::{Map, json};
+use tokio::sync::MutexGuard;
 
 use super::super::live::Live;
 use super::super::verbs::Made;
 use super::super::{Session, TurnEnd};
-use super::{Task, WIND_UP};
+use super::{Task, WAITS, WIND_UP};
 use crate::config::{Review, Settings};
 use crate::edits;
-use crate::host::{Level, Progress, Question};
+use crate::host::{Host, Level, Progress, Question};
 use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
@@ -78,8 +79,13 @@ impl Session {
     }
 
     async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
+        let host: Arc<dyn Host> = Arc::new(Live::new(
+            self.turns.clone(),
+            self.host.clone(),
+            &task.run.id,
+        ));
         let turn = async {
-            let may_write = self.may_write(task).await;
+            let may_write = self.may_write(task, &*host).await;
             let trusted = self.is_trusted(task.workspace.root());
             let loaded = task.workspace.loaded();
             let cx = Context {
@@ -87,7 +93,7 @@ impl Session {
                     false => task.workspace.tree.clone(),
                     true => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
                 },
-                host: Arc::new(Live::new(self.turns.clone(), self.host.clone())),
+                host: host.clone(),
                 children: self.children.clone(),
                 store: Some(task.store.clone()),
                 run: task.run.id.clone(),
@@ -110,7 +116,7 @@ impl Session {
                 thread: task.thread.clone(),
                 file: task.file.clone(),
                 run: task.run.clone(),
-                answerer: self.answerer(task, &loaded.settings, trusted).await,
+                answerer: self.answerer(task, &loaded.settings, trusted, &*host).await,
                 max_rounds: loaded.settings.max_rounds,
                 max_tokens: loaded.settings.max_tokens,
                 max_cost: task
@@ -151,12 +157,22 @@ impl Session {
     }
 
     /// Who was chosen; where nothing is configured, an outside agent if the author wants that.
-    async fn answerer(&self, task: &Task, settings: &Settings, trusted: bool) -> Answerer {
+    async fn answerer(
+        &self,
+        task: &Task,
+        settings: &Settings,
+        trusted: bool,
+        host: &dyn Host,
+    ) -> Answerer {
         let open = task.options.model.is_none() && settings.model.is_none() && trusted;
         if !open || !matches!(task.answerer, Answerer::Offline) {
             return task.answerer.clone();
         }
-        let proposed = self.proposed(settings, task.workspace.root()).await;
+        // Another turn asks already.
+        if self.turns.proposal.try_lock().is_err() {
+            self.tell_waits(task, host);
+        }
+        let proposed = self.proposed(settings, task.workspace.root(), host).await;
         let answerer = proposed.map_or(Answerer::Offline, Answerer::Outside);
         if let Err(error) = task.store.answered_by(&task.run.id, &answerer.name()) {
             tracing::warn!(%error, "the history does not name the agent");
@@ -165,12 +181,22 @@ impl Session {
     }
 
     /// Whether this turn may change files; asks the author where that is open.
-    async fn may_write(&self, task: &Task) -> bool {
+    async fn may_write(&self, task: &Task, host: &dyn Host) -> bool {
         if task.options.plan {
             return false;
         }
         let root = task.workspace.root();
         if self.is_declined(root) {
+            return false;
+        }
+        let refused = || self.turns.untrusted.get(root).map(|count| *count);
+        let before = refused();
+        let _asking = match self.needs_word(task) {
+            true => Some(self.one_question(task, host).await),
+            false => None,
+        };
+        // Answered for all who waited.
+        if refused() != before || self.is_declined(root) {
             return false;
         }
         if !self.is_trusted(root) {
@@ -184,7 +210,8 @@ impl Session {
                     String::from("Read-only this time"),
                 ],
             };
-            if self.host.ask(question).await != Some(0) {
+            if host.ask(question).await != Some(0) {
+                *self.turns.untrusted.entry(root.to_owned()).or_default() += 1;
                 return false;
             }
             if let Err(error) = self.trust(root) {
@@ -192,16 +219,8 @@ impl Session {
                 return false;
             }
         }
-        let authors = task
-            .thread
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Author && !message.text.is_empty());
-        let arrived: Vec<&str> = authors
-            .map(|message| message.text.as_str())
-            .filter(|text| !self.is_typed(&task.path, text))
-            .collect();
-        if task.options.allow_arrived || arrived.is_empty() {
+        let arrived = self.arrived_of(task);
+        if arrived.is_empty() {
             return true;
         }
         let question = Question {
@@ -211,13 +230,47 @@ impl Session {
             ),
             choices: vec![String::from("Allow edits"), String::from("Read-only")],
         };
-        if self.host.ask(question).await != Some(0) {
+        if host.ask(question).await != Some(0) {
             return false;
         }
         for text in arrived {
             self.store_as_typed(&task.path, text);
         }
         true
+    }
+
+    /// What the author has to allow: messages that were not typed here.
+    fn arrived_of<'a>(&self, task: &'a Task) -> Vec<&'a str> {
+        if task.options.allow_arrived {
+            return Vec::new();
+        }
+        let authors = task
+            .thread
+            .messages
+            .iter()
+            .filter(|message| message.role == Role::Author && !message.text.is_empty());
+        authors
+            .map(|message| message.text.as_str())
+            .filter(|text| !self.is_typed(&task.path, text))
+            .collect()
+    }
+
+    fn needs_word(&self, task: &Task) -> bool {
+        !self.is_trusted(task.workspace.root()) || !self.arrived_of(task).is_empty()
+    }
+
+    /// The turn's place among those that ask whether they may write.
+    async fn one_question(&self, task: &Task, host: &dyn Host) -> MutexGuard<'_, ()> {
+        if let Ok(free) = self.turns.asking.try_lock() {
+            return free;
+        }
+        self.tell_waits(task, host);
+        self.turns.asking.lock().await
+    }
+
+    fn tell_waits(&self, task: &Task, host: &dyn Host) {
+        let message = String::from(WAITS);
+        host.progress(&task.run.id, Progress::Report { message });
     }
 
     /// An action word: done mechanically, the thread goes with it.
@@ -302,6 +355,8 @@ impl Session {
         if task.thread.id.is_empty() {
             return;
         }
+        // Before it is written: whoever sees it may go on at once.
+        self.turns.conclude(&task.run.id);
         // Kept before it is written: what is taken back later may not depend on how this ends.
         let note = |made: &Made| {
             let change = Change {

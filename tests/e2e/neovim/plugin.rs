@@ -453,11 +453,6 @@ fn a_question_is_answered_by_a_choice(program: &str) {
         "select(2, text():gsub('Bytes or text', '')) == 2",
     );
     nvim.wait_codes("awaiting_user");
-    // Its choices are offered when the turn that asks has ended.
-    nvim.wait(
-        "the question's turn's end",
-        "not require('postil').statusline():find('⟳', 1, true)",
-    );
     nvim.lua("pick, offered = 'bytes', {}");
     nvim.keys(":4<CR>:Postil choose<CR>");
     let one = nvim.wait(

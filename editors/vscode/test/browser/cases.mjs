@@ -91,6 +91,9 @@ const inner = (window, selector) =>
         return undefined;
     });
 
+/** What stands in a file when the server opens it has come with the file, and has to be allowed. */
+const listens = (window) => window.until("the server listens", async () => /\d/.test(await window.status()));
+
 const toEditor = (window) => window.command("View: Focus Active Editor Group").catch(() => window.page.keyboard.press("Control+1"));
 
 /** Runs a file of ../host inside the editor's extension host: how it ended, and its lines that begin with `T`. */
@@ -230,6 +233,7 @@ const cases = {
         windows.push(window);
         await window.file("load.rs");
         await window.sees("fn load");
+        await listens(window);
         await window.goto(1);
         await window.page.keyboard.press("Control+Shift+Enter");
         await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
@@ -280,6 +284,7 @@ const cases = {
         const was = onDisk("main.rs");
         await window.file("load.rs");
         await window.sees("fn load");
+        await listens(window);
         await window.goto(1);
         await window.page.keyboard.press("Control+Shift+Enter");
         await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });

@@ -1,0 +1,186 @@
+//! Between the author's word and the model's first: what a turn waits for, and many that begin at once.
+
+use serde_json::{Value, json};
+
+use super::{Bench, CODE, FILE, THREAD};
+use crate::harness::{Editor, NEVER, Options};
+use crate::model::{Step, call};
+
+const QUESTION: &str = "window/showMessageRequest";
+
+/// The title of the lens over the only thread.
+fn lens(editor: &mut Editor) -> String {
+    let document = json!({"textDocument": {"uri": editor.uri(FILE)}});
+    let lenses = editor
+        .request("textDocument/codeLens", document)
+        .expect("lenses");
+    lenses[0]["command"]["title"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn a_turn_that_waits_for_the_author_says_so() {
+    let bench = Bench::new(vec![Step::text("Could be.").held()]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.state().choices = vec![String::from(NEVER)];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_message(QUESTION, |_| true);
+    editor.wait_message("$/progress", |params| {
+        params["value"]["message"] == "waits for your answer"
+    });
+    assert_eq!(lens(&mut editor), "waits for your answer · Cancel");
+
+    // Answered, it tells what it does then.
+    let id = editor.wait_for("the question", |state| {
+        let asked = state.received.iter().find(|m| m["method"] == QUESTION);
+        asked.map(|question| question["id"].clone())
+    });
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"title": "Allow edits"}});
+    editor.send_raw(&crate::harness::frame(&answer));
+    bench.model.wait_for_requests(1);
+    assert!(!lens(&mut editor).contains("waits"));
+    bench.model.release();
+    editor.wait_text(FILE, |text| text.contains("AGENT: Could be."));
+}
+
+/// How often it is tried; more by hand, where something is looked for.
+fn tries() -> usize {
+    let said = std::env::var("POSTIL_TRIES");
+    said.ok().and_then(|tries| tries.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn many_turns_that_begin_at_once_all_reach_the_model() {
+    const TURNS: usize = 20;
+    for attempt in 0..tries() {
+        let trusted = attempt % 2 == 1;
+        let bench = Bench::new((0..TURNS).map(|_| Step::text("Yes.")).collect());
+        let file = |number: usize| format!("src/n{number}.rs");
+        // Neither trusted nor declined: it is to be asked.
+        let trust = if trusted {
+            json!({"trusted": true})
+        } else {
+            json!({})
+        };
+        let options = Options {
+            env: bench.env(),
+            initialization_options: trust,
+            ..Options::default()
+        };
+        let mut editor = Editor::start_with(&bench.workspace, options);
+        for number in 0..TURNS {
+            bench.workspace.write(&file(number), CODE);
+            editor.open(&file(number));
+            editor.splice(&file(number), 0..0, THREAD);
+        }
+        for number in 0..TURNS {
+            editor.wait_codes(&file(number), &["pending"]);
+        }
+        editor.state().choices = vec![String::from("Trust this workspace")];
+        editor
+            .command("postil.replyAll", json!({}))
+            .expect("they begin");
+        for number in 0..TURNS {
+            editor.wait_text(&file(number), |text| text.contains("AGENT: Yes."));
+        }
+        let questions = editor
+            .state()
+            .received
+            .iter()
+            .filter(|m| m["method"] == QUESTION)
+            .count();
+        assert_eq!(questions, usize::from(!trusted), "one for all");
+        for asked in bench.model.requests() {
+            let tools = asked.body["tools"].to_string();
+            assert!(tools.contains("file_edit"), "it may write: {tools}");
+        }
+    }
+}
+
+#[test]
+fn choices_are_offered_as_soon_as_the_question_stands_there() {
+    let input = json!({"question": "Bytes or text?", "choices": ["bytes", "text"]});
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_1", "ask_user", input)]),
+        Step::text("Bytes it is."),
+    ]);
+    let mut editor = bench.typed();
+    editor.state().on_apply = crate::harness::OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    // The text stands there, and the editor has not said yet that it is applied: the turn goes on.
+    let (id, edit) = editor.wait_for("the question's edit", |state| {
+        let asked = state
+            .received
+            .iter()
+            .find(|m| m["method"] == "workspace/applyEdit")?;
+        Some((asked["id"].clone(), asked["params"]["edit"].clone()))
+    });
+    let text = edit["documentChanges"][0]["edits"][0]["newText"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    editor.splice(FILE, THREAD.len()..THREAD.len(), &text);
+    editor.wait_text(FILE, |text| text.contains("(b) text"));
+    let titles: Vec<Value> = editor
+        .code_actions(FILE, 0)
+        .iter()
+        .map(|action| action["title"].clone())
+        .collect();
+    assert!(titles.contains(&json!("(a) bytes")), "{titles:?}");
+    // One that is taken before the turn has ended is not lost.
+    editor.state().on_apply = crate::harness::OnApply::Apply;
+    let applied = json!({"jsonrpc": "2.0", "id": id, "result": {"applied": true}});
+    editor.send_raw(&crate::harness::frame(&applied));
+    editor
+        .take_action(FILE, 0, "(a) bytes")
+        .expect("it is taken");
+    editor.wait_text(FILE, |text| {
+        text.contains("AUTHOR: (a) bytes") && text.contains("AGENT: Bytes it is.")
+    });
+}
+
+#[test]
+fn a_missing_language_server_is_told_once() {
+    let bench = Bench::new(Vec::new());
+    bench
+        .workspace
+        .configure("model = 'offline'\n[servers.rust]\ncommand = 'no-such-server'\n");
+    let mut editor = Editor::start_with(
+        &bench.workspace,
+        Options {
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, "// AUTHOR: where is `load` defined\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: `load` is defined at"));
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let state = editor.state();
+    let told: Vec<&Value> = state
+        .received
+        .iter()
+        .filter(|m| m["method"] == "window/showMessage")
+        .map(|m| &m["params"]["message"])
+        .collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].as_str().is_some_and(
+            |told| told.contains("no-such-server") && told.ends_with("by tree-sitter alone.")
+        ),
+        "{told:?}"
+    );
+}
