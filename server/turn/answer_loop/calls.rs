@@ -162,7 +162,7 @@ do something else, or answer.",
                 question = Some((call.id, asked));
                 continue;
             }
-            let content = cut(&output.unwrap_or_else(|text| text), MAX_RESULT);
+            let content = within(output.unwrap_or_else(|text| text), MAX_RESULT);
             if done {
                 let ended = Progress::Called {
                     id: call.id.clone(),
@@ -239,6 +239,21 @@ do something else, or answer.",
     }
 }
 
+/// At most `most` characters of a result; says how many more there were.
+fn within(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text,
+        Some((at, _)) => {
+            let left = text.get(at..).unwrap_or_default().chars().count();
+            let shown = text.get(..at).unwrap_or_default();
+            format!(
+                "{shown}\n({left} of {} characters are not shown)",
+                most + left
+            )
+        }
+    }
+}
+
 fn ordinal(n: u32) -> String {
     match n {
         3 => String::from("third"),
@@ -256,5 +271,20 @@ fn describe(name: &str, input: &Value) -> String {
     match main {
         Some(main) => format!("{} {}", cut(&one_line(name), 40), cut(&one_line(main), 60)),
         None => cut(&one_line(name), 40),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn what_is_cut_of_a_result_is_counted() {
+        assert_eq!(within("ähm".into(), 3), "ähm");
+        assert_eq!(
+            within("ähm".into(), 2),
+            "äh\n(1 of 3 characters are not shown)"
+        );
+        assert_eq!(within(String::new(), 0), "");
     }
 }
