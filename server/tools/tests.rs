@@ -17,6 +17,7 @@ mod language;
 mod patching;
 mod reading;
 mod state;
+mod web;
 
 /// An editor with open documents, and an author who answers each question alike.
 struct Desk {

@@ -29,6 +29,8 @@ struct Input {
 
 pub(super) struct WebFetch {
     web: Web,
+    /// For all of it, redirects included.
+    limit: Duration,
 }
 
 /// The way to the web that the settings open.
@@ -100,7 +102,20 @@ pub(super) fn within_bytes(text: &str, most: usize) -> String {
 
 impl WebFetch {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { web: web(settings) }
+        Self {
+            web: web(settings),
+            limit: TIMEOUT,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn within(web: Web, limit: Duration) -> Self {
+        Self { web, limit }
+    }
+
+    #[cfg(test)]
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// The page, behind redirects on its own server.
@@ -192,6 +207,6 @@ impl Tool for WebFetch {
     async fn call(&self, cx: &Context, input: Value) -> Output {
         let Input { url } = parse(self.name(), &input)?;
         let target = target(self.name(), &self.web, &url)?;
-        within(cx, TIMEOUT, self.fetch(target)).await
+        within(cx, self.limit, self.fetch(target)).await
     }
 }

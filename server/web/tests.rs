@@ -267,19 +267,85 @@ async fn what_the_user_opened_is_asked_and_nothing_beside_it() {
     assert_eq!(server.heard().len(), 3);
 }
 
+/// `letter` so many times over in gzip (RFC 1951, one block of fixed codes: the letter, then "the last byte 258 times").
+fn packed(letter: u8, matches: usize) -> Vec<u8> {
+    let (mut bits, mut bytes) = (Vec::new(), vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+    let mut put = |value: u32, count: u32| bits.extend((0..count).rev().map(|n| value >> n & 1));
+    put(0b1_10, 3); // the last block; fixed codes, whose number has its low bit first
+    put(0x30 + u32::from(letter), 8);
+    for _ in 0..matches {
+        put(0xC5, 8); // 258 bytes
+        put(0, 5); // from one byte before
+    }
+    put(0, 7);
+    let octets = bits.chunks(8).map(|octet| {
+        let set = octet.iter().enumerate();
+        set.fold(0, |byte, (at, bit)| {
+            byte | u8::try_from(*bit).unwrap() << at
+        })
+    });
+    bytes.extend(octets);
+    bytes
+}
+
 #[tokio::test]
 async fn no_more_is_read_than_is_wanted_packed_or_not() {
-    let endless = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}",
-        3 << 20,
-        "x".repeat(3 << 20)
+    let plain = [
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 3 << 20).into_bytes(),
+        vec![b'x'; 3 << 20],
+    ];
+    // 40 KB that become six million.
+    let body = packed(b'x', 24_000);
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        body.len()
     );
-    let server = Server::start("127.0.0.1", endless).await;
-    let opened = [format!("127.0.0.1:{}", server.port)];
-    let reply = get(&Web::new(&opened, None), &format!("http://{}/", opened[0]))
-        .await
-        .unwrap();
-    assert_eq!((reply.body.len(), reply.is_cut), (1 << 20, true));
+    assert!(body.len() < 50_000);
+    for answer in [plain.concat(), [head.into_bytes(), body].concat()] {
+        let server = Server::start("127.0.0.1", answer).await;
+        let opened = [format!("127.0.0.1:{}", server.port)];
+        let reply = get(&Web::new(&opened, None), &format!("http://{}/", opened[0]))
+            .await
+            .unwrap();
+        assert_eq!((reply.body.len(), reply.is_cut), (1 << 20, true));
+        assert!(reply.body.iter().all(|byte| *byte == b'x'));
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_user_is_asked_for_what_is_not_refused() {
+    let proxy = Server::start("127.0.0.1", ok("by proxy")).await;
+    let names = Arc::<Names>::default();
+    names.set("public.test", &["93.184.216.34"]);
+    names.set("lan.test", &["10.0.0.7"]);
+    let web = Web {
+        resolver: names.clone(),
+        ..Web::new(&[], Some(&format!("http://127.0.0.1:{}", proxy.port)))
+    };
+    // Names that this machine knows, that it does not, and an address.
+    for host in ["public.test", "only-the-proxy-knows.test", "93.184.216.34"] {
+        let reply = get(&web, &format!("http://{host}/a?b")).await.unwrap();
+        assert_eq!(reply.body, b"by proxy");
+        let heard = proxy.heard().pop().unwrap();
+        let line = format!("GET http://{host}/a?b HTTP/1.1\r\n");
+        assert!(heard.starts_with(&line), "{heard}");
+        assert!(!heard.to_lowercase().contains("authorization"), "{heard}");
+    }
+    // It is no way around the rule, as far as this machine can tell; the proxy itself is no page either.
+    for host in [
+        "lan.test",
+        "127.0.0.1",
+        "169.254.169.254",
+        "[::ffff:10.0.0.7]",
+        "public.test:25",
+        &format!("127.0.0.1:{}", proxy.port),
+    ] {
+        let error = get(&web, &format!("http://{host}/")).await.unwrap_err();
+        assert!(error.contains("is not asked: "), "{host}: {error}");
+    }
+    assert_eq!(proxy.heard().len(), 3);
+    let error = get(&Web::new(&[], Some("not a proxy")), "http://93.184.216.34/").await;
+    assert!(error.unwrap_err().contains("`web.proxy`"));
 }
 
 #[test]
