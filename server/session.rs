@@ -2,7 +2,8 @@
 //! a face adds no feature.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
 
 use dashmap::DashMap;
 use serde::Serialize;
@@ -150,7 +151,9 @@ pub struct Workspace {
     pub index: Index,
     pub names: Names,
     loaded: RwLock<Arc<Loaded>>,
-    store: OnceLock<Result<Arc<Store>, String>>,
+    store: OnceLock<Arc<Store>>,
+    /// Why there is none, and until when it is not tried again.
+    off: Mutex<Option<(Instant, String)>>,
     folders: Folders,
 }
 
@@ -172,22 +175,38 @@ impl Workspace {
         Store::exists(&self.folders.data, self.root())
     }
 
-    /// The history, opened at first use. An error says why it is off; everything else works without.
+    /// The history, opened at first use. An error says why it is off; everything else works without. It is tried
+    /// again, but not before as long has passed as it took to fail: a lock is waited for, a full disk is not.
     pub fn store(&self) -> Result<Arc<Store>, Error> {
-        self.store
-            .get_or_init(|| {
-                let open = || Store::open(&self.folders.data, self.root());
-                let opened = open().or_else(|error| match error {
-                    StoreError::Corrupt { .. } => {
-                        tracing::error!("{error}");
-                        open()
-                    }
-                    error => Err(error),
-                });
-                opened.map(Arc::new).map_err(|error| error.to_string())
-            })
-            .clone()
-            .map_err(Error::NoHistory)
+        if let Some(store) = self.store.get() {
+            return Ok(store.clone());
+        }
+        let mut off = self.off.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = self.store.get() {
+            return Ok(store.clone());
+        }
+        if let Some((until, why)) = &*off
+            && Instant::now() < *until
+        {
+            return Err(Error::NoHistory(why.clone()));
+        }
+        let began = Instant::now();
+        let open = || Store::open(&self.folders.data, self.root());
+        let opened = open().or_else(|error| match error {
+            StoreError::Corrupt { .. } => {
+                tracing::error!("{error}");
+                open()
+            }
+            error => Err(error),
+        });
+        match opened {
+            Ok(store) => Ok(self.store.get_or_init(|| Arc::new(store)).clone()),
+            Err(error) => {
+                let why = error.to_string();
+                *off = Some((Instant::now() + began.elapsed(), why.clone()));
+                Err(Error::NoHistory(why))
+            }
+        }
     }
 }
 
@@ -308,6 +327,7 @@ impl Session {
             names: Names::default(),
             loaded: RwLock::new(Arc::new(loaded)),
             store: OnceLock::new(),
+            off: Mutex::default(),
             folders: self.folders.clone(),
         };
         let mut workspaces = self

@@ -139,6 +139,12 @@ pub enum StoreError {
     Taken(String),
     #[error("run {0} is not running")]
     NotRunning(String),
+    #[error("the disk of {path} is full")]
+    Full { path: String },
+    #[error("{path} cannot be written: it is read-only")]
+    ReadOnly { path: String },
+    #[error("{path} is locked by another program")]
+    Locked { path: String },
     #[error("history: {0}")]
     Sqlite(rusqlite::Error),
     #[error("{path}: {source}")]
@@ -159,7 +165,11 @@ impl StoreError {
             Self::Ambiguous(..) => "ambiguous_id",
             Self::Taken(_) => "taken",
             Self::NotRunning(_) => "not_running",
-            Self::Sqlite(_) | Self::Io { .. } => "store",
+            Self::Full { .. }
+            | Self::ReadOnly { .. }
+            | Self::Locked { .. }
+            | Self::Sqlite(_)
+            | Self::Io { .. } => "store",
         }
     }
 }
@@ -210,14 +220,10 @@ impl Store {
 
     /// What SQLite said, seen through: damage is remembered, so that the next open looks closely.
     fn fault(&self, error: rusqlite::Error) -> StoreError {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-                schema::mark_suspect(&self.path);
-                StoreError::Damaged {
-                    path: self.path.display().to_string(),
-                }
-            }
-            _ => StoreError::Sqlite(error),
+        let error = schema::said(error, &self.path);
+        if let StoreError::Damaged { .. } = error {
+            schema::mark_suspect(&self.path);
         }
+        error
     }
 }

@@ -85,32 +85,34 @@ impl Closing {
             (None, None) => (None, None),
         };
         let map = base.as_ref().map(|base| LineMap::new(&self.after, base));
-        for thread in threads
+        let removed = threads
             .iter()
-            .filter(|thread| self.ids.contains(&thread.id))
+            .filter(|thread| self.ids.contains(&thread.id));
+        let closed: Vec<Closed> = removed
+            .map(|thread| {
+                let mut ties = self.stood(thread, map.as_ref());
+                let changes = self.store.changes_of_thread(&thread.id).unwrap_or_default();
+                ties.extend(changed(&changes));
+                Closed {
+                    run_id: None,
+                    thread_id: thread.id.clone(),
+                    file: self.file.clone(),
+                    lines: (thread.first_line() + 1, thread.last_line() + 1),
+                    messages: said(thread),
+                    commit: commit.clone(),
+                    by_commit: self.commit.is_some(),
+                    time: jiff::Timestamp::now(),
+                    ties,
+                }
+            })
+            .collect();
+        if let Err(error) = self.store.close_threads(&closed) {
+            tracing::warn!(%error, "closed conversations could not be kept");
+        }
+        if let Some(commit) = commit.as_deref().filter(|_| self.share)
+            && let Err(error) = notes::write(&self.path, &self.file, commit, closed)
         {
-            let mut ties = self.stood(thread, map.as_ref());
-            let changes = self.store.changes_of_thread(&thread.id).unwrap_or_default();
-            ties.extend(changed(&changes));
-            let closed = Closed {
-                run_id: None,
-                thread_id: thread.id.clone(),
-                file: self.file.clone(),
-                lines: (thread.first_line() + 1, thread.last_line() + 1),
-                messages: said(thread),
-                commit: commit.clone(),
-                by_commit: self.commit.is_some(),
-                time: jiff::Timestamp::now(),
-                ties,
-            };
-            if let Err(error) = self.store.close_thread(&closed) {
-                tracing::warn!(%error, "a closed conversation could not be kept");
-            }
-            if let Some(commit) = commit.as_deref().filter(|_| self.share)
-                && let Err(error) = notes::write(&self.path, &self.file, commit, closed)
-            {
-                tracing::warn!("a closed conversation could not be written as a git note: {error}");
-            }
+            tracing::warn!("closed conversations could not be written as a git note: {error}");
         }
     }
 

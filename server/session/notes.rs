@@ -27,17 +27,25 @@ struct Note {
 
 const FORMAT: u32 = 1;
 
-/// Adds a conversation to the note of its commit; its files are named from the top of the work tree.
-pub(super) fn write(path: &Path, file: &str, commit: &str, closed: Closed) -> Result<(), GitError> {
+/// Adds conversations to the note of their commit; their files are named from the top of the work tree.
+pub(super) fn write(
+    path: &Path,
+    file: &str,
+    commit: &str,
+    closed: Vec<Closed>,
+) -> Result<(), GitError> {
     let place = vcs::place(path)?;
     let in_repository = place.file.to_string_lossy().into_owned();
     let prefix = in_repository.strip_suffix(file).unwrap_or_default();
-    let closed = from_top(closed, prefix);
-    let note = Note {
-        postil: FORMAT,
-        closed,
-    };
-    let text = serde_json::to_string(&note).map_err(|e| GitError::Failed(e.to_string()))?;
+    let mut text = String::new();
+    for closed in closed {
+        let note = Note {
+            postil: FORMAT,
+            closed: from_top(closed, prefix),
+        };
+        text.push_str(&serde_json::to_string(&note).map_err(|e| GitError::Failed(e.to_string()))?);
+        text.push('\n');
+    }
     vcs::add_note(&place, commit, &text)
 }
 

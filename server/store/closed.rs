@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
 use super::reads::{limit_of, time};
@@ -72,10 +72,22 @@ mod micros {
 }
 
 impl Store {
-    /// The thread was removed: its run is closed, its conversation kept. The time is now.
-    pub fn close_thread(&self, closed: &Closed) -> Result<(), StoreError> {
+    /// The threads were removed: their runs are closed, their conversations kept; all of it or nothing. The
+    /// time is now.
+    pub fn close_threads(&self, closed: &[Closed]) -> Result<(), StoreError> {
+        crate::os::test_step();
         let mut connection = self.durable();
-        close_in(&mut connection, closed).map_err(|e| self.fault(e))
+        let mut close = || -> rusqlite::Result<()> {
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for closed in closed {
+                close_in(&tx, closed)?;
+                crate::os::test_step();
+            }
+            tx.commit()
+        };
+        close().map_err(|e| self.fault(e))?;
+        crate::os::test_step();
+        Ok(())
     }
 
     /// Conversations that are tied to a line with one of these words, or that stood in one of these files;
@@ -139,7 +151,7 @@ impl Store {
     }
 }
 
-fn close_in(connection: &mut Connection, closed: &Closed) -> rusqlite::Result<()> {
+fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
     let line = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
     let messages = serde_json::to_string(&closed.messages).unwrap_or_default();
     let conversation: String = closed
@@ -151,23 +163,22 @@ fn close_in(connection: &mut Connection, closed: &Closed) -> rusqlite::Result<()
             format!("{}{name}: {}\n", said.role.to_uppercase(), said.text)
         })
         .collect();
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    tx.execute(
+    tx.prepare_cached(
         "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, messages, commit_hash,
             by_commit, time)
          VALUES ((SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        params![
-            closed.thread_id,
-            closed.file,
-            line(closed.lines.0),
-            line(closed.lines.1),
-            conversation,
-            messages,
-            closed.commit,
-            closed.by_commit,
-            now()
-        ],
-    )?;
+    )?
+    .execute(params![
+        closed.thread_id,
+        closed.file,
+        line(closed.lines.0),
+        line(closed.lines.1),
+        conversation,
+        messages,
+        closed.commit,
+        closed.by_commit,
+        now()
+    ])?;
     let num = tx.last_insert_rowid();
     for tie in &closed.ties {
         tx.prepare_cached(
@@ -188,7 +199,7 @@ fn close_in(connection: &mut Connection, closed: &Closed) -> rusqlite::Result<()
          WHERE thread_id = ?1 AND closed = 0",
         params![closed.thread_id, now()],
     )?;
-    tx.commit()
+    Ok(())
 }
 
 fn closed(connection: &Connection, num: i64) -> rusqlite::Result<Closed> {

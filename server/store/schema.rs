@@ -115,12 +115,14 @@ pub(super) const MIGRATIONS: [&str; 4] = [
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
+const TRIES: i32 = if cfg!(test) { 240 } else { 4200 };
+
 /// Whether to wait on for another process's write, after `tries` times: often at first, for a write takes
 /// as long as one sync of the disk (SQLite's own handler soon sleeps for a tenth of a second); 20 s in all.
 fn wait_busy(tries: i32) -> bool {
     let pause = match tries {
         0..200 => Duration::from_micros(500),
-        200..4200 => Duration::from_millis(5),
+        200..TRIES => Duration::from_millis(5),
         _ => return false,
     };
     std::thread::sleep(pause);
@@ -164,12 +166,26 @@ pub(super) fn open(
     let opened = connect_and_check(&path, root);
     match opened {
         Err(OpenFault::Damaged) => Err(set_aside(&path, root)),
+        Err(OpenFault::Sqlite(error)) => Err(said(error, &path)),
         Err(OpenFault::Other(error)) => Err(error),
         Ok((durable, light)) => Ok((path, durable, light)),
     }
 }
 
+/// What SQLite said about the database at `path`, in words for a person.
+pub(super) fn said(error: rusqlite::Error, path: &Path) -> StoreError {
+    let path = path.display().to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged { path },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
+        _ => StoreError::Sqlite(error),
+    }
+}
+
 enum OpenFault {
+    Sqlite(rusqlite::Error),
     Damaged,
     Other(StoreError),
 }
@@ -178,7 +194,7 @@ impl From<rusqlite::Error> for OpenFault {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged,
-            _ => Self::Other(StoreError::Sqlite(error)),
+            _ => Self::Sqlite(error),
         }
     }
 }
@@ -196,11 +212,19 @@ fn connect_and_check(path: &Path, root: &Path) -> Result<(Connection, Connection
         }
         let _ = fs::remove_file(suspect);
     }
-    durable.execute(
-        "INSERT INTO facts (name, value) VALUES ('root', ?1)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value",
+    // Nothing is written where nothing is to be said: opening waits for nobody's write.
+    let told: bool = durable.query_row(
+        "SELECT EXISTS (SELECT 1 FROM facts WHERE name = 'root' AND value = ?1)",
         [root.to_string_lossy()],
+        |row| row.get(0),
     )?;
+    if !told {
+        durable.execute(
+            "INSERT INTO facts (name, value) VALUES ('root', ?1)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [root.to_string_lossy()],
+        )?;
+    }
     let light = connect(path, "NORMAL")?;
     Ok((durable, light))
 }
@@ -272,6 +296,7 @@ fn set_aside(path: &Path, root: &Path) -> StoreError {
     }
     let _ = fs::remove_file(suspect_mark(path));
     match connect_and_check(path, root) {
+        Err(OpenFault::Sqlite(error)) => said(error, path),
         Err(OpenFault::Other(error)) => error,
         Err(OpenFault::Damaged) | Ok(_) => StoreError::Corrupt {
             path: path.display().to_string(),

@@ -85,7 +85,7 @@ fn a_thread_has_one_run_until_it_is_closed() {
     store
         .finish(&again.id, RunStatus::AwaitingUser, None)
         .unwrap();
-    store.close_thread(&closed("a1b2c3d")).unwrap();
+    store.close_threads(&[closed("a1b2c3d")]).unwrap();
     assert_eq!(store.run(&first.id).unwrap().status, RunStatus::Completed);
     let other = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     assert_ne!(other.id, first.id);
@@ -176,6 +176,26 @@ fn a_thread_that_is_held_is_refused() {
     ));
     let run = two.begin("3f9a01bc", "a.rs", "m").unwrap();
     assert!(!two.cancel_requested(&run.id).unwrap());
+}
+
+#[test]
+fn a_lock_that_stays_is_said_and_a_run_whose_end_is_not_written_is_free() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    let other = place.raw();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.append(&run.id, "tool", Map::new(), "1");
+    assert!(matches!(refused, Err(StoreError::Locked { .. })));
+    assert_eq!(store.rounds_back(&run.id, None, 10).unwrap(), []);
+    // Another store opens meanwhile, and reads.
+    let second = place.open().unwrap();
+    assert_eq!(second.run(&run.id).unwrap().status, RunStatus::Running);
+    assert!(store.finish(&run.id, RunStatus::Failed, None).is_err());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(!store.is_live(&run.id).unwrap());
+    assert_eq!(store.begin("3f9a01bc", "a.rs", "m").unwrap().id, run.id);
+    assert_eq!(store.append(&run.id, "tool", Map::new(), "1").unwrap(), 1);
 }
 
 #[test]

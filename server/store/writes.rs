@@ -1,5 +1,8 @@
 //! Writing a run: take the thread, append rounds, end the turn, close the thread; cancel from anywhere.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rusqlite::{
     Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, named_params, params,
 };
@@ -30,8 +33,16 @@ pub struct Taken {
     pub talk: Vec<String>,
 }
 
+/// The runs that this process has: a run whose end could not be written (a full disk) is not held any more.
+static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn held() -> MutexGuard<'static, BTreeSet<String>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The lease columns of a run.
 struct Lease {
+    run: String,
     owner: Owner,
     heartbeat: i64,
 }
@@ -42,6 +53,7 @@ impl Lease {
             return Ok(None);
         };
         Ok(Some(Self {
+            run: row.get("id")?,
             owner: Owner {
                 pid,
                 start: row.get("owner_start")?,
@@ -53,6 +65,9 @@ impl Lease {
     }
 
     fn is_alive(&self) -> bool {
+        if self.owner == Owner::this_process() {
+            return held().contains(&self.run);
+        }
         self.owner.is_alive(self.heartbeat)
     }
 }
@@ -153,7 +168,12 @@ impl Store {
         let run = tx
             .prepare_cached("SELECT * FROM runs WHERE num = ?1")?
             .query_row([num], run_from)?;
-        tx.commit()?;
+        // Before others can see whose it is.
+        held().insert(run.id.clone());
+        if let Err(error) = tx.commit() {
+            held().remove(&run.id);
+            return Err(error);
+        }
         Ok(Ok(Taken { run, before, talk }))
     }
 
@@ -223,7 +243,9 @@ impl Store {
             tx.commit()?;
             Ok(num.is_some())
         };
-        let known = finish().map_err(|e| self.fault(e))?;
+        let finished = finish();
+        held().remove(run);
+        let known = finished.map_err(|e| self.fault(e))?;
         crate::os::test_step();
         if known {
             Ok(())

@@ -1,6 +1,6 @@
 //! Runs and rounds under several processes and sudden death.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
@@ -8,6 +8,9 @@ use postil::store::{RunStatus, Store, StoreError};
 use serde_json::Map;
 
 use crate::harness::Workspace;
+
+/// Rounds that each of two writers adds.
+const EACH: usize = 10_000;
 
 /// Another process on the same store: this test binary, asked for the one test below.
 fn writer(workspace: &Workspace, does: &str, run: &str) -> Child {
@@ -39,7 +42,7 @@ fn another_process() {
     match does.as_str() {
         "append" => {
             let me = std::process::id();
-            for n in 0..5000 {
+            for n in 0..EACH {
                 store
                     .append(&var("RUN"), "tool", Map::new(), &format!("{me} {n}"))
                     .expect("appended");
@@ -63,7 +66,7 @@ fn another_process() {
 }
 
 #[test]
-fn two_processes_write_one_run_without_loss() {
+fn fault_05_two_processes_write_one_run_without_loss_and_in_order() {
     let workspace = Workspace::new();
     let store = Store::open(&workspace.data(), workspace.root()).expect("the store opens");
     let run = store.begin("3f9a01bc", "src/a.rs", "m").expect("begun");
@@ -78,11 +81,21 @@ fn two_processes_write_one_run_without_loss() {
         assert!(writer.wait().expect("waited").success());
     }
 
-    let rounds = store.rounds_from(&run.id, 0, 20_000).expect("read");
-    assert!(rounds.iter().map(|round| round.seq).eq(1..=10_000));
-    let contents: BTreeSet<&str> = rounds.iter().map(|round| round.content.as_str()).collect();
-    assert_eq!(contents.len(), 10_000, "none twice");
-    assert_eq!(store.run(&run.id).expect("read").rounds, 10_000);
+    let all = 2 * EACH;
+    let rounds = store.rounds_from(&run.id, 0, all + 1).expect("read");
+    let expected = 1..=u64::try_from(all).expect("a number");
+    assert!(rounds.iter().map(|round| round.seq).eq(expected));
+    // Each one's rounds are there once, in the order in which it wrote them.
+    let mut written: BTreeMap<&str, usize> = BTreeMap::new();
+    for round in &rounds {
+        let (writer, n) = round.content.split_once(' ').expect("two words");
+        let next = written.entry(writer).or_default();
+        assert_eq!(n, next.to_string(), "{writer}");
+        *next += 1;
+    }
+    assert!(written.values().eq(&[EACH, EACH]), "{written:?}");
+    let known = store.run(&run.id).expect("read").rounds;
+    assert_eq!(known, u64::try_from(all).expect("a number"));
 }
 
 #[test]

@@ -8,25 +8,32 @@ use crate::harness::{DEADLINE, Editor, OnApply, Options, Workspace};
 use crate::model::{Model, Step, call};
 
 /// An editor on a world of its own script, its file open with a thread that was typed there.
-struct Desk {
-    world: World,
-    editor: Editor,
+pub(super) struct Desk {
+    pub world: World,
+    pub editor: Editor,
+}
+
+/// A trusted workspace whose model is `model`.
+fn options(model: &Model) -> Options {
+    Options {
+        env: vec![
+            ("ANTHROPIC_BASE_URL".into(), model.url().to_owned()),
+            ("ANTHROPIC_API_KEY".into(), "sk-canary".into()),
+        ],
+        initialization_options: json!({"trusted": true}),
+        ..Options::default()
+    }
 }
 
 impl Desk {
-    fn new(script: Vec<Step>) -> Self {
-        let workspace = Workspace::new();
+    pub fn new(script: Vec<Step>) -> Self {
+        Self::on(Workspace::new(), script)
+    }
+
+    pub fn on(workspace: Workspace, script: Vec<Step>) -> Self {
         workspace.write(FILE, CODE);
         let model = Model::start(script);
-        let options = Options {
-            env: vec![
-                ("ANTHROPIC_BASE_URL".into(), model.url().to_owned()),
-                ("ANTHROPIC_API_KEY".into(), "sk-canary".into()),
-            ],
-            initialization_options: json!({"trusted": true}),
-            ..Options::default()
-        };
-        let editor = Editor::start_with(&workspace, options);
+        let editor = Editor::start_with(&workspace, options(&model));
         editor.open(FILE);
         editor.splice(FILE, 0..0, THREAD);
         editor.wait_codes(FILE, &["pending"]);
@@ -34,13 +41,13 @@ impl Desk {
         Self { world, editor }
     }
 
-    fn ask(&mut self) {
+    pub fn ask(&mut self) {
         self.editor
             .take_action(FILE, 0, "Reply as agent")
             .expect("the turn starts");
     }
 
-    fn wait_status(&self, status: &str) {
+    pub fn wait_status(&self, status: &str) {
         let began = std::time::Instant::now();
         loop {
             let runs = self.world.runs();
@@ -52,7 +59,7 @@ impl Desk {
     }
 
     /// What was told in place of an answer in the text.
-    fn wait_told(&self, what: &str) {
+    pub fn wait_told(&self, what: &str) {
         let holds = |m: &Value| {
             m["message"]
                 .as_str()
@@ -62,7 +69,7 @@ impl Desk {
     }
 }
 
-fn read() -> Step {
+pub(super) fn read() -> Step {
     Step::calls(vec![call("toolu_r", "file_read", json!({"path": FILE}))])
 }
 
@@ -112,6 +119,48 @@ fn fault_05_one_process_has_a_run_and_another_takes_it_over_when_that_is_killed(
         "{}",
         asked[2].prompt()
     );
+}
+
+#[test]
+fn fault_05_a_second_server_refuses_that_run_only_and_takes_it_over() {
+    let mut desk = Desk::new(vec![
+        read(),
+        Step::text("never").stall(10),
+        Step::text("Taken over."),
+    ]);
+    desk.editor.save(FILE);
+    desk.world
+        .workspace
+        .write("src/b.rs", "// AUTHOR: list todos\nfn b() {}\n");
+    desk.ask();
+    desk.world.model.wait_for_requests(2);
+    let mut second = Editor::start_with(&desk.world.workspace, options(&desk.world.model));
+    second.open(FILE);
+    second.wait_diagnostics(FILE, |all| all.len() == 1);
+    let refused = second.take_action(FILE, 0, "Reply as agent");
+    let refused = refused.expect_err("another has it").to_string();
+    assert!(
+        refused.contains("is being answered by another process"),
+        "{refused}"
+    );
+    assert_eq!(desk.world.runs()[0]["status"], "running");
+    // Another thread is nobody's.
+    let uri = second.uri("src/b.rs");
+    second.open("src/b.rs");
+    let id = second.wait_codes("src/b.rs", &["pending"])[0]["data"]["thread_id"].clone();
+    let argument = json!({"uri": uri, "thread_id": id, "model": "offline"});
+    second
+        .command("postil.replyAsAgent", argument)
+        .expect("it is answered");
+    second.wait_text("src/b.rs", |text| text.contains("// AGENT: "));
+
+    desk.editor.kill();
+    second
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("it is taken over");
+    second.wait_text(FILE, |text| text.contains("// AGENT: Taken over."));
+    let asked = desk.world.model.requests();
+    assert!(asked[2].prompt().contains("toolu_r"), "it went on");
 }
 
 #[test]

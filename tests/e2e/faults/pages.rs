@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-fn database(folder: &std::path::Path) -> Option<std::path::PathBuf> {
+pub(super) fn database(folder: &std::path::Path) -> Option<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
     paths.sort();
@@ -75,14 +75,14 @@ fn database(folder: &std::path::Path) -> Option<std::path::PathBuf> {
     })
 }
 
-fn numbers(page: &str) -> Vec<u64> {
+pub(super) fn numbers(page: &str) -> Vec<u64> {
     let heads = page.lines().filter_map(|line| line.strip_prefix("[#"));
     heads
         .filter_map(|rest| rest.split(' ').next()?.parse().ok())
         .collect()
 }
 
-fn next(page: &str) -> Option<String> {
+pub(super) fn next(page: &str) -> Option<String> {
     let hints: Vec<&str> = page
         .lines()
         .filter_map(|line| line.split_once("(use --before ")?.1.split(' ').next())
