@@ -55,6 +55,8 @@ pub(super) struct Client {
     pub shows_threads: bool,
     /// Shows changes that are not made yet, and asks for each file (`initializationOptions.reviews`).
     pub reviews: bool,
+    /// Sends no change of a buffer while a command of its own is not answered: eglot, whose changes go by an idle timer.
+    pub waits_for_commands: bool,
     /// What stands before each command (`postil.`).
     pub prefix: String,
 }
@@ -130,6 +132,8 @@ impl Client {
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             shows_threads: opted("threads"),
             reviews: opted("reviews"),
+            waits_for_commands: params.pointer("/clientInfo/name").and_then(Value::as_str)
+                == Some("Eglot"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)
@@ -259,6 +263,8 @@ mod tests {
     fn a_client_that_says_nothing_can_do_nothing() {
         let client = Client::read(&Value::Null);
         assert!(!client.apply_edit && !client.progress && !client.pull_diagnostics);
+        assert!(!client.waits_for_commands);
+        assert!(Client::read(&json!({"clientInfo": {"name": "Eglot"}})).waits_for_commands);
         assert_eq!(client.prefix, "postil.");
         assert!(announce(&client, false).get("diagnosticProvider").is_none());
         assert!(

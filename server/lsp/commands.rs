@@ -70,8 +70,23 @@ pub(super) fn all(prefix: &str) -> Vec<String> {
         .collect()
 }
 
-/// `params` are those of `workspace/executeCommand`.
+/// `params` are those of `workspace/executeCommand`. A client that stands still until it is answered is answered
+/// at once: what it types meanwhile, and what a command edits, comes only after.
 pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value> {
+    if !server.capabilities().waits_for_commands {
+        return carry_out(server, params).await;
+    }
+    server.runtime.clone().spawn(async move {
+        let client = server.client.clone();
+        if let Err(error) = carry_out(server, params).await {
+            let message = error.message;
+            client.notify("window/showMessage", json!({"type": 1, "message": message}));
+        }
+    });
+    Ok(Value::Null)
+}
+
+async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
     let params = params.unwrap_or_default();
     let command = params
         .get("command")
