@@ -293,7 +293,7 @@ fn wrong_parameters_and_modes_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn in_plan_mode_no_command_runs() {
+fn without_leave_to_edit_no_command_runs() {
     let tool =
         |name: &str, input: Value| Step::calls(vec![call(&format!("toolu_{name}"), name, input)]);
     let bench = Bench::new(
@@ -314,7 +314,7 @@ fn in_plan_mode_no_command_runs() {
         .expect("the turn starts");
     editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
     for told in results(&bench.model.requests()) {
-        assert!(told.contains("is disabled in plan mode"), "{told}");
+        assert!(told.contains("has not allowed edits in this turn"), "{told}");
     }
     assert!(!bench.workspace.path("ran").exists());
 }
