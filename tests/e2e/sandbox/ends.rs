@@ -314,7 +314,10 @@ fn without_leave_to_edit_no_command_runs() {
         .expect("the turn starts");
     editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
     for told in results(&bench.model.requests()) {
-        assert!(told.contains("has not allowed edits in this turn"), "{told}");
+        assert!(
+            told.contains("has not allowed edits in this turn"),
+            "{told}"
+        );
     }
     assert!(!bench.workspace.path("ran").exists());
 }
