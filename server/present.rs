@@ -149,6 +149,17 @@ fn speaker(message: &Message) -> String {
         .map_or_else(|| String::from("agent"), |name| short(name, TITLE))
 }
 
+/// Plain text in Markdown: ASCII punctuation is escaped, but for what the place lets stand in `plain`.
+pub fn markdown(text: &str, plain: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        if c.is_ascii_punctuation() && !plain.contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+        out
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};

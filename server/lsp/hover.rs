@@ -162,11 +162,5 @@ fn list(
 
 /// Plain text in Markdown.
 fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
-        if c.is_ascii_punctuation() && !"/.:-".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-        out
-    })
+    present::markdown(text, "/.:-")
 }

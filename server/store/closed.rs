@@ -138,13 +138,7 @@ impl Store {
                  WHERE run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0) AND undone = 0
                  ORDER BY num LIMIT 200",
             )?;
-            let rows = statement.query_map([thread_id], |row| {
-                Ok(super::Change {
-                    file: row.get(0)?,
-                    before: row.get(1)?,
-                    after: row.get(2)?,
-                })
-            })?;
+            let rows = statement.query_map([thread_id], super::undo::change)?;
             rows.collect()
         };
         read().map_err(|e| self.fault(e))

@@ -37,13 +37,7 @@ impl Store {
                 "SELECT file, before, after FROM changes
                  WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
             )?;
-            let rows = statement.query_map([num, turn], |row| {
-                Ok(Change {
-                    file: row.get(0)?,
-                    before: row.get(1)?,
-                    after: row.get(2)?,
-                })
-            })?;
+            let rows = statement.query_map([num, turn], change)?;
             rows.collect()
         };
         read().map_err(|e| self.fault(e))
@@ -126,4 +120,13 @@ fn newest_turn(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i
         )?
         .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
+}
+
+/// A row of `file, before, after`.
+pub(super) fn change(row: &rusqlite::Row) -> rusqlite::Result<Change> {
+    Ok(Change {
+        file: row.get(0)?,
+        before: row.get(1)?,
+        after: row.get(2)?,
+    })
 }
