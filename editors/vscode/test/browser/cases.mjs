@@ -34,14 +34,22 @@ async function openThread(window, at) {
             const marks = [...document.querySelectorAll(".comment-range-glyph.comment-thread-unresolved, .comment-range-glyph.comment-thread")].map(box).sort((a, b) => a.top - b.top);
             const mark = marks[at];
             if (!mark) return undefined;
-            const open = [...document.querySelectorAll(".review-widget")].map(box).some((widget) => widget.height > 0 && Math.abs(widget.top - mark.bottom) < mark.height);
-            return { x: mark.left + mark.width / 2, y: mark.top + mark.height / 2, open };
+            const boxes = [...document.querySelectorAll(".review-widget")].filter((widget) => box(widget).height > 0);
+            const fresh = boxes.some((widget) => widget.textContent.includes("Start discussion"));
+            const open = boxes.map(box).some((widget) => Math.abs(widget.top - mark.bottom) < mark.height);
+            return { x: mark.left + mark.width / 2, y: mark.top + mark.height / 2, fresh, open };
         }, at);
     let still = 0;
     let last = {};
     let pressed = 0;
     await window.until(`the ${at + 1}. thread opens`, async () => {
         const now = await look();
+        if (now?.fresh) {
+            // The mark moved away under the click, and a thread was begun on the line that came there.
+            await window.page.locator(".review-widget .monaco-button", { hasText: "Discard" }).first().click();
+            pressed = 0;
+            return false;
+        }
         if (now?.open) return true;
         // A code lens that comes moves the lines: a press and a release at two lines are no click.
         still = now && now.x === last.x && now.y === last.y ? still + 1 : 0;

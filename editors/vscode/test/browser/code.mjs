@@ -208,26 +208,35 @@ export class Window {
         }
     }
 
-    /** A command by the palette. */
-    async command(title) {
-        await this.page.keyboard.press("F1");
+    /** Takes the row with `row` from the palette when `typed` is typed there. */
+    async pick(typed, row) {
         const input = this.page.locator(".quick-input-widget input");
-        await input.waitFor({ state: "visible" });
-        await input.fill(`>${title}`);
-        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+        const found = this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first();
+        // What takes the focus at this moment, as a file that is shown does, shuts the palette: a person opens it again.
+        await this.until(`${JSON.stringify(row)} in the palette`, async () => {
+            await this.page.keyboard.press("F1");
+            const open = { state: "visible", timeout: 5_000 };
+            return input
+                .waitFor(open)
+                .then(() => input.fill(typed, open))
+                .then(() => found.waitFor(open))
+                .then(() => true)
+                .catch(() => false);
+        });
         await this.page.keyboard.press("Enter");
         await input.waitFor({ state: "hidden" });
     }
 
+    /** A command by the palette. */
+    async command(title) {
+        await this.pick(`>${title}`, title);
+    }
+
     /** Opens a file as Ctrl+P does. */
     async file(name, line) {
-        await this.page.keyboard.press("F1");
-        const input = this.page.locator(".quick-input-widget input");
-        await input.waitFor({ state: "visible" });
-        await input.fill(name);
-        await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name.split("/").pop() }).first().waitFor();
-        await this.page.keyboard.press("Enter");
-        await this.page.locator(".tab.active", { hasText: name.split("/").pop() }).waitFor();
+        const shown = name.split("/").pop();
+        await this.pick(name, shown);
+        await this.page.locator(".tab.active", { hasText: shown }).waitFor();
         await this.page.locator(".editor-instance .view-line").first().waitFor();
         if (line !== undefined) {
             await this.goto(line);
