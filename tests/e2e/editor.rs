@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, OnApply, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 
 mod completion;
 mod fixes;
@@ -494,6 +494,44 @@ fn an_edit_waits_for_nothing_else() {
     editor.wait_diagnostics("a.rs", |list| list.len() == 2);
     editor.notify("$/cancelRequest", json!({"id": stuck}));
     assert_eq!(editor.answer(stuck).expect_err("cancelled")["code"], -32800);
+}
+
+#[test]
+fn a_client_that_stands_still_until_its_command_is_answered_is_answered_first() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    let options = Options {
+        initialize: false,
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&workspace, options);
+    let mut params = editor.initialize_params(&Options::default());
+    params["clientInfo"] = json!({"name": "Eglot", "version": "1.17.30"});
+    editor.request("initialize", params).expect("initialized");
+    editor.notify("initialized", json!({}));
+    editor.open("a.rs");
+    let before = editor
+        .wait_diagnostics("a.rs", |list| !list.is_empty())
+        .len();
+    // The edit is not answered, as no change of the buffer would be, before the command is.
+    editor.state().on_apply = OnApply::Ignore;
+    let uri = editor.uri("a.rs");
+    let place = json!({"uri": uri, "position": {"line": 0, "character": 0}});
+    let answer = editor.command("postil.newThread", place.clone());
+    assert_eq!(answer.expect("answered"), Value::Null);
+    let id = editor.wait_for("the edit", |state| {
+        let asked = |m: &&Value| m["method"] == "workspace/applyEdit";
+        state.received.iter().find(asked).map(|m| m["id"].clone())
+    });
+    let refused = json!({"jsonrpc": "2.0", "id": id, "result": {"applied": false}});
+    editor.send_raw(&frame(&refused));
+    // What cannot be done is told beside the answer.
+    editor.wait_message("window/showMessage", |m| m["type"] == 1);
+    editor.state().on_apply = OnApply::Apply;
+    editor
+        .command("postil.newThread", place)
+        .expect("answered at once");
+    editor.wait_diagnostics("a.rs", |list| list.len() == before + 1);
 }
 
 #[test]
