@@ -435,6 +435,18 @@ impl Children {
         states
     }
 
+    /// What the server of a file says is wrong with itself: its answers may lack what it has not read.
+    pub async fn trouble(&self, file: &Path, language: Option<&str>) -> Option<String> {
+        let child = self.child_of(file, language).await.ok()?;
+        let Step::Ready(connection) = child.step() else {
+            return None;
+        };
+        let trouble = connection.activity.trouble()?;
+        let command = &child.row.command;
+        let name = Path::new(command).file_name().unwrap_or(command.as_ref());
+        Some(format!("`{}` says: {trouble}", name.to_string_lossy()))
+    }
+
     /// Ends all children, within a second.
     pub async fn shutdown(&self) {
         write(&self.shared.trusted, Vec::new());

@@ -11,6 +11,8 @@ use tokio::sync::watch;
 const SETTLING: Duration = Duration::from_millis(400);
 /// Progress reports that are followed at once; a flood of more is ignored.
 const MAX_TOKENS: usize = 256;
+/// Characters that are kept of what a child says is wrong.
+const MAX_TROUBLE: usize = 200;
 
 pub struct Activity {
     state: Mutex<State>,
@@ -22,6 +24,8 @@ struct State {
     running: HashMap<String, bool>,
     /// Its own word (rust-analyzer's `experimental/serverStatus`), which beats its progress reports.
     quiescent: Option<bool>,
+    /// What it says is wrong with it: it answers, and knows less than it should.
+    trouble: Option<String>,
     ready: Option<Instant>,
     announced: bool,
 }
@@ -32,6 +36,7 @@ impl Activity {
         let state = State {
             running: HashMap::new(),
             quiescent: tells.then_some(false),
+            trouble: None,
             ready: None,
             announced: false,
         };
@@ -54,6 +59,18 @@ impl Activity {
             self.with(|s| s.quiescent = Some(quiescent));
             self.changed.send_replace(());
         }
+        let text = |field| params.get(field).and_then(Value::as_str);
+        if let Some(health) = text("health") {
+            let said = text("message")
+                .and_then(|message| message.lines().find(|line| !line.trim().is_empty()));
+            let said = said.map(|line| line.trim().chars().take(MAX_TROUBLE).collect());
+            self.with(|s| s.trouble = said.filter(|_| health != "ok"));
+        }
+    }
+
+    /// What it says is wrong with it.
+    pub fn trouble(&self) -> Option<String> {
+        self.with(|s| s.trouble.clone())
     }
 
     /// `$/progress` with a token that the child made.

@@ -258,7 +258,13 @@ impl<'a> Asked<'a> {
                 params.insert(String::from("context"), json!({"includeDeclaration": true}));
             }
             let places = children.to_places(&self.query(method, params).await?);
-            return Ok(self.places(&places, input.action));
+            let mut text = self.places(&places, input.action);
+            if places.is_empty()
+                && let Some(trouble) = children.trouble(&self.path, self.language).await
+            {
+                let _ = write!(text, " It may know too little: {trouble}");
+            }
+            return Ok(text);
         }
         match input.action {
             Action::Hover => {

@@ -265,23 +265,15 @@ impl Offline<'_> {
             }
             Err(why) => {
                 self.hint(&why);
-                let held = match self
-                    .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
-                    .await?
-                {
-                    Ok(held) => held,
+                match self.named(&spot).await? {
+                    Ok(lines) => (lines, String::from(TREE)),
                     Err(why) => return Ok(Err(why)),
-                };
-                let lines = held.iter().flat_map(|h| {
-                    let uses = h
-                        .places
-                        .iter()
-                        .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
-                    uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
-                });
-                (lines.collect(), String::from(TREE))
+                }
             }
         };
+        if lines.is_empty() && how != TREE {
+            return self.unused(&spot, &how).await;
+        }
         let name = &spot.name;
         Ok(Ok(match lines.len() {
             0 => format!("`{name}` is used nowhere, by {how}."),
@@ -291,6 +283,45 @@ impl Offline<'_> {
                 list(&lines)
             ),
         }))
+    }
+
+    /// The lines that name it, its declarations left out.
+    async fn named(&self, spot: &Spot) -> Result<Result<Vec<String>, String>, Outcome> {
+        let language = spot.source.syntax.language().map(|l| l.name);
+        let held = self.names(&spot.name, language).await?;
+        Ok(held.map(|held| {
+            let lines = held.iter().flat_map(|h| {
+                let uses = h
+                    .places
+                    .iter()
+                    .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
+                uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
+            });
+            lines.collect()
+        }))
+    }
+
+    /// A server that knows no use may not have read the project: what the syntax trees have is told beside it.
+    async fn unused(&self, spot: &Spot, how: &str) -> Result<Answer, Outcome> {
+        let lines = match self.named(spot).await? {
+            Ok(lines) => lines,
+            Err(why) => return Ok(Err(why)),
+        };
+        let name = &spot.name;
+        if lines.is_empty() {
+            return Ok(Ok(format!("`{name}` is used nowhere, by {how}.")));
+        }
+        let language = spot.source.syntax.language().map(|l| l.name);
+        let children = &self.cx.children;
+        let trouble = children.trouble(&spot.source.path, language).await;
+        let trouble = trouble.map(|said| format!(" ({said})")).unwrap_or_default();
+        let stands = match lines.len() {
+            1 => format!("at {}", list(&lines)),
+            n => format!("at {n} places: {}", list(&lines)),
+        };
+        Ok(Ok(format!(
+            "No use of `{name}` is known to {how}{trouble}; by {TREE} the name stands {stands}."
+        )))
     }
 
     async fn where_defined(&self, subject: &Subject) -> Result<Answer, Outcome> {

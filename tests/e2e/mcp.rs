@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use agent::{Agent, output};
+pub use agent::Agent;
+use agent::output;
 
 mod agent; // a client in miniature
 mod editor; // through the server of an editor

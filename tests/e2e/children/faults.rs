@@ -7,6 +7,8 @@ use postil::text::Encoding;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, at, gone, limits, row};
+use crate::harness::Workspace;
+use crate::mcp::Agent;
 
 fn quick() -> Limits {
     Limits {
@@ -399,4 +401,49 @@ async fn all_end_when_we_are_killed() {
     for id in ids {
         assert!(gone(id, Duration::from_secs(2)).await, "{id} lives on");
     }
+}
+
+/// rust-analyzer without a toolchain, or with a broken manifest: it answers, and knows nothing.
+#[test]
+fn one_that_could_not_read_the_project_is_not_believed_when_it_knows_no_use() {
+    let workspace = Workspace::new();
+    workspace.script_child_of(
+        "rust",
+        "rs",
+        &json!({
+            "on": {"textDocument/references": "nothing"},
+            "status": {"health": "error", "quiescent": true, "message": "Failed to load workspaces.\n\nmore"},
+        }),
+    );
+    workspace.write(
+        "src/a.rs",
+        "// AUTHOR: where is this used?\npub fn load() {}\n",
+    );
+    workspace.write("src/main.rs", "fn main() {\n    load();\n}\n");
+    for args in [
+        &["trust", "--yes"][..],
+        &["reply", "--all", "--yes", "--model", "offline"],
+    ] {
+        let done = workspace.postil().args(args).output().expect("it runs");
+        assert!(done.status.success(), "{done:?}");
+    }
+    let text = workspace.read("src/a.rs");
+    for words in [
+        "No use of `load` is known to the language server",
+        "says: Failed to load workspaces.); by tree-sitter the name stands at src/main.rs:2.",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(!text.contains("used nowhere"), "{text}");
+
+    let mut agent = Agent::start(&workspace);
+    let told = agent.call(
+        "lsp",
+        json!({"action": "references", "file": "src/a.rs", "line": 2, "column": 8}),
+    );
+    assert!(
+        told.to_string()
+            .contains("It may know too little: `python3` says: Failed to load workspaces."),
+        "{told}"
+    );
 }

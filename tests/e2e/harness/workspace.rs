@@ -131,6 +131,11 @@ pub fn uri_of(path: &Path) -> String {
 impl Workspace {
     /// Tells the user's configuration of the scripted child server, for files that end in `.scripted`.
     pub fn script_child(&self, options: &serde_json::Value) {
+        self.script_child_of("scripted", "scripted", options);
+    }
+
+    /// The same as the server of `language`, whose files have this `extension`.
+    pub fn script_child_of(&self, language: &str, extension: &str, options: &serde_json::Value) {
         let mut options = options.clone();
         options["log"] = self.base.join("child.log").to_string_lossy().into();
         let python = ["/usr/bin/python3", "/usr/local/bin/python3"]
@@ -138,7 +143,7 @@ impl Workspace {
             .find(|path| Path::new(path).exists());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/child.py");
         self.configure(&format!(
-            "[servers.scripted]\ncommand = '{}'\nargs = ['{}', '{options}']\nextensions = ['scripted']\n",
+            "[servers.{language}]\ncommand = '{}'\nargs = ['{}', '{options}']\nextensions = ['{extension}']\n",
             python.unwrap_or("python3"),
             script.display(),
         ));
