@@ -46,6 +46,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("ignore", &["files"]),
     ("grep_searcher", &["files"]),
     ("grep_regex", &["files"]),
+    ("grep_matcher", &["files"]),
     ("globset", &["files"]),
     ("notify", &["files"]),
     ("toml", &["config"]),

@@ -183,6 +183,7 @@ mod tests {
             context: 0,
             max_matches: 100,
             max_size: 1 << 20,
+            longest: std::time::Duration::MAX,
         };
         tree.grep(path, &query, &|| false).map(|found| found.text)
     }

@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use globset::{GlobBuilder, GlobMatcher};
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use ignore::{WalkBuilder, WalkState};
 
+mod bounded;
+
 use super::overlay::PlannedBelow;
 use super::{Tree, confine, walk};
+use bounded::{Bounded, Pattern};
 
 /// What [`Tree::grep`] looks for.
 pub struct Query {
@@ -27,6 +30,8 @@ pub struct Query {
     pub max_matches: usize,
     /// Bytes; a larger file is passed over.
     pub max_size: u64,
+    /// After so long it ends with what it has.
+    pub longest: Duration,
 }
 
 /// `file:line:text` and, around it, `file-line-text`; `--` between groups.
@@ -36,6 +41,10 @@ pub struct Found {
     pub matches: usize,
     /// There are more.
     pub more: bool,
+    /// It took too long, so that not every file was looked at.
+    pub late: bool,
+    /// Lines too long to be searched for this pattern.
+    pub passed_over: usize,
 }
 
 /// Names that were found.
@@ -93,11 +102,11 @@ impl Tree {
         query: &Query,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Found, String> {
-        let matcher = RegexMatcherBuilder::new()
-            .line_terminator(Some(b'\n'))
-            .size_limit(10 << 20)
-            .build(&query.pattern)
-            .map_err(|e| format!("the pattern is no regular expression that can be used: {e}"))?;
+        let pattern = Pattern::new(&query.pattern)?;
+        let began = Instant::now();
+        let is_late = || began.elapsed() >= query.longest;
+        let ends = || stop() || is_late();
+        let passed_over = AtomicUsize::new(0);
         let include = query.include.as_deref().map(|pattern| {
             let anywhere = !pattern.contains('/');
             glob(pattern).map(|g| (g, anywhere))
@@ -114,14 +123,12 @@ impl Tree {
             Some((glob, false)) => glob.is_match(file.strip_prefix(self.root()).unwrap_or(file)),
         });
         let mut found = Found::default();
-        for batch in files.chunks(BATCH) {
-            if stop() {
-                return Err(String::from("The search was cancelled."));
-            }
-            for (text, matches) in self.search(batch, &open, &matcher, query, stop) {
+        'files: for batch in files.chunks(BATCH) {
+            let matcher = || pattern.until(&ends, &passed_over);
+            for (text, matches) in self.search(batch, &open, &matcher, query, &ends) {
                 if found.matches >= query.max_matches {
                     found.more = true;
-                    return Ok(found);
+                    break 'files;
                 }
                 let room = query.max_matches - found.matches;
                 if query.context > 0 && !found.text.is_empty() {
@@ -132,16 +139,24 @@ impl Tree {
                 found.matches += matches.min(room);
                 found.text.push_str(&cut_after(&text, room));
             }
+            if stop() {
+                return Err(String::from("The search was cancelled."));
+            }
+            if is_late() {
+                found.late = true;
+                break;
+            }
         }
+        found.passed_over = passed_over.load(Ordering::Relaxed);
         Ok(found)
     }
 
     /// The matches of each file that has some, in the order of `files`.
-    fn search(
+    fn search<'a>(
         &self,
         files: &[PathBuf],
         open: &HashMap<PathBuf, PathBuf>,
-        matcher: &RegexMatcher,
+        matcher: &(dyn Fn() -> Bounded<'a> + Sync),
         query: &Query,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Vec<(String, usize)> {
@@ -157,11 +172,12 @@ impl Tree {
                         .binary_detection(BinaryDetection::none())
                         .build();
                     let mut found = Vec::new();
+                    let matcher = matcher();
                     for file in files {
                         if stop() {
                             break;
                         }
-                        let hits = self.search_file(file, open, matcher, query, &mut searcher);
+                        let hits = self.search_file(file, open, &matcher, query, &mut searcher);
                         found.extend(hits.filter(|(_, matches)| *matches > 0));
                     }
                     found
@@ -179,7 +195,7 @@ impl Tree {
         &self,
         file: &Path,
         open: &HashMap<PathBuf, PathBuf>,
-        matcher: &RegexMatcher,
+        matcher: &Bounded<'_>,
         query: &Query,
         searcher: &mut Searcher,
     ) -> Option<(String, usize)> {
@@ -213,6 +229,7 @@ impl Tree {
         let plain = bytes.contains(&b'\r').then(|| without_returns(&bytes));
         if let Err(error) =
             searcher.search_slice(matcher, plain.as_deref().unwrap_or(&bytes), &mut sink)
+            && !matcher.is_stopped()
         {
             tracing::warn!(%error, file = name, "a file could not be searched");
         }

@@ -663,3 +663,21 @@ fn large_folders_are_read_whole() {
     let one = p.tree.scan("src/7.rs", 2, |_| true).unwrap();
     assert_eq!((one.files, &*one.hits[0].bytes), (1, &b"7"[..]));
 }
+
+#[test]
+fn a_search_that_takes_too_long_says_so() {
+    let p = place();
+    let query = |longest| crate::files::Query {
+        pattern: String::from("fn a"),
+        include: None,
+        context: 0,
+        max_matches: 10,
+        max_size: 1 << 20,
+        longest,
+    };
+    let grep = |longest| p.tree.grep(".", &query(longest), &|| false).unwrap();
+    let found = grep(std::time::Duration::ZERO);
+    assert_eq!((found.matches, found.late), (0, true));
+    let found = grep(std::time::Duration::MAX);
+    assert_eq!((found.matches, found.late), (1, false));
+}

@@ -1,6 +1,7 @@
 //! `grep`: lines that a regular expression matches, by ripgrep's libraries.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -13,6 +14,8 @@ use crate::trust::Risk;
 
 const MAX_MATCHES: usize = 200;
 const MAX_SIZE: u64 = 1 << 20;
+/// A search of a million files takes less; what takes longer is the pattern.
+const LONGEST: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +76,7 @@ impl Tool for Grep {
             context: usize::try_from(context_lines.unwrap_or(0)).unwrap_or(0),
             max_matches: MAX_MATCHES,
             max_size: MAX_SIZE,
+            longest: LONGEST,
         };
         let (tree, cancel) = (Arc::clone(&cx.tree), cx.cancel.clone());
         let search = tokio::task::spawn_blocking(move || {
@@ -81,11 +85,11 @@ impl Tool for Grep {
         let found = search
             .await
             .map_err(|e| format!("The search failed: {e}"))??;
-        if found.matches == 0 {
-            return Ok(String::from("No matches found."));
-        }
         let shown = head(&found.text, MAX_OUTPUT);
-        let mut output = shown.to_owned();
+        let mut output = match found.matches {
+            0 => String::from("No matches found.\n"),
+            _ => shown.to_owned(),
+        };
         if shown.len() < found.text.len() {
             output.push_str(&format!(
                 "\n({} bytes were cut: search for less at once)\n",
@@ -96,6 +100,21 @@ impl Tool for Grep {
             output.push_str(&format!(
                 "(only the first {MAX_MATCHES} matches are shown: search for less at once)\n"
             ));
+        }
+        if found.late {
+            output.push_str(&format!(
+                "(ended after {} s, before every file was searched: give a simpler pattern or a `path`)\n",
+                LONGEST.as_secs()
+            ));
+        }
+        if found.passed_over > 0 {
+            output.push_str(&format!(
+                "(lines passed over, for they are too long for this pattern: {})\n",
+                found.passed_over
+            ));
+        }
+        if found.matches == 0 {
+            output.truncate(output.trim_end().len());
         }
         Ok(output)
     }
