@@ -5,10 +5,12 @@
 
 use std::ops::Range;
 
+mod certificate;
 mod choices;
 mod clean;
 mod tokens;
 
+pub use certificate::{TRUST_AUTHORITY, certificate};
 pub use choices::choices;
 pub use clean::{fence, short, visible};
 pub use tokens::{Part, Token, tokens};

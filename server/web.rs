@@ -282,7 +282,7 @@ impl Web {
     pub async fn ask(&self, ask: &Ask) -> Result<Reply, String> {
         self.check(&ask.target)?;
         let found = self.find(&ask.target).await?;
-        let client = self.client(found)?;
+        let client = self.client(found, ask.target.0.scheme() == "https")?;
         let method = Method::from_bytes(ask.method.as_bytes()).map_err(|e| e.to_string())?;
         let mut request = client.request(method, ask.target.0.clone());
         for (name, value) in &ask.headers {
@@ -293,11 +293,15 @@ impl Web {
             request = request.body(body.clone());
         }
         let failed = |error: reqwest::Error| {
-            format!(
-                "{} could not be asked ({}).",
-                ask.target.as_str(),
-                root_cause(&error)
-            )
+            let cause = root_cause(&error);
+            let address = ask.target.as_str();
+            match crate::present::certificate(&cause) {
+                Some(why) => format!(
+                    "{address} was asked nothing, for {why}; the author can {}.",
+                    crate::present::TRUST_AUTHORITY
+                ),
+                None => format!("{address} could not be asked ({cause})."),
+            }
         };
         let response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
@@ -326,7 +330,7 @@ impl Web {
     }
 
     /// For one hop: it knows no address but those that were judged.
-    fn client(&self, found: Vec<IpAddr>) -> Result<reqwest::Client, String> {
+    fn client(&self, found: Vec<IpAddr>, secure: bool) -> Result<reqwest::Client, String> {
         // Refused where one is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -335,6 +339,11 @@ impl Web {
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .no_proxy();
+        let proxied = self.proxy.as_deref();
+        if !secure && proxied.is_none_or(|proxy| proxy.starts_with("http:")) {
+            // Then no root certificates are needed, and a machine without them is no obstacle.
+            builder = builder.tls_certs_only(std::iter::empty());
+        }
         builder = match &self.proxy {
             // It resolves names itself; what it reaches is for those who run it.
             Some(proxy) => {

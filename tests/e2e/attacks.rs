@@ -20,6 +20,7 @@ mod injection; // 9 to 11: what others wrote beside the question
 mod paths; // 5: out of the root
 mod permission; // 21: questions and what they grant
 mod table; // docs/security.md
+mod tls; // 13: whom a certificate names
 mod web; // 13: where tools may ask
 
 const KEY: &str = "sk-canary-0123456789";

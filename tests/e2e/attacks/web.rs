@@ -12,7 +12,7 @@ use super::*;
 const PUBLIC: &str = "93.184.216.34";
 const PUBLIC6: &str = "2606:2800:220:1::34";
 /// All of it may be asked for: what is refused is refused by the rule for addresses alone.
-const ALLOWED: &str = "[[permissions.rules]]\ntool = \"web_fetch\"\naction = \"allow\"\n\
+pub(super) const ALLOWED: &str = "[[permissions.rules]]\ntool = \"web_fetch\"\naction = \"allow\"\n\
     [[permissions.rules]]\ntool = \"http_request\"\naction = \"allow\"\n";
 
 const NETWORK: &str = "ip link set lo up && ip addr add 93.184.216.34/32 dev lo && ip addr add 10.0.0.7/32 dev lo \
@@ -156,10 +156,10 @@ impl Names {
 }
 
 /// Which address was reached, and what was asked there.
-type Reached = Arc<Mutex<Vec<(IpAddr, String)>>>;
+pub(super) type Reached = Arc<Mutex<Vec<(IpAddr, String)>>>;
 
 /// Answers each request at an address; `/to/x` sends on to `x`.
-fn serve(address: &str) -> (SocketAddr, Reached) {
+pub(super) fn serve(address: &str) -> (SocketAddr, Reached) {
     let listener = TcpListener::bind(address).expect(address);
     let at = listener.local_addr().expect("bound");
     let reached = Reached::default();
