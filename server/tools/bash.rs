@@ -162,5 +162,5 @@ pub(super) fn asks(cx: &Context, command: &str) -> Option<String> {
             "There is no sandbox on this machine, so it would run with all your rights: `postil doctor` says how to get one.",
         ));
     }
-    trust::destroys(command).map(str::to_owned)
+    trust::destroys(command, cx.tree.root()).map(str::to_owned)
 }

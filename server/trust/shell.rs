@@ -5,6 +5,8 @@
 
 mod reader;
 
+use std::path::{Component, Path, PathBuf};
+
 use super::Decision;
 use crate::config::{Action, Rule};
 
@@ -127,8 +129,8 @@ fn one(
     otherwise
 }
 
-/// Why this command is asked about each time: what it destroys, nobody brings back.
-pub fn destroys(command: &str) -> Option<&'static str> {
+/// Why this command, begun in `root`, is asked about each time: what it destroys, nobody brings back.
+pub fn destroys(command: &str, root: &Path) -> Option<&'static str> {
     let commands = read(command);
     let all = commands.all.iter().flat_map(|simple| {
         let mut all = vec![simple.clone()];
@@ -136,10 +138,26 @@ pub fn destroys(command: &str) -> Option<&'static str> {
         all.extend(suspects(simple));
         all
     });
-    all.into_iter().find_map(|simple| destroys_one(&simple))
+    all.into_iter()
+        .find_map(|simple| destroys_one(&simple, root))
 }
 
-fn destroys_one(simple: &Simple) -> Option<&'static str> {
+/// Whether the root lies in what a path means there, as far as it can be told without looking.
+fn holds_root(path: &str, root: &Path) -> bool {
+    let mut named = PathBuf::new();
+    for part in root.join(path).components() {
+        match part {
+            Component::ParentDir => {
+                named.pop();
+            }
+            Component::CurDir => {}
+            part => named.push(part),
+        }
+    }
+    root.starts_with(named)
+}
+
+fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
     let (program, rest) = simple.words.split_first()?;
     let program = program.rsplit('/').next()?;
     let short = |c: char| {
@@ -157,9 +175,14 @@ fn destroys_one(simple: &Simple) -> Option<&'static str> {
                     || word.starts_with('/') && word.matches('/').count() <= 2
                     || word.ends_with("/..")
                     || word.ends_with("/.git")
+                    || holds_root(word, root)
+                    // What it means is known when it runs.
+                    || word.starts_with(['$', '`']) && !word.contains('/')
+                    || word == "{}"
             };
-            let targets = rest.iter().filter(|w| !w.starts_with('-'));
-            (has("--no-preserve-root") || targets.clone().any(wide))
+            let mut targets = rest.iter().filter(|w| !w.starts_with('-')).peekable();
+            // Without any it is told by `xargs`.
+            (has("--no-preserve-root") || targets.peek().is_none() || targets.any(wide))
                 .then_some("It removes a whole folder tree for good.")
         }
         "git" => destroys_in_git(rest),

@@ -148,6 +148,7 @@ fn attack_06_one_allowed_command_says_nothing_of_another() {
 
 #[test]
 fn attack_22_what_destroys_is_known() {
+    let root = std::path::Path::new("/home/me/work/proj");
     for command in [
         "rm -rf /",
         "rm -rf / --no-preserve-root",
@@ -158,6 +159,18 @@ fn attack_22_what_destroys_is_known() {
         "rm -rf ./*",
         "rm -rf /home/me",
         "rm -rf .git",
+        "rm -rf /home/me/work/proj",
+        "rm -rf /home/me/work/./proj/",
+        "rm -rf /home/me/work",
+        "rm -rf ../proj",
+        "rm -rf src/..",
+        "rm -rf src .",
+        "rm -rf $PWD",
+        "rm -rf \"${PWD}\"/*",
+        "rm -rf $(pwd)",
+        "rm -rf `pwd`",
+        "ls -A | xargs rm -rf",
+        "find . -maxdepth 1 -exec rm -rf {} +",
         "cd x && sudo rm -rf ../..",
         "git push --force",
         "git push -f origin main",
@@ -178,10 +191,13 @@ fn attack_22_what_destroys_is_known() {
         "mkfs.ext4 /dev/sda1",
         "terraform destroy -auto-approve",
     ] {
-        assert!(destroys(command).is_some(), "{command}");
+        assert!(destroys(command, root).is_some(), "{command}");
     }
     for command in [
         "rm -rf target/debug",
+        "rm -rf ../other",
+        "rm -rf /home/me/work/proj/target",
+        "rm -rf $TMPDIR/x",
         "rm x",
         "git push",
         "git clean -n",
@@ -193,14 +209,14 @@ fn attack_22_what_destroys_is_known() {
         "cargo clean",
         "ls /",
     ] {
-        assert_eq!(destroys(command), None, "{command}");
+        assert_eq!(destroys(command, root), None, "{command}");
     }
 }
 
 proptest! {
     #[test]
     fn anything_can_be_read(command in r#"[ a-c;|&$(){}<>`'"\\\n\r#=*!-]{0,60}"#) {
-        let _ = (forbidden(&command), allowed(&command), destroys(&command));
+        let _ = (forbidden(&command), allowed(&command), destroys(&command, std::path::Path::new("/home/me/work/proj")));
     }
 
     #[test]

@@ -387,20 +387,26 @@ fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
         "git push --force",
         "git clean -fdx",
         "sh -c 'git stash drop'",
+        "rm -rf \"$PWD\"",
+        "ROOT",
         "echo fine",
     ];
     for kind in kinds() {
-        let bench = Bench::new(kind, commands(&run));
+        let mut bench = Bench::new(kind, Vec::new());
+        // The root by its own name, however deep it lies.
+        let by_name = format!("rm -rf {}", bench.workspace.root().display());
+        let run = run.map(|command| if command == "ROOT" { &by_name } else { command });
+        bench.model = Model::start(commands(&run));
         let mut editor = bench.editor();
         // Nobody answers: the question is closed.
         let told = bench.run(&mut editor);
-        for (command, told) in run.iter().zip(&told).take(4) {
+        for (command, told) in run.iter().zip(&told).take(6) {
             assert!(
                 told.starts_with("Nobody answered the question"),
                 "{command}: {told}"
             );
         }
-        assert_eq!(told[4], "fine\n");
+        assert_eq!(told[6], "fine\n");
         assert!(bench.home.path().join("notes.txt").exists());
     }
 }
