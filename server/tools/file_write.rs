@@ -47,6 +47,12 @@ impl Tool for FileWrite {
         let _guard = cx.lock(&resolved).await;
         let shown = cx.shown(&resolved);
         let (seen, content) = match cx.tree.read_path(&resolved) {
+            // Once: whoever was told may make it.
+            Err(FileError::NotFound(_)) if cx.seen.remove(&resolved).is_some() => {
+                return Err(format!(
+                    "{shown} was removed or renamed since you read it, so nothing was written. Call file_write again to make it anew."
+                ));
+            }
             Err(FileError::NotFound(_)) => (None, content),
             Err(FileError::IsFolder(_)) => {
                 return Err(format!("{shown} is a folder; nothing was written."));

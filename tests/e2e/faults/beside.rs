@@ -318,3 +318,109 @@ fn fault_22_an_editor_that_lies_or_says_nothing_loses_no_text() {
     desk.editor
         .wait_text(FILE, |text| text.contains("// AGENT: Again."));
 }
+
+#[test]
+fn fault_19_a_file_that_changes_on_disk_meanwhile_is_never_written_over() {
+    const WAS: &str = "fn b() -> u32 { 1 }\n";
+    const MINE: &str = "fn b() -> u32 { 9 }\n";
+    const NAMES: [&str; 3] = ["src/edited.rs", "src/patched.rs", "src/written.rs"];
+    type Act = fn(&Workspace, &str);
+    let acts: [(&str, Act, Option<&str>); 4] = [
+        (
+            "written, of the same length and time",
+            |w, name| {
+                let time = std::fs::metadata(w.path(name)).and_then(|m| m.modified());
+                w.write(name, MINE);
+                let file = std::fs::File::options().write(true).open(w.path(name));
+                file.and_then(|file| file.set_modified(time?))
+                    .expect("its time");
+            },
+            Some(MINE),
+        ),
+        (
+            "removed",
+            |w, name| std::fs::remove_file(w.path(name)).expect("removed"),
+            None,
+        ),
+        (
+            "renamed",
+            |w, name| {
+                let to = w.path(&format!("{name}.moved"));
+                std::fs::rename(w.path(name), to).expect("renamed");
+            },
+            None,
+        ),
+        (
+            "a folder in its place",
+            |w, name| {
+                std::fs::remove_file(w.path(name)).expect("removed");
+                std::fs::create_dir(w.path(name)).expect("a folder");
+            },
+            None,
+        ),
+    ];
+    for (what, act, stands) in acts {
+        let [edited, patched, written] = NAMES;
+        let read = |(at, path): (usize, &&str)| {
+            call(&format!("toolu_r{at}"), "file_read", json!({"path": path}))
+        };
+        let edit = json!({"path": edited, "old_string": "1", "new_string": "2"});
+        let patch = format!("--- a/{patched}\n+++ b/{patched}\n@@ -1 +1 @@\n-{WAS}+fn b() {{}}\n");
+        let write = json!({"path": written, "content": "fn b() {}\n"});
+        let changes = vec![
+            call("toolu_e", "file_edit", edit),
+            call("toolu_p", "patch_apply", json!({"patch": patch})),
+            call("toolu_w", "file_write", write),
+        ];
+        let workspace = Workspace::new();
+        for name in NAMES {
+            workspace.write(name, WAS);
+        }
+        let script = vec![
+            Step::calls(NAMES.iter().enumerate().map(read).collect()),
+            Step::calls(changes).held(),
+            Step::text("Done."),
+        ];
+        let mut desk = Desk::on(workspace, script);
+        desk.ask();
+        desk.world.model.wait_for_requests(2);
+        let workspace = &desk.world.workspace;
+        for name in NAMES {
+            act(workspace, name);
+        }
+        desk.world.model.release();
+        let results = desk.world.model.wait_for_requests(3)[2].results();
+        desk.editor
+            .wait_text(FILE, |text| text.contains("AGENT: Done."));
+        for (name, (_, text, is_error)) in NAMES.iter().zip(results) {
+            assert!(is_error && text.contains(name), "{what}: {text}");
+            let now = std::fs::read_to_string(workspace.path(name)).ok();
+            assert_eq!(now.as_deref(), stands, "{what}: {name}");
+            if what == "renamed" {
+                assert_eq!(workspace.read(&format!("{name}.moved")), WAS);
+            }
+        }
+    }
+}
+
+#[test]
+fn fault_22_an_editor_that_goes_on_after_shutdown_is_refused_and_the_turn_is_kept() {
+    let mut desk = Desk::new(vec![read(), edit("7", "77")]);
+    desk.editor.state().on_apply = OnApply::Ignore;
+    desk.ask();
+    desk.editor.wait_message("workspace/applyEdit", |_| true);
+    let done = desk.editor.request("shutdown", Value::Null);
+    assert_eq!(done, Ok(Value::Null));
+    let again = desk.editor.command("postil.replyAll", json!({}));
+    assert_eq!(again.expect_err("it is over")["code"], -32600);
+    desk.editor.replace(FILE, "7", "8");
+    desk.editor.save(FILE);
+    desk.editor.notify("exit", Value::Null);
+    assert!(desk.editor.wait_exit().0.success());
+    let status = desk.world.runs()[0]["status"].clone();
+    assert!(status == "cancelled" || status == "interrupted", "{status}");
+    let text = desk.world.workspace.read(FILE);
+    assert_eq!(text, format!("{THREAD}{CODE}").replace('7', "8"));
+    let roles: Vec<String> = desk.world.rounds().into_iter().map(|(r, _)| r).collect();
+    assert_eq!(&roles[..3], ["user", "assistant", "tool"], "{roles:?}");
+}

@@ -278,6 +278,77 @@ fn fault_03_a_full_disk_under_the_files_is_told_to_the_model() {
 }
 
 #[test]
+fn fault_20_what_cannot_be_written_is_told_by_every_tool_and_left_as_it_is() {
+    if !may_mount("fault_20_what_cannot_be_written_is_told_by_every_tool_and_left_as_it_is") {
+        return;
+    }
+    const FILES: [&str; 3] = ["kept/a.rs", "locked.rs", "folder.rs"];
+    let workspace = Workspace::new();
+    mount("size=1m", &workspace.path("kept"));
+    for file in FILES {
+        workspace.write(file, "fn a() {}\n");
+    }
+    let of = |at: usize, tool: &str, input| call(&format!("toolu_{tool}_{at}"), tool, input);
+    let mut reads = Vec::new();
+    let mut writes = vec![of(
+        9,
+        "file_write",
+        json!({"path": "kept/new.rs", "content": "x"}),
+    )];
+    for (at, file) in FILES.iter().enumerate() {
+        reads.push(of(at, "file_read", json!({"path": file})));
+        let edit = json!({"path": file, "old_string": "a", "new_string": "b"});
+        writes.push(of(at, "file_edit", edit));
+        writes.push(of(at, "file_write", json!({"path": file, "content": "x"})));
+        let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-fn a() {{}}\n+x\n");
+        writes.push(of(at, "patch_apply", json!({"patch": patch})));
+    }
+    let count = writes.len();
+    let script = vec![
+        Step::calls(reads),
+        Step::calls(writes).held(),
+        Step::text("I cannot."),
+    ];
+    let mut desk = Desk::on(workspace, script);
+    desk.ask();
+    desk.world.model.wait_for_requests(2);
+    let root = desk.world.workspace.root().to_owned();
+    let mut remount = Command::new("mount");
+    let remount = remount.args(["-o", "remount,ro"]).arg(root.join("kept"));
+    assert!(remount.status().expect("mount runs").success());
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o444);
+    std::fs::set_permissions(root.join("locked.rs"), mode).expect("a mode");
+    std::fs::remove_file(root.join("folder.rs")).expect("removed");
+    std::fs::create_dir(root.join("folder.rs")).expect("a folder");
+    desk.world.model.release();
+    let results = desk.world.model.wait_for_requests(3)[2].results();
+    desk.editor
+        .wait_text(FILE, |text| text.contains("// AGENT: I cannot."));
+    assert_eq!(results.len(), count);
+    for (id, text, is_error) in results {
+        let named = FILES.iter().any(|file| text.contains(file)) || text.contains("kept/new.rs");
+        assert!(is_error && named, "{id}: {text}");
+    }
+    assert_eq!(
+        desk.world.model.requests().len(),
+        3,
+        "nothing is tried again"
+    );
+    for file in ["kept/a.rs", "locked.rs"] {
+        assert_eq!(desk.world.workspace.read(file), "fn a() {}\n");
+    }
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&root), ["folder.rs", "kept", "locked.rs", "src"]);
+    assert_eq!(names(&root.join("kept")), ["a.rs"]);
+    assert!(names(&root.join("folder.rs")).is_empty());
+}
+
+#[test]
 fn fault_04_a_history_that_cannot_be_used_costs_the_history_alone() {
     type Spoil = fn(&Workspace);
     let newer: Spoil = |workspace| {
