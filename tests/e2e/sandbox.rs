@@ -120,11 +120,17 @@ impl Bench {
     }
 
     fn editor(&self) -> Editor {
+        self.editor_of(std::process::id())
+    }
+
+    /// One whose process is `process`.
+    fn editor_of(&self, process: u32) -> Editor {
         let editor = Editor::start_with(
             &self.workspace,
             Options {
                 env: self.env(),
                 initialization_options: json!({"trusted": true}),
+                process_id: Some(process),
                 ..Options::default()
             },
         );

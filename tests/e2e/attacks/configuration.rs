@@ -242,6 +242,26 @@ fn attack_03_what_was_trusted_and_has_changed_is_asked_about_again() {
     let (said, refused) = one(&ground, 1);
     assert!(refused && said.contains("not allowed edits"), "{said}");
     assert!(!w.path("new.txt").exists());
+    // An editor that does not say itself whether it trusts the folder asks its author again.
+    ground.model.rewrite(vec![Step::text("Asked.")]);
+    let mut editor = Editor::start_with(
+        w,
+        Options {
+            env: ground.env(),
+            ..Options::default()
+        },
+    );
+    w.write("src/b.rs", CODE);
+    editor.open("src/b.rs");
+    editor.splice("src/b.rs", 0..0, "// AUTHOR: and this?\n");
+    editor.wait_codes("src/b.rs", &["pending"]);
+    editor
+        .take_action("src/b.rs", 0, "Reply as agent")
+        .expect("starts");
+    editor.wait_text("src/b.rs", |text| text.contains("AGENT: Asked."));
+    let question = asked(&editor).remove(0)["params"].to_string();
+    assert!(question.contains("Trust this workspace"), "{question}");
+    drop(editor);
     // Put back as it was, it is what was trusted.
     w.write(".mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
     assert!(

@@ -20,7 +20,10 @@ fn attack_05_no_path_leads_out_of_the_workspace() {
     link("/proc/self/root", "slash");
     link(&format!("{}/home", base.display()), "absolute-link");
     link("../gone/new.txt", "dangling");
-    std::fs::hard_link(base.join("home/notes.txt"), base.join("home/hard.txt")).expect("a link");
+    // Nothing tells a hard link from its file: it is read, and a write makes a file of its own.
+    std::fs::write(base.join("home/linked.txt"), "linked\n").expect("written");
+    std::fs::hard_link(base.join("home/linked.txt"), w.path("linked.txt")).expect("a link");
+    std::fs::hard_link(base.join("home/linked.txt"), w.path("patched.txt")).expect("a link");
     let root = w.root().display().to_string();
     let base = base.display().to_string();
     let outside = [
@@ -48,6 +51,8 @@ fn attack_05_no_path_leads_out_of_the_workspace() {
         String::from("%2e%2e/home/notes.txt"),
         String::from("src/\u{2025}/home/notes.txt"),
         String::from("/etc/passwd"),
+        String::from("SRC/../../home/notes.txt"),
+        format!("{}/../home/notes.txt", root.to_uppercase()),
     ];
     let mut calls = Vec::new();
     for (n, path) in outside.iter().enumerate() {
@@ -82,9 +87,22 @@ fn attack_05_no_path_leads_out_of_the_workspace() {
             json!({"pattern": pattern}),
         ));
     }
+    let read = |id, path| call(id, "file_read", json!({"path": path}));
+    calls.push(read("toolu_glob_linked", "linked.txt"));
+    calls.push(read("toolu_glob_patched", "patched.txt"));
     let count = calls.len();
+    let edit = json!({"path": "linked.txt", "old_string": "linked", "new_string": "mine"});
+    let patch = "--- a/patched.txt\n+++ b/patched.txt\n@@ -1 +1 @@\n-linked\n+mine\n";
+    let through = vec![
+        call("toolu_edit", "file_edit", edit),
+        call("toolu_patch", "patch_apply", json!({"patch": patch})),
+    ];
     let mut ground = Ground {
-        model: Model::start(vec![Step::calls(calls), Step::text("None.")]),
+        model: Model::start(vec![
+            Step::calls(calls),
+            Step::calls(through),
+            Step::text("None."),
+        ]),
         ..ground
     };
     ground.workspace.configure("[proxy]\nmode = \"off\"\n");
@@ -105,5 +123,15 @@ fn attack_05_no_path_leads_out_of_the_workspace() {
         assert!(!text.contains("id_ed25519"), "{id}: {text}");
     }
     let changed = ground.changed();
-    assert_eq!(changed, [format!("work/{FILE}")]);
+    assert_eq!(
+        changed,
+        [
+            String::from("work/linked.txt"),
+            String::from("work/patched.txt"),
+            format!("work/{FILE}")
+        ]
+    );
+    for file in ["linked.txt", "patched.txt"] {
+        assert_eq!(ground.workspace.read(file), "mine\n");
+    }
 }

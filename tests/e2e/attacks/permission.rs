@@ -158,3 +158,27 @@ fn a_question_that_is_never_answered_holds_up_nothing_else_and_is_withdrawn_with
     editor.wait_codes(FILE, &["pending"]);
     assert!(!ground.workspace.path("docs").exists());
 }
+
+#[test]
+fn attack_22_a_turn_that_destroyed_files_and_failed_is_undone_whole() {
+    let removes = "--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-mine as well\n";
+    let ground = Ground::new(vec![
+        tool("file_read", json!({"path": "a.txt"})),
+        tool("file_write", json!({"path": "a.txt", "content": ""})),
+        tool("patch_apply", json!({"patch": removes})),
+        Step::error(400, "invalid_request_error", "no more of this"),
+    ]);
+    let w = &ground.workspace;
+    w.write("a.txt", "mine\n".repeat(1000));
+    w.write("b.txt", "mine as well\n");
+    ground.trust();
+    let id = ground.ask("src/net.rs:1", "tidy up");
+    let output = ground.run(&["reply", &id]);
+    assert_eq!(output.status.code(), Some(1), "{}", all(&output));
+    assert!(w.read("a.txt").is_empty() && !w.path("b.txt").exists());
+    let runs: Value =
+        serde_json::from_str(&ground.well(&["workflow", "list", "--json"])).expect("JSON");
+    ground.well(&["undo", runs[0]["id"].as_str().expect("an id")]);
+    assert_eq!(w.read("a.txt"), "mine\n".repeat(1000));
+    assert_eq!(w.read("b.txt"), "mine as well\n");
+}

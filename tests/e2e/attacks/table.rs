@@ -51,6 +51,20 @@ fn the_table_of_attacks_names_the_tests_that_are() {
         }
     }
     assert_eq!(numbers, (1..=22).collect(), "a row for each attack");
+    // The faults, whose rows begin with `| F`.
+    let mut faults = BTreeSet::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| F")) {
+        faults.extend(row.split(' ').next().and_then(|n| n.parse::<u8>().ok()));
+        let cell = row.rsplit("| ").next().unwrap_or_default();
+        for name in cell.split('`').skip(1).step_by(2) {
+            let test = match name.strip_suffix('*') {
+                Some(start) => format!("fn {start}"),
+                None => format!("fn {name}("),
+            };
+            assert!(sources.contains(&test), "no test {name}");
+        }
+    }
+    assert_eq!(faults, (1..=8).chain(18..=25).collect(), "a row for each");
     let unnamed: Vec<_> = tests.difference(&named).collect();
     assert!(unnamed.is_empty(), "not in the table: {unnamed:?}");
 }

@@ -130,7 +130,7 @@ fn fault_24_a_cancel_ends_the_command_at_once() {
 #[test]
 fn fault_07_nothing_is_left_when_the_server_is_killed_or_its_editor_is() {
     for kind in kinds() {
-        for killed in [true, false] {
+        for ended in ["the server", "the pipe", "the editor's process"] {
             let mark = mark();
             let script = vec![
                 Step::calls(vec![call(
@@ -145,22 +145,29 @@ fn fault_07_nothing_is_left_when_the_server_is_killed_or_its_editor_is() {
                 )]),
             ];
             let bench = Bench::new(kind, script);
-            let mut editor = bench.editor();
+            let mut parent = std::process::Command::new("sleep")
+                .arg("600")
+                .spawn()
+                .unwrap();
+            let mut editor = bench.editor_of(parent.id());
             bench.begin(&mut editor);
             wait_until("all three run", 10 * SECOND, || marked(&mark).len() >= 3);
-            if killed {
-                editor.kill();
-            } else {
-                editor.hang_up();
+            match ended {
+                "the server" => editor.kill(),
+                "the pipe" => editor.hang_up(),
+                // Its end of the pipe stays open, as a child of its own may hold it.
+                _ => parent.kill().unwrap(),
             }
             wait_until(
-                &format!("all are gone, {kind:?}, killed: {killed}"),
+                &format!("all are gone, {kind:?}: {ended} ended"),
                 4 * SECOND,
                 || marked(&mark).is_empty(),
             );
-            if !killed {
+            if ended != "the server" {
                 editor.wait_exit();
             }
+            let _ = parent.kill();
+            let _ = parent.wait();
         }
     }
 }
