@@ -1,4 +1,4 @@
-//! L2. What to write: the text edits of respond, say, new, dismiss, clear. Pure.
+//! L2. What to write: the text edits of respond, say, new, rewrite, dismiss, clear. Pure.
 //! Every byte outside the thread's lines stays as it is.
 //!
 //! A write is planned in the ways that could do it, the best first, and the first is taken that reads
@@ -16,12 +16,14 @@ mod open;
 mod place;
 mod remove;
 mod reply;
+mod rewrite;
 mod verify;
 
 pub use back::{line_edits, take_back};
 pub use open::new_thread;
 pub use remove::{clear, dismiss};
 pub use reply::respond;
+pub use rewrite::{Rewrite, rewrite};
 pub use verify::touches_threads;
 
 /// A text as it is now, and where it stands.
@@ -54,6 +56,8 @@ pub struct Written {
 pub enum Refused {
     /// The thread is no longer in the text.
     Gone,
+    /// What was to be rewritten is not what stands there.
+    Changed,
     Empty,
     /// No such line.
     NoLine {

@@ -97,6 +97,10 @@ pub enum Error {
     ShortId(String),
     #[error("the thread is no longer in {0}; nothing was written")]
     Gone(String),
+    #[error(
+        "these words were changed or taken away in the file meanwhile; nothing was written: look at them there, then save again"
+    )]
+    Changed,
     #[error("the text is empty; nothing was written")]
     Empty,
     #[error("{0}")]
@@ -119,6 +123,7 @@ impl Error {
             Self::AmbiguousThread { .. } => "ambiguous_id",
             Self::ShortId(_) => "short_id",
             Self::Gone(_) => "thread_gone",
+            Self::Changed => "changed",
             Self::Empty => "empty",
             Self::File(_) => "file",
             Self::Store(error) => error.code(),
@@ -133,6 +138,7 @@ impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Gone => Self::Gone(String::from("the file")),
+            Refused::Changed => Self::Changed,
             Refused::Empty => Self::Empty,
             Refused::NoLine { lines } => {
                 Self::Other(format!("there is no such line: the file has {lines}"))

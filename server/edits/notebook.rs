@@ -1,7 +1,7 @@
 //! Writing in a notebook: the edit is made in the cell, as in a text of its own, and written as JSON.
 
 use super::verify::conversation;
-use super::{Refused, Source, Style, Written};
+use super::{Refused, Rewrite, Source, Style, Written};
 use crate::comments::{Cell, Notebook, Syntax, begins_with_magic};
 use crate::text::{Edit, apply_edits};
 use crate::threads::Role;
@@ -47,6 +47,14 @@ pub(super) fn respond(
         text,
         style,
     )?;
+    outward(source, notebook, &[(cell, &written.edits)])
+        .map(|(edits, _)| Written { edits, ..written })
+}
+
+pub(super) fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Refused> {
+    let notebook = cells(source)?;
+    let InCell { cell, found, .. } = thread(source, notebook, id)?;
+    let written = super::rewrite(inner(source, cell), &found.thread.id, rewrite)?;
     outward(source, notebook, &[(cell, &written.edits)])
         .map(|(edits, _)| Written { edits, ..written })
 }

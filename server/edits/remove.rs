@@ -72,7 +72,7 @@ fn remove(
 }
 
 /// The edits that take out these rows.
-fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
+pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
     let text = source.text;
     let mut edits = Vec::new();
     let mut at = 0;

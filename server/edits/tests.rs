@@ -5,6 +5,7 @@ mod new;
 mod notebooks;
 mod properties;
 mod removed;
+mod rewritten;
 
 use expect_test::{Expect, expect};
 

@@ -23,7 +23,7 @@ const SHOWN: usize = 1_000;
 const PAGE: usize = 8_000;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 23] = [
+const ALL: [(&str, &[&str]); 24] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -44,6 +44,10 @@ const ALL: [(&str, &[&str]); 23] = [
         &["uri", "path", "thread_id", "text", "model", "budget"],
     ),
     ("reply", &["uri", "path", "thread_id", "text"]),
+    (
+        "editMessage",
+        &["uri", "path", "thread_id", "index", "was", "text"],
+    ),
     ("newThread", &["uri", "path", "position", "text"]),
     ("dismissThread", &["uri", "path", "thread_id"]),
     ("clearAndCommit", &["uri", "path", "message"]),
@@ -136,6 +140,7 @@ async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
         "choose" => call.choose().await,
         "replyAll" => call.reply_all().await,
         "reply" => call.reply().await,
+        "editMessage" => call.edit_message().await,
         "newThread" => call.new_thread().await,
         "dismissThread" => {
             let done = call
@@ -390,6 +395,21 @@ impl Call {
         Ok(
             json!({"success": true, "file": self.session.relative(&view.path), "thread_id": thread.id}),
         )
+    }
+
+    /// The words of the author's message `index`, which were `was`, become `text`.
+    async fn edit_message(&self) -> Result<Value> {
+        let (id, path) = (self.thread_id()?, self.path()?);
+        let index = self.need("index", self.number("index")?)?;
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let was = self.need("was", self.text("was")?)?;
+        let text = self.need("text", self.text("text")?)?;
+        let done = self
+            .session
+            .edit_message(id, path.as_deref(), index, was, text)
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        answer(&done)
     }
 
     async fn new_thread(&self) -> Result<Value> {

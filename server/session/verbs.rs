@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{Done, Error, Session};
-use crate::edits::{self, Refused, Source, Style, Written};
+use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
+use crate::present;
 use crate::text::apply_edits;
 use crate::threads::{Action, Role};
 
@@ -37,6 +38,52 @@ impl Session {
     pub async fn say(&self, id: &str, path: Option<&Path>, text: &str) -> Result<Done, Error> {
         let done = self.add_message(id, path, Role::Author, None, text).await?;
         self.note_said(&done, text);
+        Ok(done)
+    }
+
+    /// Other words in the place of those of the author in message `at`, which were `was` as they are shown; with
+    /// no text the thread's last words are taken back.
+    pub async fn edit_message(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        at: usize,
+        was: &str,
+        text: &str,
+    ) -> Result<Done, Error> {
+        let (view, thread) = self.find_thread(id, path)?;
+        let stands = thread.messages.get(at).map(|message| &message.text);
+        let stands = stands
+            .filter(|text| present::visible(text) == was)
+            .ok_or(Error::Changed)?;
+        if stands != was {
+            return Err(Error::Other(String::from(
+                "these words hold characters that are not shown as they are; edit them in the file",
+            )));
+        }
+        let made = self
+            .write(&view.path, "Edit a message", |source, _| {
+                edits::rewrite(source, &thread.id, Rewrite { at, was, text })
+            })
+            .await?;
+        // With a thread's first words its id is another one.
+        let after = self.view(&view.path)?;
+        let same = view.threads.iter().position(|one| one.id == thread.id);
+        let now = same.and_then(|same| after.threads.get(same));
+        let done = Done {
+            thread_id: now.map(|now| now.id.clone()),
+            note: made
+                .written
+                .already
+                .then(|| String::from("the same text already stands there; nothing was changed")),
+            ..self.done(&view.path)
+        };
+        if let Some(message) = now.and_then(|now| now.messages.get(at))
+            && message.role == Role::Author
+            && !message.text.is_empty()
+        {
+            self.store_as_typed(&view.path, &message.text);
+        }
         Ok(done)
     }
 

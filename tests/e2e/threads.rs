@@ -225,6 +225,59 @@ fn threads_of_two_folders_are_told_apart() {
     editor.wait_codes("two/a.rs", &[]);
 }
 
+/// A client that shows threads itself: the author's own words, edited where they are shown.
+#[test]
+fn the_authors_own_words_are_rewritten_and_no_one_elses() {
+    let workspace = Workspace::new();
+    let text =
+        "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: how\u{202e}?\n// AUTHOR: now?\nfn f() {}\n";
+    workspace.write(FILE, text);
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    let id = editor.wait_codes(FILE, &["pending"])[0]["data"]["thread_id"].clone();
+    let uri = editor.uri(FILE);
+    let edit = |id: &Value, index: u64, was: &str, text: &str| json!({"uri": uri, "thread_id": id, "index": index, "was": was, "text": text});
+    for (argument, named) in [
+        (
+            edit(&id, 0, "what?", "how?"),
+            "meanwhile; nothing was written",
+        ),
+        (edit(&id, 1, "So.", "Not so."), "meanwhile"),
+        (edit(&id, 9, "why?", "how?"), "meanwhile"),
+        (edit(&id, 0, "why?", " \n"), "empty"),
+        (
+            edit(&id, 2, "how⟨U+202E⟩?", "how?"),
+            "not shown as they are",
+        ),
+        (edit(&json!("ffffffff"), 0, "why?", "how?"), "ffffffff"),
+        (
+            json!({"uri": uri, "thread_id": id, "index": 0, "text": "how?"}),
+            "`was`",
+        ),
+    ] {
+        let error = editor
+            .command("postil.editMessage", argument)
+            .expect_err(named);
+        assert!(
+            error["message"].as_str().unwrap().contains(named),
+            "{error}"
+        );
+        assert_eq!(editor.text(FILE), text);
+    }
+    let done = editor.command(
+        "postil.editMessage",
+        edit(&id, 0, "why?", "what for?\nand when?"),
+    );
+    let now = done.expect("rewritten")["thread_id"].clone();
+    assert_ne!(now, id, "a thread is named after its first words");
+    let last = editor.command("postil.editMessage", edit(&now, 3, "now?", ""));
+    assert_eq!(last.expect("taken back")["thread_id"], now);
+    assert_eq!(
+        editor.text(FILE),
+        "// AUTHOR: what for?\n//   and when?\n// AGENT: So.\n// AUTHOR: how\u{202e}?\nfn f() {}\n"
+    );
+}
+
 #[test]
 fn a_wrong_argument_is_named() {
     let workspace = Workspace::new();

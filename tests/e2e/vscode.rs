@@ -116,6 +116,11 @@ fn a_thread_is_asked_answered_resolved_and_undone_in_the_margin() {
     case("main", &[("notes.rs", NOTES)]);
 }
 
+#[test]
+fn ones_own_words_are_edited_and_taken_back_in_the_margin() {
+    case("edit", &[("notes.rs", NOTES)]);
+}
+
 const LOAD: &str = "use std::path::Path;\n\npub fn load(name: &str) -> String {\n    std::fs::read_to_string(name).unwrap()\n}\n";
 const MAIN: &str = "fn main() {\n    println!(\"{}\", load(\"notes\"));\n}\n";
 

@@ -2,12 +2,13 @@
 // tree, or with the server's own argument.
 
 import * as vscode from "vscode";
-import type { Comments } from "./comments";
+import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
 import type { Position } from "./protocol";
 import type { Reviewed, Reviews } from "./review";
 import type { Server } from "./server";
+import { said } from "./threads";
 import type { Node, ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
@@ -132,14 +133,54 @@ export function register(parts: Parts): vscode.Disposable[] {
         }
     };
 
+    /** Writes the words in a message's box into the file. Where it could not, they stay in the box. */
+    const save = async (note: Note): Promise<void> => {
+        const there = comments.shown(note.view);
+        const stands = there?.messages[note.index];
+        const was = note.told && stands?.role === note.role ? stands.text : note.text;
+        if (there && note.draft.trim() === was) {
+            comments.leave(note);
+            return;
+        }
+        try {
+            if (!there) {
+                throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
+            }
+            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: note.index, was, text: note.draft });
+            comments.saved(note);
+        } catch (error) {
+            comments.refused(note);
+            void vscode.window.showErrorMessage(`postil: ${error instanceof Error ? error.message : String(error)}`);
+        }
+    };
+
+    /** Ctrl+Z in the text brings it back. A thread in which nothing else was said goes with it. */
+    const takeBack = async (note: Note): Promise<void> => {
+        const there = comments.shown(note.view);
+        if (!there) {
+            return;
+        }
+        const named = name({ uri: note.view.uri, thread: there });
+        if (said(there).length > 1) {
+            await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
+        } else {
+            await server.run("dismissThread", named);
+        }
+    };
+
     const all: Record<string, (...args: never[]) => unknown> = {
         "postil.comment.reply": (reply: vscode.CommentReply) => send(reply),
         "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
         "postil.comment.ask": (reply: vscode.CommentReply) => sendAndAsk(reply),
         "postil.comment.startAndAsk": (reply: vscode.CommentReply) => sendAndAsk(reply),
-        "postil.comment.discard": (view: vscode.CommentThread) => {
-            view.dispose();
+        "postil.comment.edit": (note: Note) => {
+            comments.edit(note);
         },
+        "postil.comment.save": (note: Note) => save(note),
+        "postil.comment.cancel": (note: Note) => {
+            comments.leave(note);
+        },
+        "postil.comment.delete": (note: Note) => takeBack(note),
         "postil.replyAsAgent": onThread("replyAsAgent"),
         "postil.plan": onThread("plan"),
         "postil.reply": onThread("reply"),

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
-import { asMarkdown, pair, said, speaker, stateLabel, stateOf } from "./threads";
+import { asMarkdown, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
 const BOXES = 25;
@@ -20,7 +20,50 @@ interface Shown {
     line: number;
     label: string;
     comments: string;
+    notes: Note[];
     view: vscode.CommentThread;
+}
+
+/** One message in the margin. The window knows it by its object, which so stays the same while it is edited. */
+export class Note implements vscode.Comment {
+    body: string | vscode.MarkdownString = "";
+    mode = vscode.CommentMode.Preview;
+    contextValue = "";
+    /** The author was told that the file has other words by now: saved once more, theirs hold. */
+    told = false;
+
+    constructor(
+        readonly view: vscode.CommentThread,
+        readonly author: vscode.CommentAuthorInformation,
+        readonly index: number,
+        readonly role: Message["role"],
+        /** As it stands in the file; of one that is edited, as it stood when that began. */
+        public text: string,
+    ) {}
+
+    get edited(): boolean {
+        return this.mode === vscode.CommentMode.Editing;
+    }
+
+    /** What stands in its box. */
+    get draft(): string {
+        return typeof this.body === "string" ? this.body : this.body.value;
+    }
+
+    show(text: string): void {
+        this.text = text;
+        this.mode = vscode.CommentMode.Preview;
+        const body = new vscode.MarkdownString(asMarkdown(text));
+        body.isTrusted = false;
+        body.supportHtml = false;
+        this.body = body;
+    }
+
+    /** A box with `draft` in it. */
+    edit(draft: string): void {
+        this.mode = vscode.CommentMode.Editing;
+        this.body = draft;
+    }
 }
 
 export class Comments implements vscode.Disposable {
@@ -65,7 +108,7 @@ export class Comments implements vscode.Disposable {
 
     /** The thread that a comment thread shows. */
     shown(view: vscode.CommentThread): Thread | undefined {
-        const shown = this.files.get(view.uri.toString())?.find((one) => one.view === view);
+        const shown = this.of(view);
         return shown && this.known.threads(view.uri).find((thread) => thread.id === shown.id);
     }
 
@@ -77,7 +120,7 @@ export class Comments implements vscode.Disposable {
     /** A thread that was begun in the margin and is being written into the file: the one that comes there is it. */
     adopt(view: vscode.CommentThread, line: number): void {
         const shown = this.files.get(view.uri.toString()) ?? [];
-        shown.push({ id: "", line, label: "", comments: "", view });
+        shown.push({ id: "", line, label: "", comments: "", notes: [], view });
         this.files.set(view.uri.toString(), shown);
     }
 
@@ -109,6 +152,10 @@ export class Comments implements vscode.Disposable {
             }
             if (shown.id === "") {
                 // Its lines are on their way.
+                after.push(shown);
+            } else if (shown.notes.some((note) => note.edited)) {
+                // What is being written there is not thrown away with it.
+                shown.label = shown.view.label = "No longer in the file";
                 after.push(shown);
             } else {
                 shown.view.dispose();
@@ -150,7 +197,7 @@ export class Comments implements vscode.Disposable {
         view.state = vscode.CommentThreadState.Unresolved;
         const expanded = vscode.workspace.getConfiguration("postil.editor").get<string>("threads") === "expanded";
         view.collapsibleState = expanded ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;
-        return { id: thread.id, line: thread.range.start.line, label: "", comments: "", view };
+        return { id: thread.id, line: thread.range.start.line, label: "", comments: "", notes: [], view };
     }
 
     /** Sets what differs, for each assignment is a message to the window. */
@@ -171,28 +218,77 @@ export class Comments implements vscode.Disposable {
             shown.label = label;
             view.label = label;
         }
-        const messages = said(thread);
-        const comments = JSON.stringify(messages.map((message) => [speaker(message), message.text]));
+        const messages = spoken(thread);
+        const comments = JSON.stringify(messages.map(({ message, index, context }) => [index, context, speaker(message), message.text]));
         if (shown.comments !== comments) {
             shown.comments = comments;
-            view.comments = messages.map((message) => this.comment(message));
+            const edited = shown.notes.filter((note) => note.edited);
+            shown.notes = messages.map(({ message, index, context }) => {
+                const there = shown.notes.find((note) => note.index === index && note.role === message.role && note.author.name === speaker(message));
+                const note = there ?? new Note(view, this.author(message), index, message.role, message.text);
+                note.contextValue = context;
+                if (!note.edited) {
+                    note.show(message.text);
+                }
+                return note;
+            });
+            // What is being written stays, though its message is gone.
+            for (const note of edited.filter((note) => !shown.notes.includes(note))) {
+                shown.notes.splice(Math.min(note.index, shown.notes.length), 0, note);
+            }
+            view.comments = [...shown.notes];
         }
     }
 
-    private comment(message: Message): vscode.Comment {
-        const body = new vscode.MarkdownString(asMarkdown(message.text));
-        body.isTrusted = false;
-        body.supportHtml = false;
+    /** Opens a box with the words of a message. */
+    edit(note: Note): void {
+        note.edit(note.text);
+        note.view.comments = [...note.view.comments];
+    }
+
+    /** The box goes; what stands in the file is shown. */
+    leave(note: Note): void {
+        note.show(note.text);
+        this.anew(note);
+    }
+
+    /** The words in the box stand in the file. */
+    saved(note: Note): void {
+        note.show(note.draft.trim());
+        this.anew(note);
+    }
+
+    /** They do not: the box, which the window has taken away, comes again with all that was written in it. */
+    refused(note: Note): void {
+        const shown = this.of(note.view);
+        const at = shown?.notes.indexOf(note) ?? -1;
+        if (!shown || at < 0) {
+            return;
+        }
+        const again = new Note(note.view, note.author, note.index, note.role, note.text);
+        again.told = true;
+        again.contextValue = note.contextValue;
+        again.edit(note.draft);
+        shown.notes[at] = again;
+        note.view.comments = [...shown.notes];
+    }
+
+    private anew(note: Note): void {
+        note.view.comments = [...note.view.comments];
+        const shown = this.of(note.view);
+        if (shown) {
+            shown.comments = "";
+        }
+        this.update(note.view.uri);
+    }
+
+    private of(view: vscode.CommentThread): Shown | undefined {
+        return this.files.get(view.uri.toString())?.find((one) => one.view === view);
+    }
+
+    private author(message: Message): vscode.CommentAuthorInformation {
         const icon = message.role === "agent" ? "agent.svg" : "author.svg";
-        return {
-            body,
-            mode: vscode.CommentMode.Preview,
-            author: {
-                name: speaker(message),
-                iconPath: vscode.Uri.joinPath(this.context.extensionUri, "resources", icon),
-            },
-            contextValue: message.role,
-        };
+        return { name: speaker(message), iconPath: vscode.Uri.joinPath(this.context.extensionUri, "resources", icon) };
     }
 
     dispose(): void {

@@ -35,6 +35,14 @@ export function said(thread: Thread): Message[] {
     return thread.messages.filter((message) => message.text !== "");
 }
 
+/** The same, each with its place among all messages, and what may be done with it: `contextValue`, on which menus depend. */
+export function spoken(thread: Thread): { message: Message; index: number; context: "agent" | "author" | "author.last" }[] {
+    const last = thread.messages.findLastIndex((message) => message.text !== "");
+    return thread.messages.flatMap((message, index) =>
+        message.text === "" ? [] : [{ message, index, context: message.role === "agent" ? "agent" : index === last ? "author.last" : "author" }],
+    );
+}
+
 export function speaker(message: Message): string {
     const role = message.role === "author" ? "AUTHOR" : "AGENT";
     return message.name ? `${role} (${message.name})` : role;

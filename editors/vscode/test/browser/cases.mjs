@@ -46,7 +46,7 @@ async function openThread(window, at) {
         const now = await look();
         if (now?.fresh) {
             // The mark moved away under the click, and a thread was begun on the line that came there.
-            await window.page.locator(".review-widget .monaco-button", { hasText: "Discard" }).first().click();
+            await discard(window);
             pressed = 0;
             return false;
         }
@@ -62,6 +62,9 @@ async function openThread(window, at) {
         return false;
     });
 }
+
+/** Away with a thread that was begun and has no words: by the bin that the editor puts into its title. */
+const discard = (window) => window.page.locator(".review-widget:has(.comment-form)", { hasText: "Start discussion" }).first().locator(".review-actions .action-label").last().click();
 
 /** What the margin shows: a list of texts for each open thread. */
 const margin = async (window) =>
@@ -183,22 +186,28 @@ const cases = {
         await window.command("postil: Resolve (Remove Thread)");
         await window.misses("where used lod");
 
-        // From the + beside a line.
+        // From the + beside a line; begun and given up, nothing is left of it.
         const line = window.page.locator(".editor-instance .view-line", { hasText: "fn load" }).first();
         const place = await line.boundingBox();
         const gutter = await window.page.locator(".editor-instance .margin").first().boundingBox();
         await window.page.mouse.move(place.x + 10, place.y + place.height / 2);
         const plus = window.page.locator(".comment-range-glyph.comment-diff-added, .comment-range-glyph.line-hover, .comment-range-glyph.multiline-add").first();
-        await window.until("the +", async () => {
-            await window.page.mouse.move(gutter.x + gutter.width - 20 + Math.random() * 4, place.y + place.height / 2);
-            return (await plus.count()) > 0;
-        });
-        await window.page.mouse.click(gutter.x + gutter.width - 20, place.y + place.height / 2);
-        const fresh = await window.until("an empty thread", async () => {
-            const now = await margin(window);
-            const at = now.findIndex((texts) => texts.length === 0);
-            return at >= 0 && [at];
-        });
+        const begin = async () => {
+            await window.until("the +", async () => {
+                await window.page.mouse.move(gutter.x + gutter.width - 20 + Math.random() * 4, place.y + place.height / 2);
+                return (await plus.count()) > 0;
+            });
+            await window.page.mouse.click(gutter.x + gutter.width - 20, place.y + place.height / 2);
+            return window.until("an empty thread", async () => {
+                const now = await margin(window);
+                const at = now.findIndex((texts) => texts.length === 0);
+                return at >= 0 && [at];
+            });
+        };
+        await begin();
+        await discard(window);
+        await window.until("it is gone", async () => (await margin(window)).every((texts) => texts.length > 0));
+        const fresh = await begin();
         await typeReply(window, "what is load", fresh[0]);
         await pressIn(window, "Add Thread", fresh[0]);
         await window.sees("// AUTHOR: what is load");
@@ -233,6 +242,101 @@ const cases = {
         await window.misses("Found 1 to-do");
         await window.sees("// AUTHOR: what is load");
         await window.sees("// AUTHOR: list todos");
+    },
+
+    /** One's own words, edited and taken back in the margin; nobody else's; and nothing of them is lost. */
+    async edit(code, windows) {
+        const window = await code.open(folder);
+        windows.push(window);
+        await window.file("notes.rs");
+        await openThread(window, 0);
+        await window.until("what was said", async () => (await margin(window))[0]?.length === 2);
+        const comment = (at) => window.page.locator(".review-widget .review-comment").nth(at);
+        const action = (at, label) => comment(at).locator(`.comment-actions .action-label[aria-label^="${label}"]`);
+        const draft = comment(0).locator(".edit-container .monaco-editor");
+        const words = async () => plain(await draft.locator(".view-lines").innerText());
+        const begin = async () => {
+            await comment(0).hover();
+            await action(0, "Edit").click();
+            await draft.waitFor();
+            await draft.click();
+            await window.page.keyboard.press("Control+End");
+        };
+        const press = (label) => comment(0).locator(".edit-container .monaco-button").getByText(label, { exact: true }).click();
+
+        // The agent's words are the agent's.
+        await comment(0).hover();
+        await action(0, "Edit").waitFor();
+        await comment(1).hover();
+        equal(await action(1, "Edit").count(), 0, "buttons to edit what the agent said");
+        equal(await action(0, "Delete").count(), 0, "buttons to take back what was answered");
+
+        // Edited, by keyboard; several lines; the file has the same.
+        await begin();
+        await window.page.keyboard.type(" And since when?", { delay: 5 });
+        await window.page.keyboard.press("Control+Enter");
+        await window.sees("// AUTHOR: why? And since when?");
+        await window.until("in the margin too", async () => (await margin(window))[0]?.[0] === "why? And since when?");
+        await draft.waitFor({ state: "detached" });
+        equal((await margin(window))[0].length, 2, "what was said");
+
+        // Given up: as it was.
+        await begin();
+        await window.page.keyboard.type(" No.", { delay: 5 });
+        await press("Cancel");
+        await draft.waitFor({ state: "detached" });
+        equal((await margin(window))[0][0], "why? And since when?", "given up");
+
+        // The file changed meanwhile: refused, and the words are still there; saved again, they hold.
+        await begin();
+        await window.page.keyboard.type(" At last?", { delay: 5 });
+        await toEditor(window);
+        await window.goto(5);
+        await window.page.keyboard.press("End");
+        await window.page.keyboard.type(" Or not", { delay: 15 });
+        await window.sees("// AUTHOR: why? And since when? Or not");
+        await press("Save");
+        await window.notice("these words were changed or taken away in the file meanwhile; nothing was written");
+        await draft.waitFor();
+        equal((await words()).trim(), "why? And since when? At last?", "the words in the box");
+        ok((await window.text()).includes("// AUTHOR: why? And since when? Or not"), "the file is as it was");
+        await window.until("saved", async () => {
+            if (await draft.isVisible()) await press("Save").catch(() => {});
+            return (await window.text()).includes("// AUTHOR: why? And since when? At last?");
+        });
+        await draft.waitFor({ state: "detached" });
+        await window.command("Notifications: Clear All Notifications");
+
+        // The last words are taken back, and Ctrl+Z in the text brings them again.
+        await typeReply(window, "by the way");
+        await pressIn(window, "Reply");
+        await window.sees("// AUTHOR: by the way");
+        await window.until("in the margin", async () => (await margin(window))[0]?.length === 3);
+        await comment(2).hover();
+        await action(2, "Delete").click();
+        await window.misses("by the way");
+        await window.until("gone in the margin", async () => (await margin(window))[0]?.length === 2);
+        ok((await window.lines()).includes("// AUTHOR:"), "the line for the author waits again");
+        await toEditor(window);
+        await window.page.keyboard.press("Control+z");
+        await window.sees("// AUTHOR: by the way");
+        await window.until("back in the margin", async () => (await margin(window))[0]?.[2] === "by the way");
+
+        // A thread that goes while one's words are in a box: the box stays.
+        await begin();
+        await window.page.keyboard.type(" Unsent", { delay: 5 });
+        await toEditor(window);
+        await window.goto(5);
+        await window.command("postil: Resolve (Remove Thread)");
+        await window.misses("AUTHOR");
+        await window.until("the thread says so", async () => plain(await window.page.locator(".review-widget .head").first().innerText()).startsWith("No longer in the file"));
+        ok((await words()).includes("Unsent"), "the words in the box stay");
+        await press("Save");
+        await window.notice("the thread is no longer in the file; nothing was written");
+        await draft.waitFor();
+        ok((await words()).includes("Unsent"), "and are not lost by saving");
+        await press("Cancel");
+        await window.page.locator(".review-widget").waitFor({ state: "detached" });
     },
 
     /** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, count, countsLabel, money, pair, stateLabel, stateOf } from "../../src/threads.ts";
+import { asMarkdown, count, countsLabel, money, pair, spoken, stateLabel, stateOf } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -34,6 +34,12 @@ test("one whose first words are being typed is known by its line", () => {
 
 test("no shown thread is given away twice", () => {
     assert.deepEqual(pair([{ id: "a", line: 1 }], [thread("a", 1, ["author", "x"]), thread("a", 1, ["author", "x"])]), [0, -1]);
+});
+
+test("only the author's last words can be taken back", () => {
+    const contexts = (...messages: [Message["role"], string][]) => spoken(thread("a", 0, ...messages)).map(({ index, context }) => [index, context]);
+    assert.deepEqual(contexts(["author", "x"], ["agent", "y"], ["author", ""]), [[0, "author"], [1, "agent"]]);
+    assert.deepEqual(contexts(["author", ""], ["author", "x"], ["author", ""]), [[1, "author.last"]]);
 });
 
 test("states and their words", () => {

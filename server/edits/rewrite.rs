@@ -1,0 +1,234 @@
+//! Other words in the place of those that the author said.
+
+use super::form::Form;
+use super::remove::{lines, removal};
+use super::verify::{conversation, reads_back};
+use super::{Refused, Source, Written, merged, notebook, said};
+use crate::text::Edit;
+use crate::threads::lines::{behind_mark, line_end_near};
+use crate::threads::scan::{Row, scan};
+use crate::threads::{Message, Role, escape};
+
+/// What becomes of the message `at` of a thread.
+#[derive(Clone, Copy)]
+pub struct Rewrite<'a> {
+    pub at: usize,
+    /// What stood there when the author began; where it is something else by now, nothing is written.
+    pub was: &'a str,
+    /// Nothing: the message is taken back, which only the thread's last words can be.
+    pub text: &'a str,
+}
+
+/// Lines that stay as they are keep every byte; of the others only the words change.
+pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Refused> {
+    if source.syntax.notebook(source.text).is_some() {
+        return notebook::rewrite(source, id, rewrite);
+    }
+    let all = scan(source.path, source.text, source.syntax);
+    let index = all
+        .iter()
+        .position(|found| found.thread.id == id)
+        .ok_or(Refused::Gone)?;
+    let found = &all[index];
+    let messages = &found.thread.messages;
+    let message = messages
+        .get(rewrite.at)
+        .filter(|message| message.role == Role::Author && message.text == rewrite.was)
+        .ok_or(Refused::Changed)?;
+    let said = said(rewrite.text);
+    if said.join("\n") == message.text {
+        return Ok(Written::already());
+    }
+    let mut expected = conversation(found);
+    let rows = found
+        .message_rows
+        .get(rewrite.at)
+        .and_then(|range| found.rows.get(range.clone()))
+        .ok_or(Refused::Gone)?;
+    let mut taken = false;
+    if said.is_empty() {
+        let spoken = |m: &Message| !m.text.is_empty();
+        let below = messages.get(rewrite.at + 1..).unwrap_or_default();
+        if below.iter().any(spoken) || messages.iter().filter(|m| spoken(m)).count() < 2 {
+            return Err(Refused::Empty);
+        }
+        // Below an answer a line waits for what the author says instead.
+        let above = rewrite.at.checked_sub(1).and_then(|at| messages.get(at));
+        taken = !below.is_empty() || above.is_none_or(|above| above.role == Role::Author);
+    }
+    if taken {
+        expected.remove(rewrite.at);
+    } else if let Some((_, _, text)) = expected.get_mut(rewrite.at) {
+        *text = said.join("\n");
+    }
+    let first = messages
+        .iter()
+        .position(|m| m.role == Role::Author && !m.text.is_empty());
+    let id = (first != Some(rewrite.at)).then_some(id);
+
+    let plan = Plan {
+        source,
+        rows,
+        said: &said,
+    };
+    for strict in [true, false] {
+        for everything in [false, true] {
+            let ways = if taken {
+                vec![removal(source, &rows.iter().collect::<Vec<_>>())]
+            } else {
+                vec![
+                    plan.line_by_line(everything),
+                    plan.below_anew(everything),
+                ]
+            };
+            for edits in ways {
+                let edits = merged(source.text, edits);
+                if reads_back(source, &all, Some(index), &edits, &expected, id, strict) {
+                    return Ok(Written::of(edits));
+                }
+            }
+        }
+    }
+    Err(Refused::Unreadable)
+}
+
+struct Plan<'a> {
+    source: Source<'a>,
+    /// Those of the message.
+    rows: &'a [Row],
+    said: &'a [String],
+}
+
+impl<'a> Plan<'a> {
+    fn text(&self, range: std::ops::Range<usize>) -> &'a str {
+        self.source.text.get(range).unwrap_or_default()
+    }
+
+    fn form(&self, head: &Row, everything: bool) -> Form {
+        let mut form = if head.is_whole() {
+            let line = self.text(behind_mark(self.source.text, head.span.start)..head.span.end);
+            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+            Form::like(self.source, head, &line[..indent])
+        } else {
+            Form::inside(self.source, head)
+        };
+        form.hazards.everything = everything;
+        form
+    }
+
+    /// Each line in the place of the one that stood there; below the last what is left of either.
+    fn line_by_line(&self, everything: bool) -> Vec<Edit> {
+        let Some(head) = self.rows.first() else {
+            return Vec::new();
+        };
+        let form = self.form(head, everything);
+        let written = form.message(Role::Author, None, self.said);
+        let mut edits = self.head(head, &form);
+        let mut kept = 1;
+        for (row, (line, said)) in self.rows.iter().zip(written.iter().zip(self.said)).skip(1) {
+            kept += 1;
+            let stands = self.text(row.text.clone());
+            if escape::decode(stands) == said.as_str() {
+                continue;
+            }
+            edits.push(if stands.is_empty() || said.is_empty() {
+                Edit {
+                    range: behind_mark(self.source.text, row.span.start)..row.span.end,
+                    text: line.clone(),
+                }
+            } else {
+                let words = line.strip_prefix(form.before.as_str()).unwrap_or(line);
+                let words = words.strip_suffix(form.after.as_str()).unwrap_or(words);
+                Edit {
+                    range: row.text.clone(),
+                    text: words.trim_start().to_owned(),
+                }
+            });
+        }
+        edits.extend(self.rest(kept, written.get(kept..).unwrap_or_default()));
+        edits
+    }
+
+    /// All lines below the first anew.
+    fn below_anew(&self, everything: bool) -> Vec<Edit> {
+        let Some(head) = self.rows.first() else {
+            return Vec::new();
+        };
+        let form = self.form(head, everything);
+        let written = form.message(Role::Author, None, self.said);
+        let mut edits = self.head(head, &form);
+        edits.extend(self.rest(1, written.get(1..).unwrap_or_default()));
+        edits
+    }
+
+    /// The words behind the marker.
+    fn head(&self, head: &Row, form: &Form) -> Vec<Edit> {
+        let first = self.said.first().map_or("", String::as_str);
+        let stands = self.text(head.text.clone());
+        if escape::decode(stands) == first {
+            return Vec::new();
+        }
+        let words = escape::encode(first, &form.hazards, None);
+        vec![if first.is_empty() {
+            // As a line that waits is written: nothing behind the colon.
+            Edit {
+                range: head.marker.end..head.text.end.max(head.marker.end),
+                text: String::new(),
+            }
+        } else if stands.is_empty() {
+            Edit {
+                range: head.marker.end..head.marker.end,
+                text: format!(" {words}"),
+            }
+        } else {
+            Edit {
+                range: head.text.clone(),
+                text: words,
+            }
+        }]
+    }
+
+    /// The message's lines from `kept` on go; `more` come in their place.
+    fn rest(&self, kept: usize, more: &[String]) -> Vec<Edit> {
+        let text = self.source.text;
+        let (Some(last), gone) = (
+            kept.checked_sub(1).and_then(|at| self.rows.get(at)),
+            self.rows.get(kept..).unwrap_or_default(),
+        ) else {
+            return Vec::new();
+        };
+        let line_end = line_end_near(text, last.span.start);
+        let below: String = more
+            .iter()
+            .flat_map(|line| [line_end, line.as_str()])
+            .collect();
+        // A comment of several lines keeps its closing delimiter behind the last of them.
+        let closes = |row: &Row| !row.is_whole() && row.comment.range.end <= row.span.end;
+        let words_end = |row: &Row| row.text.end.max(row.marker.end);
+        let Some(end) = gone.last() else {
+            let at = if closes(last) {
+                words_end(last)
+            } else {
+                last.span.end
+            };
+            return vec![Edit {
+                range: at..at,
+                text: below,
+            }];
+        };
+        if end.is_whole() {
+            let mut edits = vec![Edit {
+                range: last.span.end..last.span.end,
+                text: below,
+            }];
+            edits.extend(gone.iter().map(|row| lines(text, row.span.clone())));
+            return edits;
+        }
+        let range = if closes(end) {
+            words_end(last)..words_end(end)
+        } else {
+            last.span.end..end.span.end
+        };
+        vec![Edit { range, text: below }]
+    }
+}
