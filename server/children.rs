@@ -71,7 +71,9 @@ pub enum ChildError {
     NoRow(String),
     #[error("`{command}` is not installed ({install})")]
     Missing { command: String, install: String },
-    #[error("the workspace is not trusted: `postil trust` allows language servers to start")]
+    #[error(
+        "the workspace is not trusted: language servers may start when you trust it, in the editor or by `postil trust`"
+    )]
     Untrusted,
     #[error("language servers are switched off (`proxy.mode`)")]
     Off,

@@ -296,6 +296,7 @@ pub(super) struct Proxy {
     /// Seconds a request.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 3600))]
     pub timeout: u64,
+    /// Language servers that run at the same time.
     #[schemars(extend("x-limit" = true), range(min = 0, max = 1000))]
     pub max_children: u64,
     /// Seconds until an unused child ends.
@@ -381,6 +382,7 @@ pub(super) struct Worktree {
     /// A failed sub-agent's worktree is removed, where nothing is lost by it.
     #[schemars(extend("x-order" = [false, true]))]
     pub cleanup_on_failure: bool,
+    /// Sub-agents that work in worktrees of their own at the same time.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 100))]
     pub max_concurrent: u32,
 }

@@ -76,10 +76,7 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
             let ways = if taken {
                 vec![removal(source, &rows.iter().collect::<Vec<_>>())]
             } else {
-                vec![
-                    plan.line_by_line(everything),
-                    plan.below_anew(everything),
-                ]
+                vec![plan.line_by_line(everything), plan.below_anew(everything)]
             };
             for edits in ways {
                 let edits = merged(source.text, edits);

@@ -102,9 +102,14 @@ fn case(name: &str, files: &[(&str, &str)]) {
         workspace.git(&["commit", "-q", "-m", "Begin"]);
         run(name, &workspace)
     };
-    // A browser beside all other tests now and then misses a click. What failed is told, and must not fail twice.
+    // A browser beside all other tests now and then misses a click. What failed is told, loudly, and must not fail
+    // twice: each such line has a cause in test/browser/code.mjs or in the extension, and is to be mended.
     if let Err(why) = once() {
-        let _ = writeln!(std::io::stderr(), "tried again: {why}");
+        let rule = "=".repeat(100);
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n{rule}\nFAILED ONCE, tried again: vscode::{why}\n{rule}"
+        );
         if let Err(why) = once() {
             panic!("{why}");
         }

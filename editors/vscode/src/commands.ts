@@ -261,15 +261,29 @@ export function register(parts: Parts): vscode.Disposable[] {
             server.log.show();
         },
         "postil.doctor": () => {
-            // As a person would: the answer is for reading.
+            // As a person would: the answer is for reading. The program that came along is on no PATH.
             const terminal = vscode.window.createTerminal({ name: "postil doctor" });
             terminal.show();
-            terminal.sendText("postil doctor");
+            terminal.sendText(`${quoted(server.program ?? "postil")} doctor`);
         },
         "postil.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:postil.postil"),
-        "postil.walkthrough": () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false),
+        "postil.walkthrough": async () => {
+            await vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false);
+            // What came true before the editor first looked at the steps marks none of them as done.
+            if (server.state.is === "running") {
+                await vscode.commands.executeCommand("setContext", "postil.ran", true);
+            }
+        },
     };
     return Object.entries(all).map(([id, run]) => vscode.commands.registerCommand(id, run as (...args: unknown[]) => unknown));
+}
+
+/** A program as a shell takes it, PowerShell on Windows. */
+function quoted(program: string): string {
+    if (/^[\w./-]+$/.test(program)) {
+        return program;
+    }
+    return process.platform === "win32" ? `& '${program.replaceAll("'", "''")}'` : `'${program.replaceAll("'", "'\\''")}'`;
 }
 
 /** Goes to a thread and opens it in the margin. */

@@ -40,6 +40,9 @@ export class Server implements vscode.Disposable {
         private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation" | "review" | "why">,
     ) {}
 
+    /** The program that was found last. */
+    program: string | undefined;
+
     get state(): State {
         return this.current;
     }
@@ -47,6 +50,8 @@ export class Server implements vscode.Disposable {
     private set(state: State): void {
         this.current = state;
         this.changed.fire(state);
+        // The walkthrough's first step is done.
+        void vscode.commands.executeCommand("setContext", "postil.running", state.is === "running");
     }
 
     start(): Promise<void> {
@@ -95,6 +100,7 @@ export class Server implements vscode.Disposable {
             this.fail(found.message, found.problem === "missing" || found.problem === "too-old");
             return;
         }
+        this.program = found.path;
         this.log.info(`starting ${found.path}, version ${found.version}`);
         const { connect } = await import("./client.js");
         this.starting = new AbortController();

@@ -95,9 +95,10 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 item.iconPath = vscode.ThemeIcon.File;
                 // The label is the name alone, which several roots and folders may have in common.
                 const folder = path.posix.dirname(vscode.workspace.asRelativePath(node.uri));
-                const counts = countsLabel(count(this.known.threads(node.uri)));
-                item.description = folder === "." ? counts : `${folder} · ${counts}`;
-                item.contextValue = "file";
+                const counts = count(this.known.threads(node.uri));
+                const label = countsLabel(counts);
+                item.description = folder === "." ? label : `${folder} · ${label}`;
+                item.contextValue = counts.pending > 0 ? "file.pending" : "file";
                 return item;
             }
             case "state": {

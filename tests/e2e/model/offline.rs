@@ -57,7 +57,7 @@ async fn a_name_declared_once_is_renamed_everywhere() {
         let heard = bench.heard();
         for words in [
             "offline: identifiers load",
-            "not trusted: `postil trust` allows language servers to start",
+            "not trusted: language servers may start when you trust it, in the editor or by `postil trust`",
         ] {
             assert!(heard.contains(words), "{heard}");
         }

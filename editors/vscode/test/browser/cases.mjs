@@ -670,9 +670,18 @@ const cases = {
         await ask.click();
         await again.page.locator(".tab", { hasText: "notes.rs" }).click();
         await again.command("postil: New Thread Here");
-        await again.sees("// AUTHOR:");
+        await again.until("an empty thread, and the cursor in it", async () => (await again.lines())[0]?.trim() === "// AUTHOR:" && /Ln 1, Col 1[0-2]/.test(await again.page.locator(".statusbar").innerText()));
         await again.command("postil: Open Walkthrough");
-        await again.until("the step is done", async () => (await ask.locator(".codicon-getting-started-step-checked.complete").count()) > 0);
+        const done = (step) => step.locator(".codicon-getting-started-step-checked.complete");
+        await again.until("the step is done", async () => (await done(ask).count()) > 0);
+        const install = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Install the server" });
+        await again.until("the program runs, so that its step is done too", async () => (await done(install).count()) > 0);
+        ok(!(await again.page.locator(".gettingStartedContainer").innerText()).includes("`"), "no back quotes are left to be read");
+
+        // Checked by the program that came along, which is on no PATH.
+        await again.command("postil: Check the Installation");
+        const terminal = again.page.locator(".terminal-wrapper.active .xterm-rows");
+        await again.until("the doctor's words", async () => /history/i.test(plain(await terminal.innerText().catch(() => ""))));
     },
 
     /** A window without a machine behind it: why it cannot work is where it is looked for. */

@@ -208,22 +208,23 @@ export class Window {
         }
     }
 
-    /** Takes the row with `row` from the palette when `typed` is typed there. */
-    async pick(typed, row) {
+    /** Opens a list by `key`, types there, and takes the row with `row`. */
+    async pick(typed, row, key = "F1") {
         const input = this.page.locator(".quick-input-widget input");
         const found = this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first();
-        // What takes the focus at this moment, as a file that is shown does, shuts the palette: a person opens it again.
-        await this.until(`${JSON.stringify(row)} in the palette`, async () => {
-            await this.page.keyboard.press("F1");
+        // What takes the focus at this moment, as a file that is shown does, shuts the list: a person opens it again. A
+        // click is on the row or nowhere; an Enter would by then go into the text.
+        await this.until(`${row} in the list`, async () => {
+            await this.page.keyboard.press(key);
             const open = { state: "visible", timeout: 5_000 };
             return input
                 .waitFor(open)
                 .then(() => input.fill(typed, open))
                 .then(() => found.waitFor(open))
+                .then(() => found.click(open))
                 .then(() => true)
                 .catch(() => false);
         });
-        await this.page.keyboard.press("Enter");
         await input.waitFor({ state: "hidden" });
     }
 
@@ -245,12 +246,7 @@ export class Window {
 
     /** Puts the cursor at the begin of a 1-based line of the active editor. */
     async goto(line) {
-        await this.page.keyboard.press("Control+g");
-        const input = this.page.locator(".quick-input-widget input");
-        await input.waitFor({ state: "visible" });
-        await input.fill(`:${line}`);
-        await this.page.keyboard.press("Enter");
-        await input.waitFor({ state: "hidden" });
+        await this.pick(`:${line}`, new RegExp(`go to line ${line}\\b`, "i"), "Control+g");
     }
 
     /** The lines that are on the screen, from top to bottom. */
