@@ -196,6 +196,15 @@ pub struct Loaded {
     pub sources: Vec<(String, String, String)>,
 }
 
+impl Loaded {
+    /// Whether the workspace's `postil.toml` says what holds for this key.
+    pub fn is_of_workspace(&self, key: &str) -> bool {
+        self.sources
+            .iter()
+            .any(|(known, _, source)| known == key && source == "workspace")
+    }
+}
+
 /// `client`: the editor's `postil` section. Never fails: what cannot be used is a [`Problem`], and what
 /// it would have set keeps its value of the next place.
 pub fn load(folders: &Folders, root: Option<&Path>, client: Option<&Value>) -> Loaded {

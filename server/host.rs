@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use async_trait::async_trait;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::text::Edit;
 
@@ -144,6 +145,9 @@ pub trait Host: Send + Sync {
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 
+    /// The turn of this host waits (or waits no longer) for an answer to a question that another one put.
+    fn waits(&self, _more: bool) {}
+
     /// Whether edits of open buffers can be shown before they are made ([`Self::preview`]).
     fn can_preview(&self) -> bool {
         false
@@ -176,6 +180,31 @@ pub trait Host: Send + Sync {
 
     /// The threads of these files (absolute paths), or what is known of their turns, changed.
     fn changed(&self, paths: &[PathBuf]);
+}
+
+/// A turn's place among those that ask the same; whoever waits for it waits for an answer.
+pub async fn in_turn<'a, T>(place: &'a Mutex<T>, host: &dyn Host) -> MutexGuard<'a, T> {
+    if let Ok(free) = place.try_lock() {
+        return free;
+    }
+    let _waiting = Waiting::new(host);
+    place.lock().await
+}
+
+/// As long as it lives, the turn of a host waits for the answer to another's question ([`Host::waits`]).
+pub struct Waiting<'a>(&'a dyn Host);
+
+impl<'a> Waiting<'a> {
+    pub fn new(host: &'a dyn Host) -> Self {
+        host.waits(true);
+        Self(host)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waits(false);
+    }
 }
 
 /// Nobody there: tests and headless runs.

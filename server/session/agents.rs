@@ -1,23 +1,54 @@
-//! An outside agent where nothing is configured: the author is asked once whether it shall answer, and the
-//! answer is kept in the user's data.
+//! An outside agent that the author has not chosen: found where nothing is configured, or named by a repository.
+//! They are asked once whether it shall answer, and the answer is kept in the user's data.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::acp::{self, Agent};
-use crate::config::Settings;
-use crate::host::{Host, Level, Question};
+use crate::config::{self, Settings};
+use crate::host::{Host, Level, Question, in_turn};
 
 /// What the author said.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     version: u32,
-    /// The agent's name; `None`: no agent.
-    answers: Option<String>,
+    /// Where nothing is configured: the agent's name; `null`: no agent.
+    #[serde(
+        default,
+        deserialize_with = "known",
+        skip_serializing_if = "Option::is_none"
+    )]
+    answers: Option<Option<String>>,
+    /// By name, whether a repository may choose it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    named: BTreeMap<String, bool>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            answers: None,
+            named: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is there, were it `null`.
+fn known<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// What became of a question.
+enum Said {
+    Yes,
+    No,
+    Nothing,
 }
 
 impl Session {
@@ -30,62 +61,112 @@ impl Session {
         host: &dyn Host,
     ) -> Option<Arc<Agent>> {
         // One question, however many turns begin at once.
-        let mut closed = self.turns.proposal.lock().await;
+        let mut closed = in_turn(&self.turns.proposal, host).await;
         let workspaces = [root.to_owned()];
-        if let Some(kept) = self.kept() {
-            let agent = acp::agent(&kept.answers?, &settings.agents)?;
+        let mut kept = self.kept();
+        if let Some(answers) = kept.answers {
+            let agent = acp::agent(&answers?, &settings.agents)?;
             return agent.program(&workspaces).map(|_| Arc::new(agent));
         }
         if *closed {
             return None;
         }
         let agent = acp::installed(&settings.agents, &workspaces)?;
-        let question = Question {
-            text: format!(
-                "Use {}, found on PATH, to answer? It runs as a program of its own with your rights. Asked once; `model` in config.toml changes it.",
-                agent.title
-            ),
-            choices: vec![format!("Use {}", agent.title), String::from("No")],
-        };
-        let answers = match host.ask(question).await {
-            Some(0) => Some(agent.name.clone()),
-            Some(_) => None,
-            None => {
+        let why = "found on PATH, to answer? It runs as a program of its own with your rights. Asked once; `model` in config.toml changes it.";
+        match put(&agent, why, host).await {
+            Said::Yes => kept.answers = Some(Some(agent.name.clone())),
+            Said::No => kept.answers = Some(None),
+            Said::Nothing => {
                 *closed = true;
                 return None;
             }
-        };
-        let is_used = answers.is_some();
-        if let Err(error) = self.keep_answer(answers) {
-            let text = format!(
-                "postil: the answer could not be kept and will be asked for again: {error}"
-            );
-            self.host.message(Level::Warning, &text);
         }
+        let is_used = kept.answers != Some(None);
+        self.keep_answer(&kept);
         is_used.then(|| Arc::new(agent))
+    }
+
+    /// Whether the agent that a repository names may answer: its program would not run here otherwise. Asked once.
+    pub(super) async fn may_be_chosen(&self, agent: &Agent, root: &Path, host: &dyn Host) -> bool {
+        let _asking = in_turn(&self.turns.proposal, host).await;
+        let mut kept = self.kept();
+        if kept.answers.as_ref().and_then(Option::as_ref) == Some(&agent.name) {
+            return true;
+        }
+        if let Some(may) = kept.named.get(&agent.name) {
+            return *may;
+        }
+        // What is not there is told of when it is to start.
+        if agent.program(&[root.to_owned()]).is_none() {
+            return true;
+        }
+        let why = "which this workspace's postil.toml names, to answer? It runs as a program of its own with your rights. Asked once; `model` in your own config.toml needs no question.";
+        let may = match put(agent, why, host).await {
+            Said::Yes => true,
+            Said::No => false,
+            Said::Nothing => {
+                let text = format!(
+                    "postil: {0}, which this workspace's postil.toml names, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
+                    agent.title, agent.name
+                );
+                self.host.message(Level::Warning, &text);
+                return false;
+            }
+        };
+        kept.named.insert(agent.name.clone(), may);
+        self.keep_answer(&kept);
+        may
+    }
+
+    /// The settings of the author alone, without those of a repository.
+    pub(super) fn own_settings(&self) -> Settings {
+        let client = self
+            .client_settings
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        config::load(&self.folders, None, client.as_ref()).settings
     }
 
     fn answer_file(&self) -> PathBuf {
         self.folders.data.join("agents.json")
     }
 
-    fn kept(&self) -> Option<Kept> {
-        let text = std::fs::read_to_string(self.answer_file()).ok()?;
-        serde_json::from_str(&text).ok()
+    fn kept(&self) -> Kept {
+        let text = std::fs::read_to_string(self.answer_file()).ok();
+        text.and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default()
     }
 
-    fn keep_answer(&self, answers: Option<String>) -> std::io::Result<()> {
+    fn keep_answer(&self, kept: &Kept) {
+        if let Err(error) = self.write_answer(kept) {
+            let text = format!(
+                "postil: the answer could not be kept and will be asked for again: {error}"
+            );
+            self.host.message(Level::Warning, &text);
+        }
+    }
+
+    fn write_answer(&self, kept: &Kept) -> std::io::Result<()> {
         let file = self.answer_file();
         std::fs::create_dir_all(&self.folders.data)?;
         // A temporary file is the user's alone (0600).
         let mut new = tempfile::NamedTempFile::new_in(&self.folders.data)?;
-        let kept = Kept {
-            version: 1,
-            answers,
-        };
-        new.write_all(&serde_json::to_vec_pretty(&kept)?)?;
+        new.write_all(&serde_json::to_vec_pretty(kept)?)?;
         new.as_file().sync_all()?;
         new.persist(&file)?;
         Ok(())
+    }
+}
+
+async fn put(agent: &Agent, why: &str, host: &dyn Host) -> Said {
+    let question = Question {
+        text: format!("Use {}, {why}", agent.title),
+        choices: vec![format!("Use {}", agent.title), String::from("No")],
+    };
+    match host.ask(question).await {
+        Some(0) => Said::Yes,
+        Some(_) => Said::No,
+        None => Said::Nothing,
     }
 }

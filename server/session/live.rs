@@ -7,7 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::turns::Turns;
-use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question};
+use crate::host::{
+    BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question, Waiting,
+};
 
 pub(super) struct Live {
     turns: Arc<Turns>,
@@ -21,30 +23,6 @@ impl Live {
             turns,
             host,
             run: run.to_owned(),
-        }
-    }
-}
-
-/// A question of a turn that waits for its answer, or for nobody any more: then it is dropped.
-struct Open<'a>(&'a Live);
-
-impl<'a> Open<'a> {
-    fn new(live: &'a Live) -> Self {
-        live.asks(true);
-        Self(live)
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.0.asks(false);
-    }
-}
-
-impl Live {
-    fn asks(&self, more: bool) {
-        if let Some(message) = self.turns.asks(&self.run, more) {
-            self.host.progress(&self.run, Progress::Report { message });
         }
     }
 }
@@ -73,8 +51,15 @@ impl Host for Live {
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {
-        let _open = Open::new(self);
+        // Of its own, which is dropped too where nobody waits for it any more.
+        let _open = Waiting::new(self);
         self.host.ask(question).await
+    }
+
+    fn waits(&self, more: bool) {
+        if let Some(message) = self.turns.asks(&self.run, more) {
+            self.host.progress(&self.run, Progress::Report { message });
+        }
     }
 
     fn can_preview(&self) -> bool {

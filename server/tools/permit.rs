@@ -1,16 +1,16 @@
 //! Permission of a call: rules first, then what was granted, then the author. Every question of a tool goes
-//! through here, so that it is asked once, withdrawn with its turn, and a no when nobody is there.
+//! through here, so that it stands there once, is withdrawn with its turn, and is a no when nobody is there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dashmap::DashMap;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 
 use super::Context;
-use crate::host::{Host, Level, Question};
+use crate::host::{Host, Level, Question, in_turn};
 use crate::present::visible;
 use crate::trust::{Call, Grant, Grants, Risk, Wanted};
 
@@ -31,8 +31,11 @@ pub struct Gate {
     grants: Grants,
     /// By run id. In memory: who starts again is asked again.
     runs: Arc<DashMap<String, Vec<Grant>>>,
-    /// Questions that wait, by all that tells them apart.
-    waiting: DashMap<String, WeakShared<BoxFuture<'static, Said>>>,
+    /// Questions that wait, by their run and all that tells them apart.
+    waiting: DashMap<(String, String), WeakShared<BoxFuture<'static, Said>>>,
+    /// The same question of several runs, by all that tells it apart from others: they put it one after the
+    /// other. Of those that wait for it, each holds its place.
+    places: DashMap<String, Weak<Place>>,
     /// A run asks one question at a time, so that its answer counts for the next.
     one_by_one: DashMap<String, Arc<tokio::sync::Mutex<()>>>,
     /// Questions that nobody answered, each a sentence.
@@ -40,10 +43,77 @@ pub struct Gate {
     acts: AtomicU64,
 }
 
+/// Where one question stands.
+#[derive(Default)]
+struct Place {
+    turn: tokio::sync::Mutex<()>,
+    /// How often it was refused or closed, and which of the two at last.
+    refused: Mutex<(u64, Option<Said>)>,
+}
+
+impl Place {
+    fn refused(&self) -> (u64, Option<Said>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&self, said: Said) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = (refused.0 + 1, Some(said));
+    }
+}
+
 /// One question to come.
 struct Asked {
     text: String,
     choices: Vec<(String, Said)>,
+    /// What an answer can grant; `None`: the act alone.
+    about: Option<About>,
+}
+
+/// A call, kept for as long as its question stands.
+struct About {
+    run: String,
+    tool: String,
+    risk: Risk,
+    argument: String,
+    root: PathBuf,
+    /// No grant counts for it.
+    each_time: bool,
+}
+
+impl About {
+    fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.tool,
+            risk: self.risk,
+            argument: &self.argument,
+            root: &self.root,
+        }
+    }
+
+    fn is_granted(&self, gate: &Gate) -> bool {
+        !self.each_time && gate.is_granted(&self.run, &self.call())
+    }
+
+    /// Before the next question is put, for it may be answered by this.
+    fn keep(&self, gate: &Gate, said: Said, host: &dyn Host) {
+        match said {
+            Said::Run => {
+                if let Some(grant) = Grant::of(&self.call(), Wanted::Here) {
+                    gate.runs.entry(self.run.clone()).or_default().push(grant);
+                }
+            }
+            Said::Kept(wanted) => {
+                if let Err(error) = gate.grants.keep(&self.call(), wanted) {
+                    let text = format!(
+                        "postil: allowed this once, for the permission could not be kept: {error:#}"
+                    );
+                    host.message(Level::Warning, &text);
+                }
+            }
+            Said::Once | Said::Refused | Said::Nobody => {}
+        }
+    }
 }
 
 impl Gate {
@@ -53,6 +123,7 @@ impl Gate {
             grants: Grants::open(data),
             runs: Arc::default(),
             waiting: DashMap::new(),
+            places: DashMap::new(),
             one_by_one: DashMap::new(),
             unanswered: Mutex::default(),
             acts: AtomicU64::new(0),
@@ -85,32 +156,51 @@ impl Gate {
         in_run || self.grants.allow(call)
     }
 
-    /// Asks, or joins the same question that waits already. `identity`: all that tells it apart.
-    async fn ask(
-        self: &Arc<Self>,
-        cx: &Context,
-        identity: String,
-        granted: impl Fn(&Self) -> bool + Send + 'static,
-        asked: Asked,
-    ) -> Said {
-        let waiting = self
-            .waiting
-            .get(&identity)
-            .and_then(|known| known.upgrade());
+    fn place(&self, identity: &str) -> Arc<Place> {
+        self.places.retain(|_, place| place.strong_count() > 0);
+        let mut known = self.places.entry(identity.to_owned()).or_default();
+        known.upgrade().unwrap_or_else(|| {
+            let place = Arc::default();
+            *known = Arc::downgrade(&place);
+            place
+        })
+    }
+
+    /// Asks, or joins the same question of the run that waits already. Where another run's stands there, this
+    /// one comes after it, unless the answer counts for both: a grant that covers it, or a no. `identity`: all
+    /// that tells it apart.
+    async fn ask(self: &Arc<Self>, cx: &Context, identity: String, asked: Asked) -> Said {
+        let key = (cx.run.clone(), identity);
+        let waiting = self.waiting.get(&key).and_then(|known| known.upgrade());
         let asking: Asking = waiting.unwrap_or_else(|| {
             let gate = Arc::clone(self);
             let host = cx.host.clone();
             let turn = Arc::clone(&self.one_by_one.entry(cx.run.clone()).or_default());
+            let place = self.place(&key.1);
             let asking = async move {
                 let _turn = turn.lock().await;
-                if granted(&gate) {
+                let (before, _) = place.refused();
+                let _place = in_turn(&place.turn, &*host).await;
+                if asked.about.as_ref().is_some_and(|it| it.is_granted(&gate)) {
                     return Said::Once;
                 }
-                put(&*host, asked).await
+                if let (now, Some(said)) = place.refused()
+                    && now != before
+                {
+                    return said;
+                }
+                let said = put(&*host, &asked).await;
+                if matches!(said, Said::Refused | Said::Nobody) {
+                    place.refuse(said);
+                }
+                if let Some(about) = &asked.about {
+                    about.keep(&gate, said, &*host);
+                }
+                said
             };
             let asking = asking.boxed().shared();
             if let Some(weak) = asking.downgrade() {
-                self.waiting.insert(identity.clone(), weak);
+                self.waiting.insert(key.clone(), weak);
             }
             asking
         });
@@ -120,7 +210,7 @@ impl Gate {
             () = cx.cancel.cancelled() => Said::Nobody,
         };
         self.waiting
-            .remove_if(&identity, |_, weak| weak.upgrade().is_none());
+            .remove_if(&key, |_, weak| weak.upgrade().is_none());
         said
     }
 
@@ -147,9 +237,9 @@ impl Gate {
     }
 }
 
-async fn put(host: &dyn Host, asked: Asked) -> Said {
+async fn put(host: &dyn Host, asked: &Asked) -> Said {
     let question = Question {
-        text: asked.text,
+        text: asked.text.clone(),
         choices: asked.choices.iter().map(|(text, _)| text.clone()).collect(),
     };
     match host.ask(question).await {
@@ -207,50 +297,25 @@ pub(super) async fn permit(
         choices.push(kept("Always allow", Wanted::Everywhere));
     }
     choices.push((String::from("Refuse"), Said::Refused));
+    let about = About {
+        run: cx.run.clone(),
+        tool: tool.to_owned(),
+        risk,
+        argument: argument.to_owned(),
+        root: root.clone(),
+        each_time: each_time.is_some(),
+    };
     let asked = Asked {
         text: text.clone(),
         choices,
+        about: Some(about),
     };
     let identity = format!(
         "{}\0{tool}\0{input}\0{}",
         root.display(),
         each_time.is_some()
     );
-    let granted = {
-        let (run, tool, argument, root) = (
-            cx.run.clone(),
-            tool.to_owned(),
-            argument.to_owned(),
-            root.clone(),
-        );
-        let open = each_time.is_none();
-        move |gate: &Gate| {
-            let call = Call {
-                tool: &tool,
-                risk,
-                argument: &argument,
-                root: &root,
-            };
-            open && gate.is_granted(&run, &call)
-        }
-    };
-    let said = gate.ask(cx, identity, granted, asked).await;
-    match said {
-        Said::Run => {
-            if let Some(grant) = Grant::of(&call, Wanted::Here) {
-                gate.runs.entry(cx.run.clone()).or_default().push(grant);
-            }
-        }
-        Said::Kept(wanted) => {
-            if let Err(error) = gate.grants.keep(&call, wanted) {
-                let text = format!(
-                    "postil: allowed this once, for the permission could not be kept: {error:#}"
-                );
-                cx.host.message(Level::Warning, &text);
-            }
-        }
-        Said::Once | Said::Refused | Said::Nobody => {}
-    }
+    let said = gate.ask(cx, identity, asked).await;
     gate.answered(cx, said, &text)
 }
 
@@ -263,11 +328,12 @@ pub(super) async fn each_time(cx: &Context, text: String) -> Result<(), String> 
     let asked = Asked {
         text: text.clone(),
         choices,
+        about: None,
     };
     // Each is a question of its own: two writes to one file are two acts.
     let act = cx.gate.acts.fetch_add(1, Ordering::Relaxed);
     let identity = format!("act {act}");
-    let said = cx.gate.ask(cx, identity, |_| false, asked).await;
+    let said = cx.gate.ask(cx, identity, asked).await;
     cx.gate.answered(cx, said, &text)
 }
 

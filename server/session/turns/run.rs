@@ -7,15 +7,14 @@ use std::time::Duration;
 use dashmap::DashMap;
 use futures::FutureExt;
 use serde_json::{Map, json};
-use tokio::sync::MutexGuard;
 
 use super::super::live::Live;
 use super::super::verbs::Made;
 use super::super::{Session, TurnEnd};
-use super::{Task, WAITS, WIND_UP};
-use crate::config::{Review, Settings};
+use super::{Task, WIND_UP};
+use crate::config::{Loaded, Review};
 use crate::edits;
-use crate::host::{Host, Level, Progress, Question};
+use crate::host::{Host, Level, Progress, Question, in_turn};
 use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
@@ -116,7 +115,7 @@ impl Session {
                 thread: task.thread.clone(),
                 file: task.file.clone(),
                 run: task.run.clone(),
-                answerer: self.answerer(task, &loaded.settings, trusted, &*host).await,
+                answerer: self.answerer(task, &loaded, trusted, &*host).await,
                 max_rounds: loaded.settings.max_rounds,
                 max_tokens: loaded.settings.max_tokens,
                 max_cost: task
@@ -156,24 +155,35 @@ impl Session {
             .unwrap_or(Outcome::Cancelled)
     }
 
-    /// Who was chosen; where nothing is configured, an outside agent if the author wants that.
+    /// Who was chosen; an outside agent that the author has not chosen, if they want it.
     async fn answerer(
         &self,
         task: &Task,
-        settings: &Settings,
+        loaded: &Loaded,
         trusted: bool,
         host: &dyn Host,
     ) -> Answerer {
-        let open = task.options.model.is_none() && settings.model.is_none() && trusted;
-        if !open || !matches!(task.answerer, Answerer::Offline) {
-            return task.answerer.clone();
-        }
-        // Another turn asks already.
-        if self.turns.proposal.try_lock().is_err() {
-            self.tell_waits(task, host);
-        }
-        let proposed = self.proposed(settings, task.workspace.root(), host).await;
-        let answerer = proposed.map_or(Answerer::Offline, Answerer::Outside);
+        let settings = &loaded.settings;
+        let root = task.workspace.root();
+        // In an untrusted workspace none is started, and nothing is asked about it.
+        let open = task.options.model.is_none() && trusted;
+        let answerer = match &task.answerer {
+            Answerer::Offline if open && settings.model.is_none() => {
+                let proposed = self.proposed(settings, root, host).await;
+                proposed.map_or(Answerer::Offline, Answerer::Outside)
+            }
+            Answerer::Outside(agent) if open && names(loaded, &agent.name) => {
+                let own = self.own_settings();
+                let is_own = own.model == settings.model
+                    || own.agents.iter().any(|known| known.name == agent.name);
+                if is_own || self.may_be_chosen(agent, root, host).await {
+                    return task.answerer.clone();
+                }
+                let chosen = turn::choose(&own, None).await;
+                chosen.map_or(Answerer::Offline, |choice| choice.answerer)
+            }
+            chosen => return chosen.clone(),
+        };
         if let Err(error) = task.store.answered_by(&task.run.id, &answerer.name()) {
             tracing::warn!(%error, "the history does not name the agent");
         }
@@ -192,7 +202,7 @@ impl Session {
         let refused = || self.turns.untrusted.get(root).map(|count| *count);
         let before = refused();
         let _asking = match self.needs_word(task) {
-            true => Some(self.one_question(task, host).await),
+            true => Some(in_turn(&self.turns.asking, host).await),
             false => None,
         };
         // Answered for all who waited.
@@ -257,20 +267,6 @@ impl Session {
 
     fn needs_word(&self, task: &Task) -> bool {
         !self.is_trusted(task.workspace.root()) || !self.arrived_of(task).is_empty()
-    }
-
-    /// The turn's place among those that ask whether they may write.
-    async fn one_question(&self, task: &Task, host: &dyn Host) -> MutexGuard<'_, ()> {
-        if let Ok(free) = self.turns.asking.try_lock() {
-            return free;
-        }
-        self.tell_waits(task, host);
-        self.turns.asking.lock().await
-    }
-
-    fn tell_waits(&self, task: &Task, host: &dyn Host) {
-        let message = String::from(WAITS);
-        host.progress(&task.run.id, Progress::Report { message });
     }
 
     /// An action word: done mechanically, the thread goes with it.
@@ -412,4 +408,11 @@ impl Session {
             );
         }
     }
+}
+
+/// Whether a workspace's `postil.toml` names this agent as `model`.
+fn names(loaded: &Loaded, agent: &str) -> bool {
+    let model = loaded.settings.model.as_deref().unwrap_or_default().trim();
+    let named = model.strip_prefix("acp/").unwrap_or(model).trim();
+    loaded.is_of_workspace("model") && named == agent
 }

@@ -9,6 +9,8 @@ struct Author {
     open: Mutex<Vec<(Question, tokio::sync::oneshot::Sender<Option<usize>>)>>,
     withdrawn: AtomicUsize,
     came: tokio::sync::Notify,
+    /// Turns that wait behind another's question now.
+    behind: tokio::sync::watch::Sender<usize>,
 }
 
 struct Withdraw<'a>(&'a Author, bool);
@@ -53,6 +55,12 @@ impl Host for Author {
         let answer = receiver.await.ok().flatten();
         guard.1 = false;
         answer
+    }
+    fn waits(&self, more: bool) {
+        self.behind.send_modify(|behind| match more {
+            true => *behind += 1,
+            false => *behind -= 1,
+        });
     }
     fn message(&self, _level: Level, text: &str) {
         panic!("{text}");
@@ -115,6 +123,22 @@ fn stage(each_time: bool) -> Stage {
 impl Stage {
     async fn run(&self, command: &str) -> Output {
         self.bench.call("shell", json!({"command": command})).await
+    }
+
+    /// Another run at work in the same folder.
+    fn beside(&self) -> Self {
+        let mut other = stage(false);
+        other.bench.cx.tree = self.bench.cx.tree.clone();
+        other.bench.cx.gate = self.bench.cx.gate.clone();
+        other.bench.cx.host = self.author.clone();
+        other.author = self.author.clone();
+        other.another_run();
+        other
+    }
+
+    async fn waits_behind(&self) {
+        let mut behind = self.author.behind.subscribe();
+        behind.wait_for(|turns| *turns == 1).await.unwrap();
     }
 
     fn another_run(&mut self) {
@@ -187,6 +211,72 @@ async fn calls_that_are_alike_and_wait_together_are_one_question() {
     // Once is once: the next one asks.
     let (ran, ()) = tokio::join!(s.run("make"), s.author.says("Refuse"));
     has(&ran.unwrap_err(), "The author refused");
+}
+
+#[tokio::test]
+async fn two_runs_with_one_question_share_the_answers_that_are_for_both() {
+    for (answer, both) in [
+        ("Allow once", None),
+        ("Allow in this run", None),
+        ("Allow in this workspace", Some(true)),
+        ("Always allow", Some(true)),
+        ("Refuse", Some(false)),
+    ] {
+        let one = stage(false);
+        let two = one.beside();
+        let author = async {
+            one.author.asked().await;
+            two.waits_behind().await;
+            assert_eq!(one.author.open.lock().unwrap().len(), 1, "one at a time");
+            one.author.says(answer).await;
+            if both.is_none() {
+                one.author.says("Refuse").await;
+            }
+        };
+        let second = async {
+            one.author.asked().await;
+            two.run("make").await
+        };
+        let (first, second, ()) = tokio::join!(one.run("make"), second, author);
+        assert_eq!(first.is_ok(), answer != "Refuse", "{answer}: {first:?}");
+        assert_eq!(second.is_ok(), both == Some(true), "{answer}: {second:?}");
+        assert_eq!(*one.author.behind.borrow(), 0, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_behind_a_question_or_before_another_leaves_it_to_the_other() {
+    for first_goes in [true, false] {
+        let one = stage(false);
+        let two = one.beside();
+        let (goes, stays) = if first_goes {
+            (&one, &two)
+        } else {
+            (&two, &one)
+        };
+        let author = async {
+            one.author.asked().await;
+            two.waits_behind().await;
+            goes.bench.cx.cancel.cancel();
+            if first_goes {
+                // Withdrawn with its turn: the next one is the other's.
+                let mut behind = one.author.behind.subscribe();
+                behind.wait_for(|turns| *turns == 0).await.unwrap();
+                one.author.open.lock().unwrap().remove(0);
+            }
+            stays.author.says("Allow once").await;
+        };
+        let second = async {
+            one.author.asked().await;
+            two.run("make").await
+        };
+        let (first, second, ()) = tokio::join!(one.run("make"), second, author);
+        assert_eq!(
+            (first.is_ok(), second.is_ok()),
+            (!first_goes, first_goes),
+            "{first:?} {second:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,14 +1,23 @@
-//! Nothing is configured, and an agent is found on PATH: it is asked for once.
+//! An agent that the author has not chosen, found on PATH or named by a repository: it is asked for once.
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{FILE, THREAD, command, noted, trust};
 use crate::harness::{Editor, Options, Workspace};
 
 /// Codex on the user's PATH, by a script of ours; its folder.
 pub(super) fn installed() -> (Workspace, String) {
+    let (workspace, path) = found();
+    trust(&workspace);
+    (workspace, path)
+}
+
+/// The same in a workspace that nobody trusts.
+fn found() -> (Workspace, String) {
     let workspace = Workspace::new();
     workspace.write(FILE, super::CODE);
     let bin = workspace.root().parent().expect("a folder").join("bin");
@@ -21,7 +30,6 @@ pub(super) fn installed() -> (Workspace, String) {
     std::fs::write(&fake, format!("#!/bin/sh\nexec {}\n", words.join(" "))).expect("written");
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).expect("a program");
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    trust(&workspace);
     (workspace, path)
 }
 
@@ -118,4 +126,140 @@ fn doctor_says_how_it_is_chosen() {
             && !chosen.contains("found on PATH: Codex"),
         "{chosen}"
     );
+}
+
+/// `postil reply --all` on a terminal, where `keys` are typed; what is seen there. `None`: no terminal to be had.
+fn on_a_terminal(workspace: &Workspace, path: &str, keys: &str) -> Option<String> {
+    workspace.write(FILE, format!("{THREAD}{}", super::CODE));
+    let mut command = workspace.command("script");
+    let line = format!("'{}' reply --all", env!("CARGO_BIN_EXE_postil"));
+    command.args(["-qec", &line, "/dev/null"]).env("PATH", path);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: a question on a terminal (no script)"
+        );
+        return None;
+    };
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(keys.as_bytes()).expect("typed");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const PROPOSED: &str = "Use Codex, found on PATH, to answer?";
+const NAMED: &str = "Use Codex, which this workspace's postil.toml names, to answer?";
+
+#[test]
+fn on_a_terminal_the_question_is_a_prompt() {
+    // The question about edits comes first, for this thread came with the file.
+    for (keys, used, kept) in [
+        ("1\n1\n", true, true),
+        ("1\n2\n", false, true),
+        ("1\n\n", false, false),
+    ] {
+        let (workspace, path) = installed();
+        let Some(seen) = on_a_terminal(&workspace, &path, keys) else {
+            return;
+        };
+        assert!(seen.contains(PROPOSED), "{keys:?}: {seen}");
+        assert_eq!(!noted(&workspace).is_empty(), used, "{keys:?}: {seen}");
+        let text = workspace.read(FILE);
+        assert_eq!(text.contains("// AGENT: Done."), used, "{keys:?}: {text}");
+        assert!(text.contains("// AGENT: "), "{keys:?}: {text}");
+        assert_eq!(
+            workspace.data().join("agents.json").exists(),
+            kept,
+            "{keys:?}"
+        );
+        if kept {
+            let again = on_a_terminal(&workspace, &path, "1\n").expect("a terminal");
+            assert!(!again.contains(PROPOSED), "asked once: {again}");
+        }
+    }
+}
+
+#[test]
+fn attack_01_an_agent_that_a_repository_names_answers_after_a_question_of_its_own() {
+    for (keys, asked, used, named) in [
+        // Read-only: it is not asked about, for it is not started in what is not trusted.
+        ("2\n", false, false, json!(null)),
+        // Trusted, edits allowed: that is no word about the agent.
+        ("1\n1\n\n", true, false, json!(null)),
+        ("1\n1\n2\n", true, false, json!({"codex": false})),
+        ("1\n1\n1\n", true, true, json!({"codex": true})),
+    ] {
+        let (workspace, path) = found();
+        let evil = workspace.path("../evil");
+        workspace.write(
+            "evil.sh",
+            format!("#!/bin/sh\ntouch '{}'\n", evil.display()),
+        );
+        let program = workspace.path("evil.sh");
+        std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755))
+            .expect("a program");
+        workspace.write(
+            "postil.toml",
+            "model = 'acp/codex'\n[agents.codex]\ncommand = './evil.sh'\n",
+        );
+        let forged = json!({"version": 1, "answers": "codex", "named": {"codex": true}});
+        for place in ["agents.json", ".postil/agents.json"] {
+            workspace.write(place, forged.to_string());
+        }
+        let Some(seen) = on_a_terminal(&workspace, &path, keys) else {
+            return;
+        };
+        assert_eq!(seen.contains(NAMED), asked, "{keys:?}: {seen}");
+        assert!(!seen.contains(PROPOSED), "{keys:?}: {seen}");
+        assert_eq!(!noted(&workspace).is_empty(), used, "{keys:?}: {seen}");
+        assert_eq!(
+            workspace.read(FILE).contains("// AGENT: Done."),
+            used,
+            "{keys:?}: {seen}"
+        );
+        let kept = std::fs::read_to_string(workspace.data().join("agents.json"));
+        let kept: Value = kept.map_or(json!({}), |kept| serde_json::from_str(&kept).expect("JSON"));
+        assert_eq!(kept["named"], named, "{keys:?}: {kept}");
+        assert_eq!(
+            kept.get("answers"),
+            None,
+            "no word about other workspaces: {kept}"
+        );
+        if !named.is_null() {
+            let again = on_a_terminal(&workspace, &path, "1\n").expect("a terminal");
+            assert!(!again.contains(NAMED), "asked once: {again}");
+            assert_eq!(
+                workspace.read(FILE).contains("// AGENT: Done."),
+                used,
+                "{again}"
+            );
+        }
+        assert!(!evil.exists(), "{keys:?}: the repository's program ran");
+    }
+}
+
+#[test]
+fn an_agent_that_the_author_names_too_is_not_asked_about() {
+    let (workspace, path) = installed();
+    workspace.write("postil.toml", "model = 'acp/codex'\n");
+    trust(&workspace);
+    // Nobody could be asked either.
+    let reply = || {
+        workspace.write(FILE, format!("{THREAD}{}", super::CODE));
+        let mut command = workspace.postil();
+        command.args(["reply", "--all", "--yes"]).env("PATH", &path);
+        let output = command.output().expect("it runs");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = reply();
+    assert!(
+        said.contains("was not used, for nobody allowed it"),
+        "{said}"
+    );
+    assert!(noted(&workspace).is_empty(), "{said}");
+    workspace.configure("model = 'acp/codex'\n");
+    let said = reply();
+    assert!(workspace.read(FILE).contains("// AGENT: Done."), "{said}");
 }
