@@ -32,6 +32,7 @@ mod preview;
 mod prompt;
 mod provenance;
 mod second;
+mod trigger;
 mod turns;
 mod undo;
 mod verbs;

@@ -175,6 +175,7 @@ fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
     }
     // A commit that waited for this: git and its hooks may take long.
     if let Some(pending) = session.pending_commit(&path) {
+        let session = session.clone();
         server.runtime.spawn(async move {
             match session.commit_saved(pending).await {
                 Ok(done) => session
@@ -184,6 +185,10 @@ fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
             }
         });
     }
+    let saved = path.clone();
+    server
+        .runtime
+        .spawn(async move { session.start_saved(&saved).await });
     server.publisher.urgent(path);
 }
 

@@ -1,10 +1,12 @@
 //! Pushed diagnostics: one thread that publishes, file after file, open documents first. No debounce; of a file
-//! whose text changed meanwhile nothing stale is sent, for it stands in the queue again.
+//! whose text changed meanwhile nothing stale is sent, for it stands in the queue again. When it is quiet, what was
+//! typed is written down.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use dashmap::DashMap;
 use serde::Serialize;
@@ -25,6 +27,8 @@ pub(super) struct Publisher {
 
 pub(super) type News = broadcast::Receiver<Option<PathBuf>>;
 
+/// Nothing changed for so long: the author has stopped typing.
+const QUIET: Duration = Duration::from_millis(700);
 /// Changes that are kept for one who is slow; more are told of as "many".
 const KEPT: usize = 1024;
 
@@ -47,6 +51,11 @@ struct Queue {
     withdrawn: Vec<PathBuf>,
     stopped: bool,
     over: bool,
+}
+
+enum Next {
+    Publish(PathBuf),
+    Quiet,
 }
 
 impl Publisher {
@@ -121,8 +130,8 @@ impl Publisher {
         self.news.notify_all();
     }
 
-    /// `shown`: the files that something is shown of.
-    fn next(&self, shown: &HashMap<PathBuf, String>) -> Option<PathBuf> {
+    /// `shown`: the files that something is shown of. `news`: whether anything was published since it was quiet.
+    fn next(&self, shown: &HashMap<PathBuf, String>, news: bool) -> Option<Next> {
         let mut queue = self.lock();
         loop {
             if queue.stopped {
@@ -138,12 +147,19 @@ impl Publisher {
             let next = queue.urgent.pop_front();
             if let Some(path) = next.or_else(|| queue.later.pop_front()) {
                 queue.waiting.remove(&path);
-                return Some(path);
+                return Some(Next::Publish(path));
             }
-            queue = self
-                .news
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = if news {
+                let waited = self.news.wait_timeout(queue, QUIET);
+                let (queue, time) = waited.unwrap_or_else(PoisonError::into_inner);
+                if time.timed_out() && queue.waiting.is_empty() {
+                    return Some(Next::Quiet);
+                }
+                queue
+            } else {
+                let waited = self.news.wait(queue);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            };
         }
     }
 }
@@ -160,15 +176,30 @@ fn run(server: &Weak<Server>) {
         return;
     };
     let _runtime = server.runtime.enter();
-    while let Some(path) = server.publisher.next(&shown) {
-        let done =
-            std::panic::catch_unwind(AssertUnwindSafe(|| publish(&server, &path, &mut shown)));
-        if done.is_err() {
-            tracing::error!(
-                "a defect while the diagnostics of {} were made",
-                path.display()
-            );
-        }
+    let mut news: HashSet<PathBuf> = HashSet::new();
+    while let Some(next) = server.publisher.next(&shown, !news.is_empty()) {
+        let path = match next {
+            Next::Publish(path) => path,
+            Next::Quiet => {
+                let session = server.session.get();
+                for path in news.drain() {
+                    let kept = || session.map(|session| session.keep_typed(&path));
+                    guarded(&path, "what was typed", kept);
+                }
+                continue;
+            }
+        };
+        guarded(&path, "the diagnostics", || {
+            publish(&server, &path, &mut shown);
+        });
+        news.insert(path);
+    }
+}
+
+/// A defect in one file's work ends that alone.
+fn guarded<T>(path: &Path, what: &str, work: impl FnOnce() -> T) {
+    if std::panic::catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!("a defect with {what} of {}", path.display());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who wrote an AUTHOR message: typed in an editor that postil serves (or by `postil new`, `postil say`),
-//! or arrived with the file. In memory while a buffer is open, in the store once it is saved, closed or asked about.
+//! or arrived with the file. In memory while a buffer is open, in the store once the author stops typing, saves,
+//! closes or asks.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,20 +10,26 @@ use dashmap::DashMap;
 use super::{Session, View};
 use crate::threads::{Role, Thread};
 
-/// Texts of AUTHOR messages that arrived, by open file.
+/// Texts of AUTHOR messages, by open file.
 #[derive(Default)]
 pub(super) struct Provenance {
     arrived: DashMap<PathBuf, HashSet<String>>,
+    /// Typed here, and written down in the store.
+    kept: DashMap<PathBuf, HashSet<String>>,
 }
 
 impl Session {
     /// The file was opened: every message in it that was not typed here before has arrived.
+    ///
+    /// Also where the disk does not have it: a buffer that was read before a checkout, or restored from an earlier
+    /// session, holds what others wrote as well, and nothing in it tells which part was typed.
     pub(super) fn note_arrived(&self, view: &View) {
-        let texts = author_texts(&view.threads)
-            .filter(|text| !self.stored_as_typed(&view.path, text))
+        let (kept, arrived): (HashSet<_>, HashSet<_>) = author_texts(&view.threads)
             .map(str::to_owned)
-            .collect();
-        self.provenance.arrived.insert(view.path.clone(), texts);
+            .partition(|text| self.stored_as_typed(&view.path, text));
+        let path = &view.path;
+        self.provenance.arrived.insert(path.clone(), arrived);
+        self.provenance.kept.insert(path.clone(), kept);
     }
 
     /// A change that makes the buffer what the disk holds is a reload (a checkout, another program): what
@@ -44,6 +51,12 @@ impl Session {
 
     pub(super) fn forget_arrived(&self, path: &Path) {
         self.provenance.arrived.remove(path);
+        self.provenance.kept.remove(path);
+    }
+
+    /// The author has stopped typing for a moment: a server that is killed afterwards forgets nothing of it.
+    pub fn keep_typed(&self, path: &Path) {
+        self.keep_provenance(Some(path));
     }
 
     /// Writes down what was typed in the open buffers (or in one), so that it is known after a restart.
@@ -58,7 +71,7 @@ impl Session {
             }
             let Ok(view) = self.view(&path) else { continue };
             for text in author_texts(&view.threads) {
-                if self.is_typed(&path, text) && !self.stored_as_typed(&path, text) {
+                if self.is_typed(&path, text) && !self.is_kept(&path, text) {
                     self.store_as_typed(&path, text);
                 }
             }
@@ -74,16 +87,26 @@ impl Session {
     }
 
     pub(super) fn store_as_typed(&self, path: &Path, text: &str) {
-        if let Some(store) = self
-            .workspace_of(path)
-            .and_then(|workspace| workspace.store().ok())
-            && let Err(error) = store.note_typed(&self.relative(path), text)
-        {
-            tracing::warn!(%error, "the origin of a message could not be kept");
+        let store = self.workspace_of(path).and_then(|w| w.store().ok());
+        match store.map(|store| store.note_typed(&self.relative(path), text)) {
+            Some(Ok(())) => {
+                if let Some(mut kept) = self.provenance.kept.get_mut(path) {
+                    kept.insert(text.to_owned());
+                }
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the origin of a message could not be kept");
+            }
+            None => {}
         }
         if let Some(mut arrived) = self.provenance.arrived.get_mut(path) {
             arrived.remove(text);
         }
+    }
+
+    fn is_kept(&self, path: &Path, text: &str) -> bool {
+        let kept = self.provenance.kept.get(path);
+        kept.is_some_and(|kept| kept.contains(text))
     }
 
     fn stored_as_typed(&self, path: &Path, text: &str) -> bool {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use crate::threads::{Role, Status, Thread};
 use crate::turn::{self, Answerer};
 
 /// What a turn says while a question of its own is open.
-pub(super) const WAITS: &str = "waits for your answer";
+const WAITS: &str = "waits for your answer";
 /// A turn that has been cancelled has this long to wind up before it is dropped.
 const WIND_UP: Duration = Duration::from_millis(800);
 
@@ -34,6 +34,8 @@ pub(super) struct Turns {
     /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and
     /// close the one before it.
     asking: tokio::sync::Mutex<()>,
+    /// Thread id and text of the questions that a save has begun a turn of.
+    pub(super) saved: DashSet<(String, String)>,
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
 }
@@ -42,7 +44,7 @@ pub(super) struct Entry {
     pub(super) state: TurnState,
     pub(super) cancel: CancellationToken,
     pub(super) end: watch::Sender<Option<TurnEnd>>,
-    /// Its questions that the author has not answered yet.
+    /// The questions that it waits for, its own and those of others, which the author has not answered yet.
     questions: usize,
     /// Its answer is being written, or stands there: nothing but the end is left.
     concluding: bool,

@@ -1,5 +1,7 @@
 //! Between the author's word and the model's first: what a turn waits for, and many that begin at once.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD};
@@ -183,4 +185,45 @@ fn a_missing_language_server_is_told_once() {
         ),
         "{told:?}"
     );
+}
+
+/// Messages that the store knows as typed here.
+fn typed(bench: &Bench) -> i64 {
+    let database = super::walk(&bench.workspace.data())
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|e| e == "db"));
+    let Some(Ok(raw)) = database.map(rusqlite::Connection::open) else {
+        return 0;
+    };
+    raw.query_row("SELECT count(*) FROM typed", [], |row| row.get(0))
+        .unwrap_or(0)
+}
+
+#[test]
+fn what_was_typed_is_known_after_a_crash_though_it_was_never_saved() {
+    let bench = Bench::new(vec![Step::text("Yes.")]);
+    let mut first = bench.editor(true);
+    first.open(FILE);
+    first.splice(FILE, 0..0, THREAD);
+    let began = Instant::now();
+    while typed(&bench) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not kept");
+        std::thread::yield_now();
+    }
+    first.kill();
+    // The editor starts it again, with the buffer as it is.
+    let mut second = bench.editor(true);
+    second.open_text(FILE, "rust", &format!("{THREAD}{CODE}"));
+    second.wait_codes(FILE, &["pending"]);
+    second.state().choices = vec![String::from(NEVER)];
+    second
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    second.wait_text(FILE, |text| text.contains("AGENT: Yes."));
+    let asked = second
+        .state()
+        .received
+        .iter()
+        .any(|m| m["method"] == QUESTION);
+    assert!(!asked, "it was typed here");
 }

@@ -1,0 +1,53 @@
+//! `turn.trigger = "onSave"`: what begins without a click, which is what was typed here and nothing else.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Session, TurnOptions};
+use crate::config::Trigger;
+use crate::host::Level;
+use crate::present;
+use crate::threads::{Role, Status, Thread};
+
+impl Session {
+    /// The file was saved. Each question in it begins one turn, however often the file is saved: one that failed or
+    /// was cancelled is the author's to ask again.
+    pub async fn start_saved(self: &Arc<Self>, path: &Path) {
+        let Some(workspace) = self.workspace_of(path) else {
+            return;
+        };
+        let is_wanted = workspace.loaded().settings.trigger == Trigger::OnSave;
+        // Nobody has asked for anything by a save: it puts no question.
+        if !is_wanted || !self.is_trusted(workspace.root()) {
+            return;
+        }
+        let Ok(view) = self.view(path) else { return };
+        for thread in view.threads.iter() {
+            if !self.begins_by_itself(path, thread) {
+                continue;
+            }
+            let question = thread.messages.last().map(|last| last.text.clone());
+            let question = (thread.id.clone(), question.unwrap_or_default());
+            if !self.turns.saved.insert(question) {
+                continue;
+            }
+            let options = TurnOptions::default();
+            if let Err(error) = self.start_turn(&thread.id, Some(path), options).await {
+                let text = format!("postil: {}", present::visible(&error.to_string()));
+                self.host.message(Level::Warning, &text);
+            }
+        }
+    }
+
+    /// It waits for an agent, asks for one, and every word of the author in it was typed here.
+    fn begins_by_itself(&self, path: &Path, thread: &Thread) -> bool {
+        let mut authors = thread
+            .messages
+            .iter()
+            .filter(|message| message.role == Role::Author && !message.text.is_empty());
+        thread.status == Status::Pending
+            && !thread.malformed
+            && thread.action().is_none()
+            && authors.all(|message| self.is_typed(path, &message.text))
+    }
+}
