@@ -8,23 +8,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher};
 use grep_regex::{RegexCaptures, RegexMatcher, RegexMatcherBuilder};
 
-/// Bytes that a pattern may be when compiled.
-const LARGEST: usize = 10 << 20;
-
-/// Below it a line of any length is searched in seconds at the worst.
-const SMALL: usize = 128 << 10;
+/// Bytes that a pattern may be when compiled, and the longest line that it is searched for in. At the worst each byte
+/// of the one is looked at for each byte of the other, so that together they are seconds.
+const SIZES: [(usize, usize); 4] = [
+    (128 << 10, usize::MAX),
+    (512 << 10, 256 << 10),
+    (2 << 20, 64 << 10),
+    (10 << 20, 16 << 10),
+];
 
 /// Bytes between two looks at the clock, if no line is longer.
 const PIECE: usize = 64 << 10;
 
-/// The same for a pattern that is not small, whose cost for each byte may be a hundred times that. No line that
-/// a person wrote is longer.
-const PIECE_OF_LARGE: usize = 16 << 10;
-
 /// A pattern, and what it costs.
 pub(super) struct Pattern {
     matcher: RegexMatcher,
-    is_small: bool,
+    longest: usize,
 }
 
 impl Pattern {
@@ -37,18 +36,17 @@ impl Pattern {
                 .size_limit(limit)
                 .build(pattern)
         };
-        if let Ok(matcher) = build(SMALL) {
-            return Ok(Self {
-                matcher,
-                is_small: true,
-            });
+        let mut failed = None;
+        for (size, longest) in SIZES {
+            match build(size) {
+                Ok(matcher) => return Ok(Self { matcher, longest }),
+                Err(error) => failed = Some(error),
+            }
         }
-        let matcher = build(LARGEST)
-            .map_err(|e| format!("the pattern is no regular expression that can be used: {e}"))?;
-        Ok(Self {
-            matcher,
-            is_small: false,
-        })
+        let why = failed.map(|error| error.to_string()).unwrap_or_default();
+        Err(format!(
+            "the pattern is no regular expression that can be used: {why}"
+        ))
     }
 
     pub fn until<'a>(
@@ -58,7 +56,7 @@ impl Pattern {
     ) -> Bounded<'a> {
         Bounded {
             matcher: &self.matcher,
-            is_small: self.is_small,
+            longest: self.longest,
             stop,
             left: Cell::new(0),
             passed_over,
@@ -69,7 +67,7 @@ impl Pattern {
 /// A pattern that is told to stop.
 pub(super) struct Bounded<'a> {
     matcher: &'a RegexMatcher,
-    is_small: bool,
+    longest: usize,
     stop: &'a (dyn Fn() -> bool + Sync),
     /// Bytes until the next look: it costs more than a short line does.
     left: Cell<usize>,
@@ -80,7 +78,7 @@ pub(super) struct Bounded<'a> {
 impl Bounded<'_> {
     /// How much of what is left is searched at once: whole lines, or one that is longer than a piece.
     fn piece<'h>(&self, rest: &'h [u8]) -> &'h [u8] {
-        let most = if self.is_small { PIECE } else { PIECE_OF_LARGE };
+        let most = self.longest.min(PIECE);
         let Some(head) = rest.get(..most) else {
             return rest;
         };
@@ -101,7 +99,7 @@ impl Bounded<'_> {
             None if self.is_stopped() => return Err(std::io::ErrorKind::Interrupted.into()),
             None => self.left.set(PIECE),
         }
-        let may = self.is_small || piece.len() <= PIECE_OF_LARGE;
+        let may = piece.len() <= self.longest;
         if !may {
             self.passed_over.fetch_add(1, Ordering::Relaxed);
         }
@@ -206,6 +204,7 @@ mod tests {
         for (pattern, found, over) in [
             ("needle", vec![1, 2], 0),
             (r"\w+ needle", vec![1], 0),
+            (r"(?i)\bneedle\w*|\w+=\w+\w+", vec![1, 2], 0),
             ("(0[01]{60000}x|needle)", vec![2], 1),
             ("(0[01]{60000}x|needle)$", vec![2], 1),
         ] {
