@@ -487,14 +487,16 @@ impl Syntax {
         found
     }
 
-    /// Whether tree-sitter sees an error in the text (`false` where there is no grammar).
+    /// Whether tree-sitter sees an error in the text (`false` where there is no grammar), or in the code inside it that
+    /// was asked for.
     pub fn has_errors(&self) -> bool {
-        match &self.tree {
+        let own = match &self.tree {
             Some(tree) => tree.root_node().has_error(),
             None => self
                 .language
                 .is_some_and(|language| language.grammar.is_some() && !language.mends),
-        }
+        };
+        own || self.embedded.have_errors()
     }
 
     /// How many errors tree-sitter sees: pieces it cannot read, and tokens it misses.

@@ -128,6 +128,12 @@ impl Embedded {
         parts.extend(kept);
     }
 
+    /// Whether one of those that were asked for has errors.
+    pub fn have_errors(&self) -> bool {
+        let parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.values().any(|known| known.syntax.has_errors())
+    }
+
     /// Asks the structure of a part: the question gets it, what is read of the part and where that begins.
     /// Parts lie in parts no deeper than [`DEPTH`]: below it, nothing is answered.
     pub fn ask<T>(

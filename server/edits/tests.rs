@@ -125,6 +125,32 @@ fn in_broken_code_a_write_reads_back_from_a_tree_made_anew() {
     }
 }
 
+/// Found by fuzzing: the same of code inside a text that has no errors of its own.
+#[test]
+fn in_broken_code_inside_other_code_a_write_reads_back_from_a_tree_made_anew() {
+    let script = "<script>//AUTHOR:yes\nlet m=\"<O\no-->\";/*AUTHOR:yes*/";
+    for (path, end) in [
+        ("a.razor", ""),
+        ("a.razor", "\n</script>\n"),
+        ("a.html", "\n</script>\n"),
+    ] {
+        let text = format!("{script}{end}");
+        let before = threads(path, &text);
+        let id = &before[1].id;
+        let written = write(path, &text, |source| {
+            respond(source, id, Role::Agent, None, ".", Style::default())
+        });
+        let Ok(written) = written else {
+            assert_eq!(written, Err(Refused::Unreadable), "{path}");
+            continue;
+        };
+        let after = threads(path, &apply_edits(&text, &written.edits));
+        let answered = after.iter().find(|thread| thread.id == *id);
+        let said = answered.map(|thread| thread.messages.len());
+        assert_eq!((said, after.len()), (Some(3), before.len()), "{path}");
+    }
+}
+
 #[test]
 fn an_empty_author_line_stays_the_last() {
     check(
