@@ -385,7 +385,26 @@ const cases = {
         await window.page.locator(".tab.active", { hasText: "load.rs (before the turn" }).waitFor();
         await window.page.locator('.editor-actions .action-label[aria-label^="Accept File"]').click();
         await window.until("the review is over", async () => (await rows.count()) === 0);
-        await window.command("View: Close All Editors").catch(() => {});
+
+        // Cancelled in the thread's title: nothing is answered, and it waits as before.
+        await window.command("View: Close All Editors");
+        const save = window.page.locator(".monaco-dialog-box .monaco-button", { hasText: /^Save/ });
+        const shut = window.page.locator(".tab");
+        await window.until("all are closed", async () => {
+            if (await save.first().isVisible()) await save.first().click();
+            return (await shut.count()) === 0;
+        });
+        await window.file("load.rs");
+        await openThread(window, 0);
+        await typeReply(window, "and where else?");
+        await pressIn(window, "Reply as Agent");
+        const head = async () => plain(await window.page.locator(".review-widget .head").first().innerText());
+        await window.until("it is at work", async () => (await head()).startsWith("Agent at work"));
+        await titleAction(window, "Cancel");
+        await window.until("it waits again", async () => (await head()).startsWith("Awaiting agent"));
+        model.release();
+        await window.sees("// AUTHOR: and where else?");
+        ok(!(await window.text()).includes("Never said"), "nothing is answered");
     },
 
     /** `turn.review = "ask"`: what the agent wants to change is looked at before it is made, by file and whole. */
@@ -612,6 +631,12 @@ const cases = {
         await window.sees("// AGENT: Found 1 to-do");
         await window.until("the state in the view", async () => (await rows()).some((row) => row.includes("two · 1 answered")));
         equal(readFileSync(starts, "utf8"), "start\n", "servers that were started");
+        // And in the editor's own panel, of each root.
+        await window.command("Comments: Focus on Comments View");
+        await window.until("both in the panel", async () => {
+            const all = plain(await window.page.locator(".comments-panel").innerText());
+            return all.includes("why?") && all.includes("list todos");
+        });
         equal((await window.notices()).filter((text) => text.includes("postil")), [], "nothing is wrong");
     },
 
@@ -801,6 +826,7 @@ const scripts = {
             ],
         },
         { text: "Gives nothing where there is no file.", held: true },
+        { text: "Never said.", held: true },
     ],
     review: [
         { calls: [["file_read", { path: "load.rs" }], ["file_read", { path: "main.rs" }]] },

@@ -29,6 +29,8 @@ const SETTINGS = {
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.layoutControl.enabled": false,
     "editor.minimap.enabled": false,
+    // As text, that can be read here.
+    "terminal.integrated.gpuAcceleration": "off",
     // Room for the text.
     "comments.openView": "never",
     "git.openRepositoryInParentFolders": "never",
