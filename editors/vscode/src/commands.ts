@@ -173,9 +173,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
         "postil.comment.ask": (reply: vscode.CommentReply) => sendAndAsk(reply),
         "postil.comment.startAndAsk": (reply: vscode.CommentReply) => sendAndAsk(reply),
-        "postil.comment.edit": (note: Note) => {
-            comments.edit(note);
-        },
+        "postil.comment.edit": (note: Note) => comments.edit(note),
         "postil.comment.save": (note: Note) => save(note),
         "postil.comment.cancel": (note: Note) => {
             comments.leave(note);

@@ -24,6 +24,9 @@ interface Shown {
     view: vscode.CommentThread;
 }
 
+/** Milliseconds after which the window surely knows of a change: the editor gathers them for 100. */
+const TOLD = 200;
+
 /** One message in the margin. The window knows it by its object, which so stays the same while it is edited. */
 export class Note implements vscode.Comment {
     body: string | vscode.MarkdownString = "";
@@ -31,6 +34,8 @@ export class Note implements vscode.Comment {
     contextValue = "";
     /** The author was told that the file has other words by now: saved once more, theirs hold. */
     told = false;
+    /** When its box was shut. */
+    shut = 0;
 
     constructor(
         readonly view: vscode.CommentThread,
@@ -224,7 +229,9 @@ export class Comments implements vscode.Disposable {
             shown.comments = comments;
             const edited = shown.notes.filter((note) => note.edited);
             shown.notes = messages.map(({ message, index, context }) => {
-                const there = shown.notes.find((note) => note.index === index && note.role === message.role && note.author.name === speaker(message));
+                // The window gives a message its buttons when it first shows it, or never: one that was without is made anew.
+                const fits = (note: Note) => note.edited || (note.contextValue === "author.fixed") === (context === "author.fixed");
+                const there = shown.notes.find((note) => note.index === index && note.role === message.role && note.author.name === speaker(message) && fits(note));
                 const note = there ?? new Note(view, this.author(message), index, message.role, message.text);
                 note.contextValue = context;
                 if (!note.edited) {
@@ -241,19 +248,23 @@ export class Comments implements vscode.Disposable {
     }
 
     /** Opens a box with the words of a message. */
-    edit(note: Note): void {
+    async edit(note: Note): Promise<void> {
+        // The window is told of what changes a little later, in one: what was shut and opened within that time stays shut.
+        await new Promise((done) => setTimeout(done, note.shut + TOLD - Date.now()));
         note.edit(note.text);
         note.view.comments = [...note.view.comments];
     }
 
     /** The box goes; what stands in the file is shown. */
     leave(note: Note): void {
+        note.shut = Date.now();
         note.show(note.text);
         this.anew(note);
     }
 
     /** The words in the box stand in the file. */
     saved(note: Note): void {
+        note.shut = Date.now();
         note.show(note.draft.trim());
         this.anew(note);
     }

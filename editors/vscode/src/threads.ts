@@ -35,11 +35,15 @@ export function said(thread: Thread): Message[] {
     return thread.messages.filter((message) => message.text !== "");
 }
 
+/** What may be done with a message; "author.fixed": one's own, while an agent is at work. */
+type Context = "agent" | "author" | "author.last" | "author.fixed";
+
 /** The same, each with its place among all messages, and what may be done with it: `contextValue`, on which menus depend. */
-export function spoken(thread: Thread): { message: Message; index: number; context: "agent" | "author" | "author.last" }[] {
+export function spoken(thread: Thread): { message: Message; index: number; context: Context }[] {
     const last = thread.messages.findLastIndex((message) => message.text !== "");
+    const own = (index: number): Context => (stateOf(thread) === "running" ? "author.fixed" : index === last ? "author.last" : "author");
     return thread.messages.flatMap((message, index) =>
-        message.text === "" ? [] : [{ message, index, context: message.role === "agent" ? "agent" : index === last ? "author.last" : "author" }],
+        message.text === "" ? [] : [{ message, index, context: message.role === "agent" ? "agent" : own(index) }],
     );
 }
 

@@ -40,6 +40,9 @@ test("only the author's last words can be taken back", () => {
     const contexts = (...messages: [Message["role"], string][]) => spoken(thread("a", 0, ...messages)).map(({ index, context }) => [index, context]);
     assert.deepEqual(contexts(["author", "x"], ["agent", "y"], ["author", ""]), [[0, "author"], [1, "agent"]]);
     assert.deepEqual(contexts(["author", ""], ["author", "x"], ["author", ""]), [[1, "author.last"]]);
+    const working = thread("a", 0, ["author", "x"], ["agent", "y"], ["author", "z"]);
+    working.turn = { run_id: "r", running: true, failed: false, message: "thinking" };
+    assert.deepEqual(spoken(working).map(({ context }) => context), ["author.fixed", "agent", "author.fixed"]);
 });
 
 test("states and their words", () => {
