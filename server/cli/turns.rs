@@ -154,11 +154,13 @@ pub(super) async fn answer(
     .collect();
     tokio::pin!(turns);
     tokio::select! {
-        ends = &mut turns => ends,
+        // Looked at first: it listens from then on, and no turn begins that cannot be interrupted.
+        biased;
         _ = tokio::signal::ctrl_c() => {
             session.shutdown().await;
             vec![Err(Error::Other(String::from("cancelled; what was done is in `postil workflow list`")))]
         }
+        ends = &mut turns => ends,
     }
 }
 
@@ -215,8 +217,9 @@ pub(super) async fn consult(cx: &Cx, thread: &str, model: Option<&str>) -> Outco
     let cancel = CancellationToken::new();
     let asked = session.second_opinion(thread, model, &cancel);
     let asked = tokio::select! {
-        asked = asked => asked,
+        biased;
         _ = tokio::signal::ctrl_c() => Err(Error::Other(String::from("cancelled; nothing was kept"))),
+        asked = asked => asked,
     };
     session.shutdown().await;
     let (run, model, said) = asked?;
