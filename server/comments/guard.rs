@@ -1,6 +1,6 @@
-//! Texts that a grammar must not see: those that nest so deep that the state of its scanner does not
-//! fit the fixed buffer that tree-sitter gives it (1024 bytes), where the scanner does not check that
-//! itself. Such a text is read by its delimiters.
+//! Texts that a grammar must not see, because its scanner would read or write where it must not: those
+//! that nest so deep that its state does not fit the fixed buffer that tree-sitter gives it (1024 bytes),
+//! and characters that it looks up beyond a table's end. Such a text is read by its delimiters.
 
 use postil_grammars::Language;
 
@@ -12,8 +12,24 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "python" => lines(text).all(|line| blanks(line) < 380),
         "yaml" => yaml(text),
         "ruby" => ruby(text),
+        "bash" => bash(text),
         _ => true,
     }
+}
+
+/// What stands behind `{1` and `{1..2` is given to C's `isdigit`, which is defined for 256 characters.
+pub(super) fn bash(text: &str) -> bool {
+    let digits =
+        |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let is_known = |rest: &str| rest.chars().next().is_none_or(|c| c <= '\u{ff}');
+    memchr::memchr_iter(b'{', text.as_bytes()).all(|at| {
+        let rest = &text[at + 1..];
+        let first = &rest[digits(rest)..];
+        is_known(first)
+            && first
+                .strip_prefix("..")
+                .is_none_or(|rest| is_known(&rest[digits(rest)..]))
+    })
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &[u8]> {

@@ -246,3 +246,44 @@ fn an_opening_delimiter_has_its_repeated_last_character() {
         );
     }
 }
+
+/// C's `isdigit` was given the character behind the brace, and the process ended (SIGSEGV).
+#[test]
+fn a_brace_before_a_character_of_another_alphabet_is_left_to_the_scanner() {
+    let bash = postil_grammars::by_name("bash");
+    for braces in [
+        "{\u{10fffd}",
+        "{12\u{10fffd}",
+        "{1..\u{10fffd}",
+        "{1..22\u{10fffd}",
+        "{\u{100}",
+    ] {
+        let text = format!("echo {braces}\n# AUTHOR: yes\n");
+        let mut syntax = Syntax::parse(&text, bash);
+        assert!(
+            syntax.comment_at(&text, text.len() - 3).is_some(),
+            "{braces}"
+        );
+        assert!(syntax.tree.is_none(), "{braces}");
+        // The same typed into a comment.
+        let before = "# AUTHOR: yes\n";
+        syntax = Syntax::parse(before, bash);
+        let after = format!("# AUTHOR: yes{braces}\n");
+        let at = before.len() - 1;
+        let splice = Splice {
+            start_byte: at,
+            old_end_byte: at,
+            new_end_byte: at + braces.len(),
+            start_point: (0, at),
+            old_end_point: (0, at),
+            new_end_point: (0, at + braces.len()),
+        };
+        syntax.update(&[splice], &after);
+        assert_eq!(
+            syntax.comment_at(&after, 5),
+            Syntax::parse(&after, bash).comment_at(&after, 5)
+        );
+    }
+    let text = "echo {1..3} ${x} \u{540d}\n";
+    assert!(Syntax::parse(text, bash).tree.is_some());
+}

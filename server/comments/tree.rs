@@ -95,6 +95,10 @@ pub(super) fn inside_comment(
     if language.name == "markdown-inline" {
         return None;
     }
+    // What is typed in a comment decides whether the grammar may see the text at all.
+    if language.name == "bash" && !guard::bash(text) {
+        return None;
+    }
     let last = splice.start_byte.checked_sub(1)?;
     let mut node = node_at(tree, last)?;
     while !language.comments.contains(&node.kind()) {
