@@ -76,7 +76,11 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
             let ways = if taken {
                 vec![removal(source, &rows.iter().collect::<Vec<_>>())]
             } else {
-                vec![plan.line_by_line(everything), plan.below_anew(everything)]
+                // Line by line; all below the first anew.
+                vec![
+                    plan.edits(usize::MAX, everything),
+                    plan.edits(1, everything),
+                ]
             };
             for edits in ways {
                 let edits = merged(source.text, edits);
@@ -113,8 +117,9 @@ impl<'a> Plan<'a> {
         form
     }
 
-    /// Each line in the place of the one that stood there; below the last what is left of either.
-    fn line_by_line(&self, everything: bool) -> Vec<Edit> {
+    /// Each line in the place of the one that stood there (of `in_place` lines, the first at least); what is left of
+    /// either goes, or comes below them.
+    fn edits(&self, in_place: usize, everything: bool) -> Vec<Edit> {
         let Some(head) = self.rows.first() else {
             return Vec::new();
         };
@@ -122,7 +127,8 @@ impl<'a> Plan<'a> {
         let written = form.message(Role::Author, None, self.said);
         let mut edits = self.head(head, &form);
         let mut kept = 1;
-        for (row, (line, said)) in self.rows.iter().zip(written.iter().zip(self.said)).skip(1) {
+        let lines = self.rows.iter().zip(written.iter().zip(self.said));
+        for (row, (line, said)) in lines.take(in_place).skip(1) {
             kept += 1;
             let stands = self.text(row.text.clone());
             if escape::decode(stands) == said.as_str() {
@@ -143,18 +149,6 @@ impl<'a> Plan<'a> {
             });
         }
         edits.extend(self.rest(kept, written.get(kept..).unwrap_or_default()));
-        edits
-    }
-
-    /// All lines below the first anew.
-    fn below_anew(&self, everything: bool) -> Vec<Edit> {
-        let Some(head) = self.rows.first() else {
-            return Vec::new();
-        };
-        let form = self.form(head, everything);
-        let written = form.message(Role::Author, None, self.said);
-        let mut edits = self.head(head, &form);
-        edits.extend(self.rest(1, written.get(1..).unwrap_or_default()));
         edits
     }
 
