@@ -257,14 +257,12 @@ export class Comments implements vscode.Disposable {
 
     /** The box goes; what stands in the file is shown. */
     leave(note: Note): void {
-        note.shut = Date.now();
         note.show(note.text);
         this.anew(note);
     }
 
     /** The words in the box stand in the file. */
     saved(note: Note): void {
-        note.shut = Date.now();
         note.show(note.draft.trim());
         this.anew(note);
     }
@@ -284,7 +282,9 @@ export class Comments implements vscode.Disposable {
         note.view.comments = [...shown.notes];
     }
 
+    /** Its box was shut: the window shows it, and what became of it meanwhile. */
     private anew(note: Note): void {
+        note.shut = Date.now();
         note.view.comments = [...note.view.comments];
         const shown = this.of(note.view);
         if (shown) {
