@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,8 @@ impl Ground {
         ]
     }
 
-    fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Output {
+    /// `postil` with the model, for a minute at most.
+    fn postil<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
         let mut command = self.workspace.command("timeout");
         command
             .arg("60")
@@ -75,7 +76,12 @@ impl Ground {
             .args(args)
             .envs(self.env())
             .stdin(Stdio::null());
-        let output = command.output().expect("timeout of coreutils runs");
+        command
+    }
+
+    fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Output {
+        let output = self.postil(args).output();
+        let output = output.expect("timeout of coreutils runs");
         assert_ne!(output.status.code(), Some(124), "it does not end");
         output
     }

@@ -129,13 +129,7 @@ fn attack_13_a_server_whose_certificate_does_not_hold_is_asked_nothing() {
         "{ALLOWED}[web]\nallow = [\"{right}\", \"{other}\", \"{plain}\"]\n"
     ));
     let run = |authority: Option<&str>, base: Option<&str>, args: &[&str]| {
-        let mut command = ground.workspace.command("timeout");
-        command
-            .arg("60")
-            .arg(env!("CARGO_BIN_EXE_postil"))
-            .args(args)
-            .envs(ground.env())
-            .stdin(Stdio::null());
+        let mut command = ground.postil(args);
         if let Some(base) = base {
             command.env("ANTHROPIC_BASE_URL", base);
         }
