@@ -10,7 +10,7 @@ mod choices;
 mod clean;
 mod tokens;
 
-pub use certificate::{TRUST_AUTHORITY, certificate};
+pub use certificate::certificate;
 pub use choices::choices;
 pub use clean::{fence, short, visible};
 pub use tokens::{Part, Token, tokens};

@@ -296,10 +296,9 @@ impl Web {
             let cause = root_cause(&error);
             let address = ask.target.as_str();
             match crate::present::certificate(&cause) {
-                Some(why) => format!(
-                    "{address} was asked nothing, for {why}; the author can {}.",
-                    crate::present::TRUST_AUTHORITY
-                ),
+                Some((why, what)) => {
+                    format!("{address} was asked nothing, for {why}; the author can {what}.")
+                }
                 None => format!("{address} could not be asked ({cause})."),
             }
         };

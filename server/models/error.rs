@@ -165,12 +165,10 @@ pub(super) struct Place {
 
 impl Place {
     pub fn unreachable(&self, why: &str) -> Fault {
-        if let Some(why) = crate::present::certificate(why) {
+        if let Some((why, what)) = crate::present::certificate(why) {
             return Fault::last(ModelError::Unavailable(format!(
-                "{} was asked nothing, for {why}: {}, correct {}, or choose another model",
-                self.address,
-                crate::present::TRUST_AUTHORITY,
-                self.base_from
+                "{} was asked nothing, for {why}: {what}, correct {}, or choose another model",
+                self.address, self.base_from
             )));
         }
         Fault::passing(ModelError::Unavailable(format!(

@@ -41,6 +41,57 @@ fn certificate(folder: &Path, name: &str, names: &str) -> bool {
     }
 }
 
+/// The same, made to hold from one day to another only (`YYMMDD`), which are not today.
+fn dated(folder: &Path, name: &str, names: &str, from: &str, to: &str) -> bool {
+    if !certificate(folder, name, names) {
+        return false;
+    }
+    let path = |end: &str| folder.join(format!("{name}.{end}"));
+    let authority = format!(
+        "[ca]\ndefault_ca = this\n[this]\ndatabase = {0}.db\nserial = {0}.serial\nnew_certs_dir = {1}\ndefault_md = sha256\n\
+         policy = any\nunique_subject = no\n[any]\ncommonName = supplied\n",
+        folder.join(name).display(),
+        folder.display()
+    );
+    std::fs::write(path("ca"), authority).expect("written");
+    std::fs::write(path("db"), "").expect("written");
+    std::fs::write(path("serial"), "01\n").expect("written");
+    let openssl = |args: &[&str], files: &[(&str, &str)]| {
+        let mut openssl = Command::new("openssl");
+        openssl.args(args);
+        for (flag, end) in files {
+            openssl.arg(flag).arg(path(end));
+        }
+        let output = openssl.output().expect("openssl runs");
+        assert!(output.status.success(), "{}", all(&output));
+    };
+    let files = [("-key", "key"), ("-config", "cnf"), ("-out", "csr")];
+    openssl(&["req", "-new"], &files);
+    let (from, to) = (format!("{from}000000Z"), format!("{to}000000Z"));
+    openssl(
+        &[
+            "ca",
+            "-batch",
+            "-selfsign",
+            "-notext",
+            "-extensions",
+            "more",
+            "-startdate",
+            &from,
+            "-enddate",
+            &to,
+        ],
+        &[
+            ("-config", "ca"),
+            ("-keyfile", "key"),
+            ("-in", "csr"),
+            ("-extfile", "cnf"),
+            ("-out", "pem"),
+        ],
+    );
+    true
+}
+
 /// TLS before a server of plain HTTP; and how often somebody came.
 fn front(folder: &Path, name: &str, to: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let certificate = CertificateDer::from_pem_file(folder.join(format!("{name}.pem")));
@@ -120,13 +171,22 @@ fn attack_13_a_server_whose_certificate_does_not_hold_is_asked_nothing() {
             return;
         }
     }
+    let days = [
+        ("expired", "200101", "200201"),
+        ("early", "490101", "491231"),
+    ];
+    for (name, from, to) in days {
+        assert!(dated(folder, name, "IP:127.0.0.1", from, to));
+    }
     let (plain, reached) = serve("127.0.0.1:0");
     let (right, _) = front(folder, "right", plain);
     let (other, _) = front(folder, "other", plain);
+    let (expired, _) = front(folder, "expired", plain);
+    let (early, _) = front(folder, "early", plain);
     let ground = Ground::new(vec![Step::text("Here.")]);
     ground.trust();
     ground.workspace.configure(&format!(
-        "{ALLOWED}[web]\nallow = [\"{right}\", \"{other}\", \"{plain}\"]\n"
+        "{ALLOWED}[web]\nallow = [\"{right}\", \"{other}\", \"{expired}\", \"{early}\", \"{plain}\"]\n"
     ));
     let run = |authority: Option<&str>, base: Option<&str>, args: &[&str]| {
         let mut command = ground.postil(args);
@@ -143,12 +203,21 @@ fn attack_13_a_server_whose_certificate_does_not_hold_is_asked_nothing() {
         assert_eq!(output.status.code(), Some(1), "{}", all(output));
         let said = all(output);
         assert!(said.contains(words), "{said}");
-        assert!(said.contains("SSL_CERT_FILE"), "{said}");
-        for noise in ["ERROR", "invalid peer", "UnknownIssuer"] {
+        for noise in [
+            "ERROR",
+            "invalid peer",
+            "UnknownIssuer",
+            "Expired",
+            "NotValid",
+        ] {
             assert!(!said.contains(noise), "{said}");
         }
     };
     let signed = "no authority that this system trusts has signed its certificate";
+    let told = |output: &Output| {
+        one_sentence(output, signed);
+        assert!(all(output).contains("SSL_CERT_FILE"), "{}", all(output));
+    };
     for tool in ["web_fetch", "http_request"] {
         let fetch = |authority, at: SocketAddr| {
             let input = json!({"url": format!("https://{at}/")}).to_string();
@@ -157,10 +226,19 @@ fn attack_13_a_server_whose_certificate_does_not_hold_is_asked_nothing() {
         // As the machine is: it trusts nobody who signs for this address.
         let output = fetch(None, right);
         assert_eq!(output.status.code(), Some(1), "{}", all(&output));
-        one_sentence(&fetch(Some("stranger.pem"), right), signed);
+        told(&fetch(Some("stranger.pem"), right));
         one_sentence(
             &fetch(Some("other.pem"), other),
             "its certificate is for another name",
+        );
+        // Signed by one who is trusted, and out of its time.
+        one_sentence(
+            &fetch(Some("expired.pem"), expired),
+            "its certificate has expired",
+        );
+        one_sentence(
+            &fetch(Some("early.pem"), early),
+            "its certificate is not valid yet by this machine's clock",
         );
         assert!(reached.lock().unwrap().is_empty());
         let output = fetch(Some("right.pem"), right);
@@ -179,13 +257,20 @@ fn attack_13_a_server_whose_certificate_does_not_hold_is_asked_nothing() {
 
     // A model: the key and the question go nowhere, and it is not tried again and again.
     let model = ground.model.url().trim_start_matches("http://");
-    let (front, came) = front(folder, "right", model.parse().expect("an address"));
+    let model: SocketAddr = model.parse().expect("an address");
+    let (late, came_late) = front(folder, "expired", model);
+    let (front, came) = front(folder, "right", model);
     let base = format!("https://{front}");
     let id = ground.ask(&format!("{FILE}:1"), "what is this?");
     let output = run(Some("stranger.pem"), Some(&base), &["reply", &id]);
-    one_sentence(&output, signed);
+    told(&output);
     assert!(!all(&output).contains(KEY), "{}", all(&output));
     assert_eq!(came.load(Ordering::SeqCst), 1, "once is enough");
+    let base_late = format!("https://{late}");
+    let output = run(Some("expired.pem"), Some(&base_late), &["reply", &id]);
+    one_sentence(&output, "its certificate has expired");
+    assert!(!all(&output).contains(KEY), "{}", all(&output));
+    assert_eq!(came_late.load(Ordering::SeqCst), 1, "once is enough");
     assert!(ground.model.requests().is_empty());
     let output = run(Some("right.pem"), Some(&base), &["reply", &id]);
     assert_eq!(output.status.code(), Some(0), "{}", all(&output));
