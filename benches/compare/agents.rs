@@ -62,7 +62,7 @@ fn postil(place: &Place, port: u16) -> Option<Command> {
     Some(command)
 }
 
-fn key(command: &mut Command, port: u16) {
+pub(super) fn key(command: &mut Command, port: u16) {
     command
         .env("ANTHROPIC_API_KEY", "dummy")
         .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"));
@@ -408,15 +408,16 @@ pub fn busy() -> Measured {
     }])
 }
 
-fn begin(client: &mut Client, file: &Path) -> Result<(), String> {
+/// Has the first thread of the file answered; its id.
+pub(super) fn begin(client: &mut Client, file: &Path) -> Result<Value, String> {
     let listed = json!({"command": "postil.listThreads", "arguments": [{"uri": uri(file)}]});
     let (listed, _) = client.request("workspace/executeCommand", listed);
     let id = listed["threads"][0]["id"].as_str();
-    let id = id.ok_or_else(|| format!("no thread: {listed}"))?;
+    let id = json!(id.ok_or_else(|| format!("no thread: {listed}"))?);
     let reply = json!({"command": "postil.replyAsAgent", "arguments": [{"thread_id": id}]});
     let (answer, _) = client.request("workspace/executeCommand", reply);
     match answer.get("message") {
         Some(why) => Err(why.to_string()),
-        None => Ok(()),
+        None => Ok(id),
     }
 }

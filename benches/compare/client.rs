@@ -12,7 +12,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 pub struct Client {
     process: Child,
-    pipe: ChildStdin,
+    /// `None`: it was closed.
+    pipe: Option<ChildStdin>,
     inbox: Receiver<(Instant, Value)>,
     next: i64,
     version: i64,
@@ -45,7 +46,7 @@ impl Client {
     fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("the server starts");
-        let pipe = process.stdin.take().expect("a pipe");
+        let pipe = process.stdin.take();
         let stdout = process.stdout.take().expect("a pipe");
         let (sender, inbox) = channel();
         std::thread::spawn(move || read(BufReader::new(stdout), &sender));
@@ -65,9 +66,9 @@ impl Client {
     fn send(&mut self, message: &Value) {
         let body = message.to_string();
         let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.pipe
-            .write_all(frame.as_bytes())
-            .and_then(|()| self.pipe.flush())
+        let pipe = self.pipe.as_mut().expect("a pipe");
+        pipe.write_all(frame.as_bytes())
+            .and_then(|()| pipe.flush())
             .expect("the server reads");
     }
 
@@ -75,12 +76,23 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// The answer (its result, or the error) and the time until it came.
-    pub fn request(&mut self, method: &str, params: Value) -> (Value, Duration) {
+    /// A request whose answer nobody waits for.
+    pub fn post(&mut self, method: &str, params: Value) {
         self.next += 1;
         let id = self.next;
-        let start = Instant::now();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+
+    /// Closes the pipe, as an editor does that ends.
+    pub fn hang_up(&mut self) {
+        self.pipe = None;
+    }
+
+    /// The answer (its result, or the error) and the time until it came.
+    pub fn request(&mut self, method: &str, params: Value) -> (Value, Duration) {
+        let start = Instant::now();
+        self.post(method, params);
+        let id = self.next;
         let (came, answer) = self.wait(method, |m| m["id"] == id && m.get("method").is_none());
         (
             answer
@@ -165,7 +177,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if self.pipe.is_some() && !std::thread::panicking() {
             self.request("shutdown", Value::Null);
             self.notify("exit", Value::Null);
         }

@@ -6,6 +6,7 @@
 
 mod agents;
 mod client;
+mod ends;
 mod headers;
 mod million;
 mod page;
@@ -40,6 +41,8 @@ const MEASUREMENTS: &[Measurement] = &[
     ("memory", server::memory),
     ("agents", agents::agents),
     ("busy", agents::busy),
+    ("ends", ends::ends),
+    ("checkout", ends::checkout),
     ("headers", headers::headers),
 ];
 

@@ -28,6 +28,8 @@ struct State {
     folder: PathBuf,
     rounds: usize,
     pace: Pace,
+    /// What its agent is to run instead of reading notes.
+    command: Option<String>,
     seen: Mutex<Vec<Exchange>>,
 }
 
@@ -47,6 +49,15 @@ pub const NOTES: usize = 50;
 impl Scripted {
     /// Asks for `rounds` notes below `folder`, then answers.
     pub fn start(folder: &Path, rounds: usize, pace: Pace) -> Self {
+        Self::with(folder, rounds, pace, None)
+    }
+
+    /// Has its agent run one command, then answers.
+    pub fn running(folder: &Path, command: &str) -> Self {
+        Self::with(folder, 1, Pace::AtOnce, Some(command.to_owned()))
+    }
+
+    fn with(folder: &Path, rounds: usize, pace: Pace, command: Option<String>) -> Self {
         for note in 0..NOTES {
             let path = folder.join(format!("notes/{note}.txt"));
             std::fs::create_dir_all(folder.join("notes")).expect("a folder");
@@ -58,6 +69,7 @@ impl Scripted {
             folder: folder.to_owned(),
             rounds,
             pace,
+            command,
             seen: Mutex::default(),
         });
         let shared = Arc::clone(&state);
@@ -159,10 +171,13 @@ fn serve(stream: TcpStream, state: &State) -> Option<()> {
             continue;
         };
         let done = (form.results)(&asked.body);
-        let call = if counts && done < state.rounds {
-            tool(&asked.body, &state.folder, done % NOTES)
-        } else {
-            None
+        let call = match &state.command {
+            _ if !counts || done >= state.rounds => None,
+            Some(command) => Some((
+                String::from("bash"),
+                json!({"command": command, "timeout": 600}),
+            )),
+            None => tool(&asked.body, &state.folder, done % NOTES),
         };
         let events = (form.events)(&asked.body, call);
         let mut frames: Vec<String> = Vec::new();
