@@ -1,4 +1,4 @@
-//! Emacs with eglot, in batch, set up as docs/editors/emacs.md says. An extra: `tests/peers install emacs`.
+//! Emacs with eglot, in batch, set up as docs/editors/emacs.md says.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::peers;
 
 #[test]
 fn a_thread_is_shown_and_answered_by_eglot() {
-    if !peers::have_extra(&["emacs"]) {
+    if !peers::have(&["emacs"]) {
         return;
     }
     let workspace = Workspace::new();

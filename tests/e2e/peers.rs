@@ -18,18 +18,6 @@ pub fn find(name: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// The same for peers that `tests/peers install` does not install unless it is asked by name.
-#[must_use]
-pub fn have_extra(names: &[&str]) -> bool {
-    names.iter().all(|name| {
-        let there = find(name).is_some();
-        if !there {
-            note(name);
-        }
-        there
-    })
-}
-
 /// A folder that no registry has, and that whoever has a copy names in the environment.
 #[must_use]
 pub fn pointed_to(variable: &str) -> Option<String> {

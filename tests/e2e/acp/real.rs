@@ -1,5 +1,5 @@
 //! Agents that nobody here wrote, over their own adapters, on a scripted model on loopback, in a network that is
-//! nothing but loopback. `tests/peers install claude-acp codex-acp opencode` gets them.
+//! nothing but loopback. `tests/peers install` gets them.
 
 use super::{FILE, cli, rounds, trust};
 use crate::harness::Workspace;
@@ -20,7 +20,7 @@ fn answered(
     program: &str,
     edits: bool,
 ) -> Option<(String, String)> {
-    if !peers::have_extra(&[peer]) {
+    if !peers::have(&[peer]) {
         return None;
     }
     let mut command = loopback::command(workspace, name, env!("CARGO_BIN_EXE_postil"))?;
@@ -132,7 +132,7 @@ fn codex_reads_threads_through_our_server_and_answers() {
 /// The other way round: a client that nobody here wrote runs our agent.
 #[test]
 fn acpx_runs_our_agent() {
-    if !peers::have_extra(&["acpx"]) {
+    if !peers::have(&["acpx"]) {
         return;
     }
     let workspace = Workspace::new();

@@ -1,6 +1,5 @@
 //! Clients that nobody here wrote: the Python SDK, the inspector's command line, and two agents, whose model is
-//! scripted and sits on loopback. `tests/peers install` gets the first two, `tests/peers install claude codex`
-//! the agents.
+//! scripted and sits on loopback. `tests/peers install` gets them.
 
 use std::path::Path;
 use std::process::Command;
@@ -148,7 +147,7 @@ fn answers(workspace: &Workspace, command: Command) -> String {
 
 #[test]
 fn claude_code_answers_a_thread_that_is_open_in_an_editor() {
-    if !peers::have_extra(&["claude"]) {
+    if !peers::have(&["claude"]) {
         return;
     }
     let workspace = workspace();
@@ -179,7 +178,7 @@ fn claude_code_answers_a_thread_that_is_open_in_an_editor() {
 
 #[test]
 fn codex_answers_a_thread_that_is_open_in_an_editor() {
-    if !peers::have_extra(&["codex"]) {
+    if !peers::have(&["codex"]) {
         return;
     }
     let workspace = workspace();

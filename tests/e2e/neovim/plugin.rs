@@ -8,14 +8,14 @@ use crate::harness::Workspace;
 use crate::model::{Model, Step, call};
 use crate::peers;
 
-/// A test each for the Neovim that must be there and for the newest, where that is installed.
+/// A test each for the stable Neovim and for the newest.
 macro_rules! in_both {
     ($($name:ident),* $(,)?) => {
         mod stable {
             $(#[test] fn $name() { if crate::peers::have(&["nvim"]) { super::$name("nvim"); } })*
         }
         mod newest {
-            $(#[test] fn $name() { if crate::peers::have_extra(&["nvim-new"]) { super::$name("nvim-new"); } })*
+            $(#[test] fn $name() { if crate::peers::have(&["nvim-new"]) { super::$name("nvim-new"); } })*
         }
     };
 }
