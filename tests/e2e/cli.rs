@@ -419,7 +419,7 @@ fn a_closed_pipe_ends_the_output_quietly() {
 }
 
 #[test]
-fn what_is_shown_has_no_escapes_of_others() {
+fn attack_11_what_is_shown_has_no_escapes_of_others() {
     let workspace = project();
     workspace.write(
         "b.py",

@@ -53,7 +53,7 @@ fn exit_before_initialize_ends_with_1() {
 }
 
 #[test]
-fn a_closed_pipe_is_the_end() {
+fn fault_07_a_closed_pipe_is_the_end() {
     let mut editor = Editor::start(&Workspace::new());
     let waiting = editor.ask("postil/test/wait", Value::Null);
     editor.hang_up();
@@ -65,7 +65,7 @@ fn a_closed_pipe_is_the_end() {
 }
 
 #[test]
-fn the_death_of_the_parent_is_the_end() {
+fn fault_07_the_death_of_the_parent_is_the_end() {
     for collected in [true, false] {
         let mut parent = Command::new("sleep")
             .arg("600")
@@ -150,7 +150,7 @@ fn with_child(workspace: &Workspace, process_id: u32) -> Editor {
 }
 
 #[test]
-fn children_end_with_the_server_whatever_ends_it() {
+fn fault_07_children_end_with_the_server_whatever_ends_it() {
     type End = (&'static str, fn(&mut Editor, &mut std::process::Child));
     let ends: [End; 6] = [
         ("exit", |editor, _| {
@@ -362,7 +362,7 @@ fn it_connects_to_a_pipe_and_to_a_socket() {
 }
 
 #[test]
-fn who_has_no_token_is_refused() {
+fn attack_14_who_has_no_token_is_refused() {
     let workspace = Workspace::new();
     let mut server = Server::start(
         workspace
@@ -432,7 +432,7 @@ fn who_has_no_token_is_refused() {
 }
 
 #[test]
-fn it_listens_on_this_machine_alone() {
+fn attack_14_it_listens_on_this_machine_alone() {
     let workspace = Workspace::new();
     let output = workspace
         .postil()

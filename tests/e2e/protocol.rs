@@ -76,7 +76,7 @@ fn a_panic_in_a_handler_is_answered_and_survived() {
 }
 
 #[test]
-fn the_life_cycle_is_kept() {
+fn fault_22_the_life_cycle_is_kept() {
     let workspace = Workspace::new();
     let options = Options {
         initialize: false,

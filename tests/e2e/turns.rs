@@ -233,6 +233,29 @@ fn the_code_changes_and_the_answer_stands_under_the_question() {
 }
 
 #[test]
+fn attack_08_the_key_of_a_model_is_in_no_message_and_no_file() {
+    let bench = Bench::new(vec![
+        read(),
+        Step::error(401, "authentication_error", "no such key"),
+    ]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("failed");
+    bench.assert_no_key(&editor);
+    let asked = bench.model.requests();
+    assert!(asked.iter().all(|asked| !asked.prompt().contains(KEY)));
+    assert!(
+        asked[0]
+            .headers
+            .iter()
+            .any(|(name, value)| name == "x-api-key" && value == KEY),
+        "it was used"
+    );
+}
+
+#[test]
 fn keys_typed_during_the_turn_are_all_there() {
     let bench = Bench::new(vec![read(), rename().held(), Step::text("Renamed.").held()]);
     let mut editor = bench.typed();
@@ -311,7 +334,7 @@ fn a_cancel_from_a_second_terminal_stops_the_turn() {
 }
 
 #[test]
-fn a_failed_turn_says_why_and_leaves_the_thread_pending() {
+fn fault_23_a_failed_turn_says_why_and_leaves_the_thread_pending() {
     let refused = Step::error(401, "authentication_error", "invalid x-api-key");
     let bench = Bench::new(vec![refused]);
     let mut editor = bench.typed();
@@ -332,7 +355,7 @@ fn a_failed_turn_says_why_and_leaves_the_thread_pending() {
 }
 
 #[test]
-fn an_untrusted_workspace_is_read_only() {
+fn attack_14_an_untrusted_workspace_is_read_only() {
     let bench = Bench::new(vec![read(), rename(), Step::text("I may not edit.")]);
     let mut editor = bench.editor(false);
     editor.open(FILE);

@@ -68,7 +68,7 @@ fn answers_of_several_processes_all_land() {
 }
 
 #[test]
-fn a_killed_process_leaves_the_old_file_or_the_new_one() {
+fn fault_02_a_killed_process_leaves_the_old_file_or_the_new_one() {
     let workspace = Workspace::new();
     let before = "# AUTHOR: why?\nx = 1\n";
     let after = "# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\nx = 1\n";
@@ -98,6 +98,87 @@ fn a_killed_process_leaves_the_old_file_or_the_new_one() {
     );
     assert_eq!(workspace.read("a.py"), after);
     assert_eq!(names(&workspace), [".postil-mine.tmp", "a.py"]);
+}
+
+/// `postil` with these arguments: what it asked of the system about files in the workspace, in order. `None`, and a
+/// word, where nobody can be watched.
+fn traced(workspace: &Workspace, args: &[&str]) -> Option<Vec<String>> {
+    let log = workspace.path("../trace");
+    let mut watched = workspace.command("strace");
+    watched
+        .args(["-f", "-qq", "-y", "-e"])
+        .arg("trace=fsync,fdatasync,rename,renameat,renameat2,linkat")
+        .arg("-o")
+        .arg(&log);
+    let mut tried = workspace.command("strace");
+    let tried = tried.args(["-qq", "-o", "/dev/null", "true"]).output();
+    if !tried.is_ok_and(|output| output.status.success()) {
+        crate::peers::note("strace");
+        return None;
+    }
+    let output = watched
+        .arg(env!("CARGO_BIN_EXE_postil"))
+        .args(args)
+        .output();
+    let output = output.expect("strace runs");
+    assert!(output.status.success(), "{output:?}");
+    let log = std::fs::read_to_string(log).expect("a trace");
+    let root = workspace.root().display().to_string();
+    let about = log.lines().filter(|line| line.contains(&root));
+    Some(about.map(str::to_owned).collect())
+}
+
+/// A process that is killed cannot show it, for the system keeps what was written; a machine without power could.
+#[test]
+fn fault_02_a_file_is_on_disk_before_it_takes_the_old_ones_place() {
+    let workspace = Workspace::new();
+    workspace.write("a.py", "# AUTHOR: why?\nx = 1\n");
+    let id = ids(&workspace).remove(0);
+    let Some(calls) = traced(&workspace, &["respond", &id, "So."]) else {
+        return;
+    };
+    let root = format!("<{}>", workspace.root().display());
+    let renamed = calls
+        .iter()
+        .position(|call| call.contains("rename") && call.contains("a.py"))
+        .unwrap_or_else(|| panic!("it is not renamed: {calls:#?}"));
+    let (before, after) = calls.split_at(renamed);
+    let synced = |calls: &[String], folder: bool| {
+        let syncs = calls.iter().filter(|call| call.contains("sync("));
+        syncs.clone().any(|call| call.contains(&root) == folder)
+    };
+    assert!(synced(before, false), "its content: {calls:#?}");
+    assert!(synced(after, true), "the folder: {calls:#?}");
+}
+
+#[test]
+fn fault_02_a_file_keeps_its_mode_its_owner_and_what_hangs_on_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = Workspace::new();
+    let path = workspace.write("a.py", "# AUTHOR: why?\nx = 1\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o6750)).expect("a mode");
+    let owner = std::os::unix::fs::chown(&path, Some(12_345), Some(54_321));
+    if owner.is_ok() {
+        // The system takes these bits away with the owner.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o6750)).expect("a mode");
+    }
+    let name = "user.postil.test";
+    let flags = rustix::fs::XattrFlags::empty();
+    let hung = rustix::fs::setxattr(&path, name, b"mine", flags).is_ok();
+    let was = std::fs::metadata(&path).expect("there");
+    let id = ids(&workspace).remove(0);
+    let mut answers = respond(&workspace, &id, "So.");
+    assert!(answers.wait().expect("it ends").success());
+    assert!(workspace.read("a.py").contains("AGENT: So."));
+    let is = std::fs::metadata(&path).expect("there");
+    assert_eq!(is.mode(), was.mode());
+    assert_eq!((is.uid(), is.gid()), (was.uid(), was.gid()));
+    assert_ne!(is.ino(), was.ino(), "another file took its place");
+    if hung {
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(&path, name, &mut value).expect("it hangs there");
+        assert_eq!(&value[..length], b"mine");
+    }
 }
 
 #[test]
@@ -188,7 +269,7 @@ fn where_mounts_are_ours(workspace: &Workspace, script: &str) -> Option<String> 
 }
 
 #[test]
-fn on_a_full_disk_the_file_stays_as_it_is() {
+fn fault_03_on_a_full_disk_the_file_stays_as_it_is() {
     let workspace = Workspace::new();
     let script = r##"cd "$1"; printf '# AUTHOR: why?\nx = 1\n' > a.py; echo begun
         id=$("$2" threads --json | sed 's/.*"id": *"\([0-9a-f]*\)".*/\1/;t;d' | head -1)

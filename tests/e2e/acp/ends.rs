@@ -92,7 +92,7 @@ fn it_is_told_what_it_needs() {
 }
 
 #[test]
-fn its_environment_is_chosen() {
+fn attack_08_an_outside_agents_environment_is_chosen() {
     let workspace = super::workspace_with(
         &json!({"steps": [{"say": "Done."}]}),
         "passEnv = ['MINE_*']\n[agents.scripted.env]\nADDED = 'yes'",

@@ -104,6 +104,7 @@ const CONFIG: &str = r#"
 [gc]
 	auto = 1
 	autoDetach = false
+	recentObjectsHook = @ recent
 [maintenance]
 	auto = true
 [trailer "canary"]
@@ -174,7 +175,7 @@ impl Hostile {
             mark.display()
         );
         executable(&canary, &body);
-        w.write("README.md", "# A project\n");
+        w.write("README.md", "# A project\n\n<!-- AUTHOR: and this? -->\n");
         w.write("src/b.rs", "// AUTHOR: who wrote this?\nfn b() {}\n");
         w.git(&["init", "-q"]);
         w.git(&["add", "-A"]);
@@ -190,6 +191,13 @@ impl Hostile {
             ".gitmodules",
             "[submodule \"sub\"]\n\tpath = sub\n\turl = ext::sh -c canary\n\tupdate = !canary\n",
         );
+        // As many loose objects in the folder that git counts as have a commit clear up.
+        for n in [11, 258, 558] {
+            w.write("loose", format!("loose {n}\n"));
+            let name = w.git(&["hash-object", "-w", "loose"]);
+            assert!(name.starts_with("17"), "{name}");
+        }
+        std::fs::remove_file(w.path("loose")).expect("removed");
         w.git(&["init", "-q", "--bare", "embedded"]);
         let at = canary.display().to_string();
         let config = CONFIG.replace('@', &at);
@@ -288,6 +296,10 @@ fn attack_16_the_canary_sings_where_git_is_let() {
     assert!(ran.contains("included"), "{ran}");
     let ran = git(&["diff"]);
     assert!(ran.contains("process"), "{ran}");
+    let ran = git(&["gc", "--auto"]);
+    assert!(ran.contains("pre-auto-gc"), "{ran}");
+    let ran = git(&["blame", FILE]);
+    assert!(ran.contains("textconv"), "{ran}");
     // What a partial clone has not is fetched when somebody looks at it, by a program that the clone names.
     hostile.lose_objects();
     let ran = git(&["cat-file", "-p", "HEAD:src/net.rs"]);
@@ -303,6 +315,7 @@ fn attack_16_nothing_is_fetched_for_what_a_partial_clone_has_not() {
         &["threads"][..],
         &["doctor"],
         &["reply", &id, "--model", "offline"],
+        &["why", "src/net.rs:2"],
         &["clear", "src/b.rs", "-m", "Cleared"],
         &["tools", "call", "git_status", "{}"],
     ] {
@@ -347,9 +360,14 @@ fn attack_16_no_command_runs_what_a_repository_names_to_git() {
     let new = hostile.ground.ask("src/net.rs:1", "who wrote this?");
     hostile.runs_nothing(&["reply", &new, "--model", "offline"]);
     hostile.runs_nothing(&["dismiss", &new]);
-    // Two files committed, one that git knows and one that it does not.
-    let output = hostile.runs_nothing(&["clear", "src/b.rs", "-m", "Cleared"]);
+    // By blame, which would show a file as its driver converts it.
+    let output = hostile.runs_nothing(&["why", "src/net.rs:2"]);
     assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+    // Files committed: two that git knows, each with a filter of its kind, and one that it does not.
+    for file in ["src/b.rs", "README.md"] {
+        let output = hostile.runs_nothing(&["clear", file, "-m", "Cleared"]);
+        assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+    }
     hostile.ground.workspace.write("src/new.rs", "fn n() {}\n");
     hostile.runs_nothing(&["new", "src/new.rs:1", "commit file"]);
     hostile.runs_nothing(&["process"]);

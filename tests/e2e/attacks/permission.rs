@@ -135,7 +135,8 @@ fn attack_21_grants_of_a_repository_count_for_nothing() {
 }
 
 #[test]
-fn a_question_that_is_never_answered_holds_up_nothing_else_and_is_withdrawn_with_its_turn() {
+fn attack_21_a_question_that_is_never_answered_holds_up_nothing_else_and_is_withdrawn_with_its_turn()
+ {
     let ground = Ground::new(vec![write("docs/a.md"), Step::text("Another.")]);
     ground.workspace.configure(ASK);
     ground.workspace.write("src/b.rs", CODE);

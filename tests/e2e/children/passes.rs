@@ -377,7 +377,7 @@ async fn children_start_in_trusted_folders_only() {
 }
 
 #[tokio::test]
-async fn its_environment_has_no_secret_and_what_its_row_adds() {
+async fn attack_08_a_language_servers_environment_has_no_secret_and_what_its_row_adds() {
     let bench = Bench::new(json!({}));
     let path = bench.write("a.scripted", "x");
     let hover = bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();

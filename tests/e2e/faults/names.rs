@@ -217,7 +217,7 @@ fn paths_above_the_workspace_are_refused_however_they_are_written() {
 }
 
 #[test]
-fn values_that_look_like_flags_are_values() {
+fn attack_15_values_that_look_like_flags_are_values() {
     let workspace = Workspace::new();
     workspace.write("a.rs", ASKED);
     let id = listed(&workspace, &[])["threads"][0]["id"].clone();
@@ -252,7 +252,7 @@ fn values_that_look_like_flags_are_values() {
 }
 
 #[test]
-fn errors_show_the_names_of_others_without_control_characters() {
+fn attack_11_errors_show_the_names_of_others_without_control_characters() {
     let workspace = Workspace::new();
     let bad = "no\u{1b}]52;c;eA==\u{7}ne\u{202e}.rs";
     refused(&workspace, &["threads", bad], "no");

@@ -123,7 +123,7 @@ fn what_is_read_only_is_refused_once_and_left_as_it_is() {
 }
 
 #[test]
-fn a_workspace_that_was_moved_away_is_not_made_again() {
+fn fault_21_a_workspace_that_was_moved_away_is_not_made_again() {
     let workspace = Workspace::new();
     workspace.write("a.rs", ASKED);
     let mut editor = Editor::start(&workspace);
@@ -155,7 +155,7 @@ fn a_workspace_that_was_moved_away_is_not_made_again() {
 }
 
 #[test]
-fn a_checkout_of_ten_thousand_files_leaves_no_stale_diagnostic() {
+fn fault_21_a_checkout_of_ten_thousand_files_leaves_no_stale_diagnostic() {
     const MANY: usize = 10_000;
     let workspace = Workspace::new();
     for n in 0..MANY {
@@ -205,7 +205,7 @@ fn a_checkout_of_ten_thousand_files_leaves_no_stale_diagnostic() {
 
 /// What an author or an agent wrote is text: no picture is fetched and no command is run by showing it.
 #[test]
-fn what_threads_say_is_shown_as_text_without_links_that_act_or_hidden_characters() {
+fn attack_12_what_threads_say_is_shown_as_text_without_links_that_act_or_hidden_characters() {
     let workspace = Workspace::new();
     let said = "why \u{1b}]8;;http://x\u{7}here\u{1b}[31m \u{202e}\u{200b}![i](http://evil/p.png) [go](command:postil.clear) <img src=x>?";
     workspace.write(

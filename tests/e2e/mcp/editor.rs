@@ -175,7 +175,7 @@ fn the_first_editor_owns_the_workspace_and_the_next_takes_over() {
 }
 
 #[test]
-fn the_socket_is_the_users_alone() {
+fn attack_14_the_socket_is_the_users_alone() {
     let workspace = workspace();
     let editor = listening(&workspace);
     let socket = socket(&workspace);

@@ -74,7 +74,7 @@ async fn a_turn_reads_edits_and_answers() {
 }
 
 #[tokio::test]
-async fn what_a_model_gets_wrong_comes_back_to_it() {
+async fn fault_23_what_a_model_gets_wrong_comes_back_to_it() {
     let broken =
         json!({"type": "tool_use", "id": "toolu_3", "name": "file_read", "json": "{\"path\": "});
     let calls = vec![
@@ -103,7 +103,7 @@ async fn what_a_model_gets_wrong_comes_back_to_it() {
 }
 
 #[tokio::test]
-async fn the_third_same_call_in_a_row_is_not_carried_out() {
+async fn fault_23_the_third_same_call_in_a_row_is_not_carried_out() {
     let script = (1..=5)
         .map(|n| Step::calls(vec![read(&format!("toolu_{n}"))]))
         .collect();
@@ -125,7 +125,7 @@ async fn the_third_same_call_in_a_row_is_not_carried_out() {
 }
 
 #[tokio::test]
-async fn a_thousand_calls_in_one_answer_are_bounded() {
+async fn fault_23_a_thousand_calls_in_one_answer_are_bounded() {
     let calls = (0..1000)
         .map(|n| {
             call(
@@ -149,7 +149,7 @@ async fn a_thousand_calls_in_one_answer_are_bounded() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_asked_for_once_more_after_tools() {
+async fn fault_23_an_empty_answer_is_asked_for_once_more_after_tools() {
     let model = Model::start(vec![Step::blocks(Vec::new(), "end_turn")]);
     let outcome = Bench::new().run(&model).await;
     assert!(

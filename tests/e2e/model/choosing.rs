@@ -109,7 +109,7 @@ fn an_ollama_on_this_machine_answers_without_a_key() {
 }
 
 #[test]
-fn a_key_from_a_program_is_used_and_found_nowhere() {
+fn attack_08_a_key_from_a_program_is_used_and_found_nowhere() {
     let model = Model::start(vec![Step::text("It is fine.")]);
     let workspace = project(&format!(
         "model = \"mine/gpt-6.1-sol\"\n[providers.mine]\nbaseUrl = \"{}\"\napi = \"responses\"\napiKeyCommand = [\"sh\", \"-c\", \"printf 'sk-canary-%s' 0123456789\"]\n",

@@ -11,7 +11,7 @@ use super::provider::{KEY, ask, provider, quick, request, rich, setup, text_of, 
 use super::{Model, Step, event, events};
 
 #[tokio::test]
-async fn a_stream_cut_at_any_byte_is_asked_for_again() {
+async fn fault_23_a_stream_cut_at_any_byte_is_asked_for_again() {
     let usage = json!({"input_tokens": 1000, "output_tokens": 20, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0});
     let whole = events(&json!("claude-sonnet-4-5"), &rich(), "tool_use", &usage, 1);
     let length: usize = whole
@@ -56,7 +56,7 @@ async fn cut_at_each(places: impl Iterator<Item = usize> + Clone) {
 }
 
 #[tokio::test]
-async fn a_head_cut_anywhere_is_asked_for_again() {
+async fn fault_23_a_head_cut_anywhere_is_asked_for_again() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\nevent: ping\ndata: {\"type\": \"ping\"}\n\n";
     let script = (0..head.len())
         .flat_map(|at| [Step::raw(&head[..at]), Step::text("Whole.")])
@@ -80,7 +80,7 @@ async fn a_head_cut_anywhere_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_stays_cut_ends_in_a_plain_reason() {
+async fn fault_23_a_stream_that_stays_cut_ends_in_a_plain_reason() {
     let model = Model::start(
         (0..3)
             .map(|_| Step::text("A long story.").cut(600))
@@ -115,7 +115,7 @@ async fn a_stream_that_stays_cut_ends_in_a_plain_reason() {
 
 /// Each refusal: one sentence with its cause and the way out, tried again only where that can help.
 #[tokio::test]
-async fn each_refusal_says_why_and_what_to_do() {
+async fn fault_23_each_refusal_says_why_and_what_to_do() {
     let again = |n: usize, make: &dyn Fn() -> Step| (0..n).map(|_| make()).collect::<Vec<_>>();
     let echo = format!("invalid x-api-key {KEY}");
     let page = b"<!doctype html><html><title>Sign in</title></html>";
@@ -273,7 +273,7 @@ async fn nobody_listening_is_said_so() {
 }
 
 #[tokio::test]
-async fn retry_after_is_honoured_up_to_a_cap() {
+async fn fault_23_retry_after_is_honoured_up_to_a_cap() {
     let model = Model::start(vec![
         Step::error(429, "rate_limit_error", "slow").header("retry-after", "0"),
         Step::error(529, "overloaded_error", "busy").header("retry-after", "1000000000"),
@@ -300,7 +300,7 @@ async fn retry_after_is_honoured_up_to_a_cap() {
 }
 
 #[tokio::test]
-async fn a_silent_connection_is_given_up() {
+async fn fault_23_a_silent_connection_is_given_up() {
     let model = Model::start(vec![
         Step::text("Never whole.").stall(700),
         Step::text("Done."),
@@ -320,7 +320,7 @@ async fn a_silent_connection_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_kept_alive_for_nothing_is_given_up() {
+async fn fault_23_a_connection_that_is_kept_alive_for_nothing_is_given_up() {
     let model = Model::start(vec![
         Step::text("Never.").pings(3).stall(500),
         Step::text("Done."),
@@ -377,7 +377,7 @@ async fn cancel_stops_within_a_second_wherever_it_comes() {
 }
 
 #[tokio::test]
-async fn a_gigantic_answer_is_refused() {
+async fn fault_23_a_gigantic_answer_is_refused() {
     let model = Model::start(vec![
         Step::body(200, "text/event-stream", &vec![b'x'; 50 << 20]),
         Step::body(200, "text/event-stream", &b": nothing\n".repeat(300_000)),

@@ -68,7 +68,7 @@ fn assert_rich(wire: Wire, blocks: &[Block]) {
 }
 
 #[tokio::test]
-async fn an_answer_is_put_together_from_its_pieces() {
+async fn fault_23_an_answer_is_put_together_from_its_pieces() {
     for wire in WIRES {
         let plain = || {
             Step::blocks(rich(), "tool_use")
@@ -221,7 +221,7 @@ async fn a_model_without_eyes_is_told_of_an_image() {
 /// Fault 23: the recorded answer ends after each of its bytes. Nothing of a part stays; where all but the
 /// closing words had come, the answer counts.
 #[tokio::test]
-async fn a_stream_cut_at_any_byte_is_asked_for_again() {
+async fn fault_23_a_stream_cut_at_any_byte_is_asked_for_again() {
     for wire in [Wire::Responses, Wire::Chat] {
         let usage = json!({"input_tokens": 1000, "output_tokens": 20});
         let asked = json!({"model": "gpt-6.1-sol", "stream_options": {"include_usage": true}});
@@ -272,7 +272,7 @@ async fn cut_at_each(wire: Wire, said: usize, places: impl Iterator<Item = usize
 
 /// Each refusal: one sentence with its cause and the way out, tried again only where that can help.
 #[tokio::test]
-async fn each_refusal_says_why_and_what_to_do() {
+async fn fault_23_each_refusal_says_why_and_what_to_do() {
     let again = |n: usize, make: &dyn Fn() -> Step| (0..n).map(|_| make()).collect::<Vec<_>>();
     let echo = format!("Incorrect API key provided: {KEY}");
     let page = b"<!doctype html><html><title>Sign in</title></html>";
@@ -448,7 +448,7 @@ async fn each_refusal_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn errors_in_the_middle_of_responses_are_told() {
+async fn fault_23_errors_in_the_middle_of_responses_are_told() {
     let failed = |code: &str, message: &str| {
         let response = json!({"status": "failed", "error": {"code": code, "message": message}});
         json!({"type": "response.failed", "response": response})
@@ -497,7 +497,7 @@ async fn errors_in_the_middle_of_responses_are_told() {
 }
 
 #[tokio::test]
-async fn a_stalled_or_endless_answer_is_given_up() {
+async fn fault_23_a_stalled_or_endless_answer_is_given_up() {
     for wire in WIRES {
         let model = Model::start(vec![
             Step::text("Never whole.").stall(150),
@@ -608,7 +608,7 @@ async fn a_turn_reads_edits_and_answers() {
 
 /// A call that came whole, in an answer that did not: it is carried out once, when it has come again.
 #[tokio::test]
-async fn a_call_of_a_broken_answer_is_carried_out_once() {
+async fn fault_23_a_call_of_a_broken_answer_is_carried_out_once() {
     for wire in WIRES {
         let add = json!({"path": FILE, "old_string": "    7\n", "new_string": "    7 + 1\n"});
         let edit = || Step::calls(vec![call("call_a", "file_edit", add.clone())]);
@@ -644,7 +644,7 @@ async fn a_call_of_a_broken_answer_is_carried_out_once() {
 
 /// A refusal that the model words itself ends the turn in words.
 #[tokio::test]
-async fn a_filter_ends_the_turn_in_words() {
+async fn fault_23_a_filter_ends_the_turn_in_words() {
     for wire in WIRES {
         let text = vec![json!({"type": "text", "text": "So far"})];
         let model = Model::start(vec![Step::blocks(text, "refusal")]);

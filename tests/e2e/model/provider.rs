@@ -108,7 +108,7 @@ pub(super) fn rich() -> Vec<serde_json::Value> {
 }
 
 #[tokio::test]
-async fn an_answer_is_put_together_from_its_pieces() {
+async fn fault_23_an_answer_is_put_together_from_its_pieces() {
     let plain = Step::blocks(rich(), "tool_use").usage(1234, 56).pings(3);
     let odd = Step::blocks(rich(), "tool_use").usage(1234, 56).crlf();
     let model = Model::start(vec![plain, odd]);
@@ -251,7 +251,7 @@ async fn arguments_that_are_no_json_are_handed_on_as_they_came() {
 }
 
 #[tokio::test]
-async fn a_compressed_stream_is_read() {
+async fn fault_23_a_compressed_stream_is_read() {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
     let body: Vec<u8> = events(
         &json!("m"),
@@ -294,7 +294,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_key_is_never_shown() {
+fn attack_08_a_key_is_never_shown() {
     let model = Model::start(Vec::new());
     let shown = format!("{:?} {:?}", provider(&model, quick()), Key::new(KEY));
     assert!(!shown.contains("canary"), "{shown}");

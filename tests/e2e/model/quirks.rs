@@ -70,7 +70,7 @@ async fn check_calls(pieces: Vec<Value>, expected: &[(&str, &str, Value)]) {
 }
 
 #[tokio::test]
-async fn calls_are_told_apart_whatever_marks_them() {
+async fn fault_23_calls_are_told_apart_whatever_marks_them() {
     let a = json!({"path": "a"});
     let b = json!({"path": "b"});
     let both = [("1", "file_read", a.clone()), ("2", "glob", b.clone())];
@@ -208,7 +208,7 @@ async fn calls_are_told_apart_whatever_marks_them() {
 }
 
 #[tokio::test]
-async fn an_end_is_known_in_all_its_forms() {
+async fn fault_23_an_end_is_known_in_all_its_forms() {
     let hello = || {
         delta(
             json!({"role": "assistant", "content": "Hello."}),

@@ -37,7 +37,7 @@ fn undo(bench: &Bench, editor: &mut Editor) {
 }
 
 #[test]
-fn open_files_are_removed_and_renamed_by_the_editor_and_undo_puts_them_back() {
+fn attack_22_open_files_are_removed_and_renamed_by_the_editor_and_undo_puts_them_back() {
     let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
     let mut editor = with_both_open(&bench, &["create", "rename", "delete"]);
     bench.turn(&mut editor);

@@ -69,7 +69,7 @@ pub(super) fn as_before(bench: &Bench) {
 }
 
 #[test]
-fn a_patch_goes_through_the_editor_and_to_disk_and_undo_puts_everything_back() {
+fn attack_22_a_patch_goes_through_the_editor_and_to_disk_and_undo_puts_everything_back() {
     // The thread shifts the hunk in the open file by a line; it is found all the same.
     let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
     files(&bench);

@@ -42,7 +42,7 @@ fn by_the_request(request: &Value) -> Step {
 }
 
 #[test]
-fn no_key_is_lost_while_the_agent_edits_the_same_lines_and_when_it_is_undone() {
+fn fault_19_no_key_is_lost_while_the_agent_edits_the_same_lines_and_when_it_is_undone() {
     let script = (0..TURNS * 6).map(|_| Step::made(by_the_request)).collect();
     let bench = Bench::new(script);
     let mut random = StdRng::seed_from_u64(5);

@@ -1,0 +1,88 @@
+//! Attack 6: a command that the author forbids, in another dress. The rules are told dress by dress in `trust`; here
+//! the agent tries them, and what is forbidden is looked for on the disk.
+
+use super::*;
+
+/// Each removes the file `x` where it is let.
+const DRESSES: &[&str] = &[
+    "rm x",
+    "true; rm x",
+    "true && rm x",
+    "false || rm x",
+    "true | rm x",
+    "true & rm x",
+    "true\nrm x",
+    "true\r\nrm x",
+    "echo $(rm x)",
+    "echo \"$(rm x)\"",
+    "echo `rm x`",
+    "cat <(rm x); sleep 0.1",
+    "(rm x)",
+    "{ rm x; }",
+    "if true; then rm x; fi",
+    "A=b rm x",
+    "/bin/rm x",
+    "'rm' x",
+    "r\\m x",
+    "rm$IFS-f${IFS}x",
+    "$(echo rm) x",
+    "R=rm; $R x",
+    "/bin/r?m x /bin/rm x",
+    "q() { rm x; }; q",
+    "shopt -s expand_aliases\nalias q='rm x'\nq",
+    "env -i A=b rm x",
+    "find . -name x -exec rm {} \\;",
+    "find . -name x -delete",
+    "echo x | xargs rm",
+    "timeout 5 rm x",
+    "nohup rm x",
+    "sh -c 'rm x'",
+    "eval 'rm x'",
+    "git -c alias.x='!rm x' x",
+    "git -c core.pager='rm x' --paginate version",
+    "echo a > f; sed -i '1e rm x' f",
+    "awk 'BEGIN{system(\"rm x\")}'",
+    "python3 -c 'import os; os.system(\"rm x\")'",
+    "sh <<EOF\nrm x\nEOF",
+    "sh <<< 'rm x'",
+    "cat > q <<'E'\nrm x\nE\nsh q",
+    "echo 'unclosed; rm x",
+];
+
+#[test]
+fn attack_06_what_the_author_forbids_is_run_in_no_dress() {
+    let many = "true; ".repeat(51) + "rm x";
+    let commands: Vec<&str> = DRESSES.iter().copied().chain([many.as_str()]).collect();
+    let calls = commands.iter().enumerate().map(|(n, command)| {
+        let input = json!({"command": command, "timeout": 20});
+        call(&format!("toolu_{n}"), "bash", input)
+    });
+    let fine = call("toolu_fine", "bash", json!({"command": "cat x; echo fine"}));
+    // No more than so many are carried out of one answer.
+    let calls: Vec<Value> = calls.chain([fine]).collect();
+    let answers = calls.chunks(30).map(|some| Step::calls(some.to_vec()));
+    let ground = Ground::new(answers.chain([Step::text("Done.")]).collect());
+    let w = &ground.workspace;
+    w.configure(
+        "[permissions]\nrules = [{ tool = \"bash\", action = \"allow\" }, { tool = \"bash\", pattern = \"rm *\", action = \"deny\" }]\n",
+    );
+    w.write("x", "here\n");
+    w.git(&["init", "-q"]);
+    ground.trust();
+    let id = ground.ask(&format!("{FILE}:1"), "tidy up");
+    let output = ground.run(&["reply", &id]);
+    let asked = ground.model.requests();
+    let results: Vec<_> = asked.iter().flat_map(|asked| asked.results()).collect();
+    assert_eq!(results.len(), commands.len() + 1, "{}", all(&output));
+    for ((_, said, refused), command) in results.iter().zip(&commands) {
+        let words = ["not allowed", "counts as no"];
+        assert!(
+            *refused && words.iter().any(|words| said.contains(words)),
+            "{command:?}: {said}"
+        );
+    }
+    assert_eq!(w.read("x"), "here\n");
+    // What is allowed ran, so the others could have.
+    let (_, said, refused) = results.last().expect("the last");
+    assert!(!refused && said == "here\nfine\n", "{said}");
+}
