@@ -43,6 +43,35 @@ fn pre_exec(command: &mut Command) {
     }
 }
 
+/// From now on a program that this process becomes gets its standard streams and no other open file: what whoever
+/// started us left open is not its business. For a process with one thread.
+///
+/// # Errors
+/// Where what is open cannot be told.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "a number is taken for an open file, which it is: it was just listed, and nobody else could close it"
+)]
+pub fn keep_standard_streams() -> std::io::Result<()> {
+    use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+    use std::os::fd::BorrowedFd;
+    let listed = std::fs::read_dir("/proc/self/fd")?;
+    let numbers: Vec<i32> = listed
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|number| *number > 2)
+        .collect();
+    for number in numbers {
+        // SAFETY: used at once; a number that is free by now (the list's own) is refused by the kernel.
+        let open = unsafe { BorrowedFd::borrow_raw(number) };
+        if let Ok(flags) = fcntl_getfd(open) {
+            fcntl_setfd(open, flags | FdFlags::CLOEXEC)?;
+        }
+    }
+    Ok(())
+}
+
 /// Ends every process of the group that `pid` leads: asked (SIGTERM), or at once (SIGKILL).
 pub fn end_group(pid: u32, at_once: bool) {
     #[cfg(unix)]

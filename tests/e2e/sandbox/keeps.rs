@@ -191,6 +191,16 @@ fn attack_07_the_network_is_there_where_it_was_granted() {
 }
 
 #[test]
+fn attack_07_no_open_file_of_others_is_handed_to_a_command() {
+    // As an editor might leave one open for us, and so for what we start.
+    let (_reader, writer) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty()).unwrap();
+    in_each(&["ls /proc/$$/fd"], |_, _, told| {
+        assert_eq!(told[0], "0\n1\n2\n");
+    });
+}
+
+#[test]
 fn attack_07_other_processes_are_out_of_reach() {
     for kind in kinds() {
         let server = std::process::id();
