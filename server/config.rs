@@ -142,13 +142,40 @@ pub struct Settings {
 /// What an agent's commands may use beyond the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    pub network: bool,
+    pub network: Network,
     /// Absolute.
     pub read: Vec<PathBuf>,
     /// Absolute.
     pub write: Vec<PathBuf>,
     /// Names of variables.
     pub environment: Vec<String>,
+}
+
+/// What an agent's commands reach of the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    #[default]
+    None,
+    /// Through a proxy: these hosts alone, as [`crate::web::Pattern`] reads them.
+    Hosts(Vec<String>),
+    /// Through a proxy: every public host.
+    Public,
+    /// The machine's own network, its own services too.
+    Whole,
+}
+
+impl Network {
+    /// Whose network it is, for people and models: stands behind "network:".
+    pub fn describe(&self) -> String {
+        match self {
+            Self::None => String::from("none"),
+            Self::Hosts(hosts) => format!("through a proxy, {}", hosts.join(", ")),
+            Self::Public => String::from("through a proxy, every public host"),
+            Self::Whole => String::from(
+                "whole, this machine's own services and private networks too (sandbox.network = \"whole\")",
+            ),
+        }
+    }
 }
 
 /// What an agent's tools may ask on the web.

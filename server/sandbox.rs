@@ -17,8 +17,10 @@ mod output;
 mod rules;
 mod run;
 mod view;
+mod way;
 
 pub use found::{Found, find, read_only};
 pub use inside::{NOT_SET_UP, WORD, run as run_inside};
 pub use job::Job;
 pub use run::{Policy, Processes};
+pub use way::{Network, PORT, Tell, WayOut};

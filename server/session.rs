@@ -27,6 +27,7 @@ mod commits;
 mod documents;
 mod live;
 mod names;
+mod network;
 mod notes;
 mod preview;
 mod prompt;
@@ -469,7 +470,8 @@ impl Session {
 
     /// The same; where the author looks at changes before they are made, commands make none.
     pub(crate) fn processes_of(&self, workspace: &Workspace, reviewed: bool) -> Arc<Processes> {
-        let granted = workspace.loaded().settings.sandbox.clone();
+        let loaded = workspace.loaded();
+        let granted = loaded.settings.sandbox.clone();
         let mut ours = vec![
             self.folders.config.clone(),
             self.folders.data.clone(),
@@ -477,7 +479,7 @@ impl Session {
         ];
         ours.extend(self.folders.cache.clone());
         let policy = Policy {
-            network: granted.network,
+            network: network::of(&granted.network, &loaded.settings.web),
             read: granted.read,
             write: granted.write,
             environment: granted.environment,

@@ -228,7 +228,7 @@ impl Registry {
                 Arc::new(memory::MemoryRead),
                 Arc::new(memory::MemoryWrite),
                 Arc::new(log_read::LogRead),
-                Arc::new(bash::Bash),
+                Arc::new(bash::Bash::default()),
                 Arc::new(bash_background::BashBackground),
                 Arc::new(bash_output::BashOutput),
                 Arc::new(bash_list::BashList),
@@ -246,6 +246,7 @@ impl Registry {
         self.settings = settings.clone();
         self.put(Arc::new(web_fetch::WebFetch::new(settings)));
         self.put(Arc::new(http_request::HttpRequest::new(settings)));
+        self.put(Arc::new(bash::Bash::new(settings)));
         self
     }
 

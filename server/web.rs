@@ -6,6 +6,8 @@
 //! environment.
 
 mod address;
+mod gateway;
+mod hosts;
 mod page;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,8 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
 use address::Kind;
+pub use gateway::{Gateway, Tell};
+pub use hosts::Pattern;
 pub use page::{is_html, text_of};
 
 /// An address to ask: http or https, with a host, nobody's name and password in it.
@@ -123,9 +127,22 @@ struct System;
 #[async_trait]
 impl Resolve for System {
     async fn resolve(&self, host: &str) -> std::io::Result<Vec<IpAddr>> {
+        if let Some(found) = of_test(host) {
+            return Ok(found);
+        }
         let found = tokio::net::lookup_host((host, 0)).await?;
         Ok(found.map(|address| address.ip()).collect())
     }
+}
+
+/// A test has names of its own: `POSTIL_TEST_HOSTS=NAME=ADDRESS,…`.
+fn of_test(host: &str) -> Option<Vec<IpAddr>> {
+    std::env::var_os("POSTIL_TEST")?;
+    let known = std::env::var("POSTIL_TEST_HOSTS").ok()?;
+    let pairs = known.split(',').filter_map(|pair| pair.split_once('='));
+    let found = pairs.filter(|(name, _)| *name == host);
+    let found: Vec<IpAddr> = found.filter_map(|(_, at)| at.parse().ok()).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// What the user opened: a host, or one of its ports.
@@ -222,15 +239,17 @@ impl Web {
     pub fn check(&self, target: &Target) -> Result<(), String> {
         let opened = self.is_opened(target.host(), target.port());
         if address::is_bad_port(target.port()) && !opened {
-            return Err(refused(target, "its port is one of another protocol"));
+            return Err(refused(target, "its port is one of another protocol", true));
         }
         match target.literal() {
-            Some(literal) => self.judge(target, literal),
+            Some(literal) => self
+                .judge(target, literal)
+                .map_err(|cannot| cannot.sentence(target)),
             None => Ok(()),
         }
     }
 
-    fn judge(&self, target: &Target, address: IpAddr) -> Result<(), String> {
+    fn judge(&self, target: &Target, address: IpAddr) -> Result<(), Cannot> {
         let kind = address::kind(address);
         let fits = match kind {
             Kind::Public => true,
@@ -247,11 +266,12 @@ impl Web {
             Some(_) => format!("it is {}", kind.words()),
             None => format!("its name leads to {address}, {}", kind.words()),
         };
-        Err(refused(target, &why))
+        let opens = target.literal().is_some() || matches!(kind, Kind::Loopback | Kind::Private);
+        Err(Cannot::Refused { why, opens })
     }
 
     /// The addresses that a target has, each of them judged.
-    async fn find(&self, target: &Target) -> Result<Vec<IpAddr>, String> {
+    async fn find(&self, target: &Target) -> Result<Vec<IpAddr>, Cannot> {
         if let Some(literal) = target.literal() {
             return Ok(vec![literal]);
         }
@@ -260,12 +280,13 @@ impl Web {
             Ok(found) if !found.is_empty() => found,
             // A proxy knows names that this machine does not.
             _ if self.proxy.is_some() => return Ok(Vec::new()),
-            Ok(_) => return Err(format!("The host {} has no address.", target.host())),
+            Ok(_) => {
+                let why = format!("The host {} has no address.", target.host());
+                return Err(Cannot::Failed(why));
+            }
             Err(error) => {
-                return Err(format!(
-                    "The host {} was not found ({error}).",
-                    target.host()
-                ));
+                let why = format!("The host {} was not found ({error}).", target.host());
+                return Err(Cannot::Failed(why));
             }
         };
         // One that may not be asked spoils the others: which is taken is not ours to say.
@@ -281,7 +302,8 @@ impl Web {
     /// A sentence that says what is in the way.
     pub async fn ask(&self, ask: &Ask) -> Result<Reply, String> {
         self.check(&ask.target)?;
-        let found = self.find(&ask.target).await?;
+        let found = self.find(&ask.target).await;
+        let found = found.map_err(|cannot| cannot.sentence(&ask.target))?;
         let client = self.client(found, ask.target.0.scheme() == "https")?;
         let method = Method::from_bytes(ask.method.as_bytes()).map_err(|e| e.to_string())?;
         let mut request = client.request(method, ask.target.0.clone());
@@ -373,13 +395,33 @@ impl reqwest::dns::Resolve for Judged {
     }
 }
 
-fn refused(target: &Target, why: &str) -> String {
+/// Why a target is not asked.
+enum Cannot {
+    /// It may not be; `opens`: unless the author says so.
+    Refused { why: String, opens: bool },
+    /// A sentence.
+    Failed(String),
+}
+
+impl Cannot {
+    fn sentence(self, target: &Target) -> String {
+        match self {
+            Self::Refused { why, opens } => refused(target, &why, opens),
+            Self::Failed(why) => why,
+        }
+    }
+}
+
+fn refused(target: &Target, why: &str, opens: bool) -> String {
     let host = target.host();
     let port = target.port();
-    format!(
-        "{} is not asked: {why}. Only the author can open it, with `web.allow = [\"{host}:{port}\"]` in their own config.toml.",
-        target.as_str()
-    )
+    let how = match opens {
+        true => format!(
+            "Only the author can open it, with `web.allow = [\"{host}:{port}\"]` in their own config.toml."
+        ),
+        false => String::from("No setting opens it by this name."),
+    };
+    format!("{} is not asked: {why}. {how}", target.as_str())
 }
 
 /// Headers that say how a message is framed or whom it is for: these are ours.

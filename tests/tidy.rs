@@ -36,6 +36,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["models", "web"]),
     ("html2text", &["web"]),
     ("encoding_rs", &["web"]),
+    ("hyper", &["web"]),
+    ("hyper_util", &["web"]),
+    ("http_body_util", &["web"]),
     ("eventsource_stream", &["models"]),
     ("rand", &["models"]),
     ("rusqlite", &["store"]),
@@ -145,6 +148,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "config",
         "models",
         "the settings say what a model holds and costs",
+    ),
+    (
+        "config",
+        "web",
+        "the settings name hosts as who judges them reads them",
     ),
     (
         "files",

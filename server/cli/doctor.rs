@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::acp;
 use crate::children;
-use crate::config::Settings;
+use crate::config::{Network, Settings};
 use crate::models::KeySource;
+use crate::sandbox::Found;
 use crate::turn::{self, Answerer};
 
 /// A model that has to be loaded first takes its time.
@@ -23,6 +24,26 @@ pub(super) async fn model(
     let mut findings = chosen(settings, root, online).await;
     findings.extend(agents(settings, root));
     findings
+}
+
+/// What an agent's commands reach of the network.
+pub(super) fn network(granted: &Network, found: &Found) -> (Option<bool>, String) {
+    let proxied = matches!(granted, Network::Hosts(_) | Network::Public);
+    if !found.confines() {
+        return (
+            None,
+            String::from("of commands: this machine's own, for nothing keeps them from it"),
+        );
+    }
+    if proxied && found.bubblewrap.is_none() {
+        return (
+            Some(false),
+            String::from(
+                "of commands: none, for what sandbox.network grants goes through a proxy, and that needs bubblewrap: install it, or set sandbox.network = \"whole\" for all of the network",
+            ),
+        );
+    }
+    (None, format!("of commands: {}", granted.describe()))
 }
 
 /// The agents on PATH that nobody chose, and how one is chosen.

@@ -403,6 +403,8 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
         sandbox.confines().then_some(true),
         sandbox.describe(),
     );
+    let (well, text) = super::doctor::network(&loaded.settings.sandbox.network, &sandbox);
+    add("network", well, text);
     match session
         .workspaces()
         .first()

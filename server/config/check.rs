@@ -5,8 +5,16 @@ use serde_json::Value;
 /// Whether `value` is what `schema` (as schemars writes it) says; else what is wrong, to stand behind
 /// the name of the setting.
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+    if let (Some(_), Some(host)) = (schema.get("x-host"), value.as_str())
+        && let Err(wrong) = crate::web::Pattern::read(host)
+    {
+        return Err(format!("{} {wrong}", text(value)));
+    }
     for any in ["anyOf", "oneOf"] {
         if let Some(choices) = schema.get(any).and_then(Value::as_array) {
+            if let Some(can) = schema.get("x-can").and_then(Value::as_str) {
+                return one_of(choices, can, value);
+            }
             let mut results = choices.iter().map(|c| check(c, value));
             let first = results.next().unwrap_or(Ok(()));
             return if results.any(|r| r.is_ok()) {
@@ -103,6 +111,21 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether `value` is one of several kinds, of which it can be `can`; what is wrong inside a list is told as such.
+fn one_of(choices: &[Value], can: &str, value: &Value) -> Result<(), String> {
+    let mut inside = None;
+    for choice in choices {
+        match check(choice, value) {
+            Ok(()) => return Ok(()),
+            Err(wrong) if value.is_array() && choice.get("items").is_some() => {
+                inside = Some(wrong);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(inside.unwrap_or_else(|| format!("is {}: it can be {can}", text(value))))
 }
 
 /// The one of the allowed names that `value` is most like, where it is a text and names are allowed.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
+use super::{Network, Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
 use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
@@ -202,11 +202,53 @@ impl Default for Threads {
     }
 }
 
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-can" = "`true`, `false`, `\"whole\"` or a list of hosts"))]
+pub(super) enum RawNetwork {
+    Switch(bool),
+    Hosts(Vec<Host>),
+    Word(Word),
+}
+
+impl Default for RawNetwork {
+    fn default() -> Self {
+        Self::Switch(false)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Word {
+    Whole,
+}
+
+/// A host, with a port or without, or all below one.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("x-host" = true))]
+pub(super) struct Host(String);
+
+impl RawNetwork {
+    fn into_settings(self) -> Network {
+        match self {
+            // An empty list is no host, and not every one.
+            Self::Hosts(hosts) if hosts.is_empty() => Network::None,
+            Self::Hosts(hosts) => Network::Hosts(hosts.into_iter().map(|host| host.0).collect()),
+            Self::Switch(false) => Network::None,
+            Self::Switch(true) => Network::Public,
+            Self::Word(Word::Whole) => Network::Whole,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct RawSandbox {
-    /// The network, this machine's own services too.
-    pub network: bool,
+    /// What commands reach, by HTTP and through a proxy: `false`, nothing; `true`, every public host; a list, these
+    /// hosts alone (`crates.io`, `*.crates.io`, `localhost:3000`). `"whole"`: the network as this machine has it, its
+    /// own services and private networks too, with no proxy between.
+    pub network: RawNetwork,
     /// Hidden files and folders that may be read; `~/` is the home folder.
     pub read: Vec<String>,
     /// Files and folders outside the workspace that may be written.
@@ -227,7 +269,7 @@ impl RawSandbox {
             paths.filter(|path| path.is_absolute()).collect()
         };
         Sandbox {
-            network: self.network,
+            network: self.network.into_settings(),
             read: all(self.read),
             write: all(self.write),
             environment: self.environment,
@@ -242,8 +284,8 @@ pub(super) struct RawWeb {
     /// `wiki.example.org`. A name stands for this machine and private networks; a cloud's metadata service and
     /// the like only where their address stands here.
     pub allow: Vec<String>,
-    /// The proxy that all requests of these tools go through: `http://proxy.example.org:3128`. It resolves
-    /// names itself. Absent: none, whatever the environment says.
+    /// The proxy that all requests of these tools go through, and what commands ask through `sandbox.network`:
+    /// `http://proxy.example.org:3128`. It resolves names itself. Absent: none, whatever the environment says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }

@@ -456,6 +456,54 @@ fn disabled_tools_add_up() {
 }
 
 #[test]
+fn a_network_is_none_all_or_the_named_hosts() {
+    for (written, network) in [
+        ("", Network::None),
+        ("network = false", Network::None),
+        ("network = true", Network::Public),
+        ("network = 'whole'", Network::Whole),
+        ("network = []", Network::None),
+        (
+            "network = ['crates.io', '*.crates.io:8443']",
+            Network::Hosts(vec!["crates.io".into(), "*.crates.io:8443".into()]),
+        ),
+    ] {
+        let home = Home::new(&format!("[sandbox]\n{written}\n"), "");
+        let loaded = home.load(json!({}), &[]);
+        assert_eq!(problems(&loaded), [], "{written}");
+        assert_eq!(loaded.settings.sandbox.network, network, "{written}");
+    }
+    // What is wrong grants nothing, and no part of it does.
+    for (written, says) in [
+        (
+            "'all'",
+            "`sandbox.network` is \"all\": it can be `true`, `false`, `\"whole\"` or a list of hosts",
+        ),
+        ("7", "it can be `true`, `false`"),
+        ("'true'", "it can be `true`, `false`"),
+        (
+            "['crates.io', '*']",
+            "has a wrong entry: number 2 \"*\" means every host: write `true` in the place of the list",
+        ),
+        ("['https://crates.io/']", "name the host alone"),
+        ("['crates.io', 7]", "number 2 is 7: it must be a text"),
+    ] {
+        let home = Home::new(&format!("[sandbox]\nnetwork = {written}\n"), "");
+        let loaded = home.load(json!({}), &[]);
+        let told = problems(&loaded);
+        assert!(
+            told.len() == 1 && told[0].0 == written && told[0].1.contains(says),
+            "{told:?}"
+        );
+        assert_eq!(loaded.settings.sandbox.network, Network::None, "{written}");
+    }
+    let home = Home::new("", "[sandbox]\nnetwork = 'whole'\n");
+    let loaded = home.load(json!({"sandbox": {"network": true}}), &[]);
+    assert_eq!(loaded.problems.len(), 2);
+    assert_eq!(loaded.settings.sandbox.network, Network::None);
+}
+
+#[test]
 fn environment_flags_are_checked() {
     let home = Home::new("", "");
     let loaded = home.load(

@@ -44,7 +44,12 @@ fn order() -> anyhow::Result<Order> {
 
 fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
     #[cfg(target_os = "linux")]
-    os::keep_standard_streams().context("open files")?;
+    {
+        os::keep_standard_streams().context("open files")?;
+        if order.way {
+            super::way::hand_over()?;
+        }
+    }
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // No terminal to be typed into. It is one already where bubblewrap saw to it.

@@ -1,10 +1,14 @@
 //! One command that runs: its processes, its output, its end. A task of its own owns the process, so that whoever
 //! waits for it may go away.
 
+use std::collections::BTreeSet;
+use std::future::pending;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStdin};
@@ -20,6 +24,8 @@ use crate::os;
 const LOOK: Duration = Duration::from_millis(200);
 /// How often the root is looked through for guarded files, in looks.
 const GUARD: u32 = 10;
+/// Requests that were not let through and are told of.
+const REFUSED: usize = 20;
 /// A command that was ended is gone within so long, or we go on without it.
 const GONE: Duration = Duration::from_secs(2);
 
@@ -34,6 +40,17 @@ pub struct Job {
     stop: CancellationToken,
     /// Why it was ended, the first word that counts.
     why: Mutex<Option<String>>,
+    refused: Mutex<Refused>,
+}
+
+/// What it asked of the network in vain, a sentence each.
+#[derive(Debug, Default)]
+struct Refused {
+    known: BTreeSet<String>,
+    /// Not yet told.
+    fresh: Vec<String>,
+    /// Not kept any more.
+    more: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +69,10 @@ pub(super) struct Parts {
     pub guarded: Option<Guarded>,
     /// Whether one stays outside who ends what is left, and must not be killed before that.
     pub keeper: bool,
+    /// Serves what it asks of the network.
+    pub way: Option<BoxFuture<'static, ()>>,
+    /// What is told with its end.
+    pub notes: Vec<String>,
 }
 
 impl Job {
@@ -64,7 +85,35 @@ impl Job {
             end: watch::Sender::new(None),
             stop,
             why: Mutex::default(),
+            refused: Mutex::default(),
         }
+    }
+
+    /// Notes that a request was not let through.
+    pub(super) fn refuse(&self, sentence: String) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.known.contains(&sentence) {
+            return;
+        }
+        if refused.known.len() >= REFUSED {
+            refused.more = true;
+            return;
+        }
+        refused.known.insert(sentence.clone());
+        refused.fresh.push(sentence);
+    }
+
+    /// What was refused since the last call, a line each.
+    fn refused(&self) -> String {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        for sentence in refused.fresh.drain(..) {
+            text.push_str(&format!("({sentence})\n"));
+        }
+        if std::mem::take(&mut refused.more) {
+            text.push_str("(More hosts were not let through.)\n");
+        }
+        text
     }
 
     /// Ends it, and all that it began; returns at once. `why` stands behind its output.
@@ -100,12 +149,13 @@ impl Job {
     pub fn report(&self) -> String {
         let mut text = self.output().take();
         let end = self.end.borrow().clone();
-        let Some(end) = end else {
-            return text;
-        };
-        if !text.is_empty() && !text.ends_with('\n') {
+        let refused = self.refused();
+        if !text.is_empty() && !text.ends_with('\n') && (end.is_some() || !refused.is_empty()) {
             text.push('\n');
         }
+        let Some(end) = end else {
+            return text + &refused;
+        };
         let why = self
             .why
             .lock()
@@ -118,6 +168,7 @@ impl Job {
             (None, Some(code)) => text.push_str(&format!("(exit code: {code})\n")),
             (None, None) => text.push_str("(ended by a signal)\n"),
         }
+        text.push_str(&refused);
         for note in &end.notes {
             text.push_str(note);
             text.push('\n');
@@ -157,7 +208,9 @@ impl Job {
         let mut open = true;
         let mut look = tokio::time::interval(LOOK);
         let mut looks = 0;
-        let mut notes = Vec::new();
+        let mut notes = std::mem::take(&mut parts.notes);
+        let mut served = parts.way.is_some();
+        let mut way = parts.way.take().unwrap_or_else(|| pending().boxed());
         let status = loop {
             tokio::select! {
                 biased;
@@ -181,9 +234,11 @@ impl Job {
                     }
                     _ => open = false,
                 },
+                () = &mut way, if served => served = false,
                 status = parts.child.wait() => break status.ok(),
             }
         };
+        drop(way);
         // Everything is over, so the pipe has an end, but where a system has no means to be sure of it.
         let rest = async {
             while let Ok(count) = parts.output.read(&mut chunk).await {

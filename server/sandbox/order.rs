@@ -12,6 +12,8 @@ pub(super) struct Order {
     pub command: String,
     /// Stays outside, and ends what the command leaves behind when it ends, or when standard input does.
     pub keeper: bool,
+    /// Makes the socket by which it leaves its own network, and hands it over.
+    pub way: bool,
     /// `None`: the kernel has no Landlock, or the author allowed to go without.
     pub rules: Option<Rules>,
     /// `None`: the author allowed to go without.
@@ -29,7 +31,7 @@ pub(super) struct Rules {
 /// The kinds of sockets that a command may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Sockets {
-    /// All usual ones: the network is another one, or it was granted.
+    /// All usual ones: the network is another one, or it was granted whole.
     Usual,
     /// The internet's, not those of this machine: a path to one cannot be refused otherwise.
     Internet,

@@ -2,13 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
@@ -17,20 +20,22 @@ use super::job::{Job, Parts};
 use super::limits::Limits;
 use super::order::{Order, Sockets};
 use super::view::{View, Wanted};
-use super::{Found, WORD, bubble, find};
+use super::way::Network;
+use super::{Found, WORD, bubble, find, way};
 use crate::os;
 
 /// Background commands of a run at the same time.
 const AT_ONCE: usize = 16;
 const PREFIX: &str = "postil-run-";
+/// Landlock knows no addresses, only ports: who may ask one server by its port may ask any.
+const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
 /// All commands of a run are gone within so long after its end.
 const GONE: Duration = Duration::from_millis(700);
 
 /// What the user's settings grant to commands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Policy {
-    /// The network, this machine's own services too.
-    pub network: bool,
+    pub network: Network,
     /// Absolute paths that are read although they are hidden.
     pub read: Vec<PathBuf>,
     /// Absolute paths outside the root that are written.
@@ -51,6 +56,8 @@ pub struct Processes {
     /// Started in the background, by number.
     jobs: Mutex<Vec<Arc<Job>>>,
     last: AtomicU32,
+    /// That a command was told why it has no network.
+    told: AtomicBool,
     over: CancellationToken,
 }
 
@@ -64,6 +71,7 @@ impl Processes {
             temporary: Mutex::default(),
             jobs: Mutex::default(),
             last: AtomicU32::new(0),
+            told: AtomicBool::new(false),
             over: CancellationToken::new(),
         }
     }
@@ -165,13 +173,31 @@ impl Processes {
             ..order
         };
         let keeper = order.keeper;
+        let mut notes = Vec::new();
+        let out = match &self.policy.network {
+            Network::Through(out) if order.way => Some(Arc::clone(out)),
+            Network::Through(_)
+                if order.sockets == Some(Sockets::None)
+                    && !self.told.swap(true, Ordering::Relaxed) =>
+            {
+                notes.push(String::from(NO_WAY));
+                None
+            }
+            _ => None,
+        };
         let mut line = serde_json::to_vec(&order).map_err(|e| failed("the order", &e))?;
         line.push(b'\n');
 
         let (reader, writer) = std::io::pipe().map_err(|e| failed("a pipe", &e))?;
         let errors = writer.try_clone().map_err(|e| failed("a pipe", &e))?;
+        let (stdin, mut pair) = match &out {
+            None => (Stdio::piped(), None),
+            Some(_) => stdin_pair()
+                .map(|(stdin, ours)| (stdin, Some(ours)))
+                .map_err(|e| failed("a socket", &e))?,
+        };
         program
-            .stdin(Stdio::piped())
+            .stdin(stdin)
             .stdout(writer)
             .stderr(errors)
             .current_dir(&self.root);
@@ -188,6 +214,9 @@ impl Processes {
             let _ = input.write_all(&line).await;
             let _ = input.flush().await;
         }
+        if let Some(input) = pair.as_mut() {
+            let _ = input.write_all(&line).await;
+        }
         if !keeper {
             leash = None;
         }
@@ -197,12 +226,24 @@ impl Processes {
             0
         };
         let job = Arc::new(Job::new(number, command, self.over.child_token()));
+        let way = out.zip(pair).map(|(out, from)| {
+            let job = Arc::clone(&job);
+            let served = async move {
+                if let Some(at) = way::receive(from).await {
+                    let tell = move |sentence| job.refuse(sentence);
+                    out.serve(at, Arc::new(tell)).await;
+                }
+            };
+            served.boxed()
+        });
         let parts = Parts {
             child,
             leash,
             output,
             guarded: Some(guarded),
             keeper,
+            way,
+            notes,
         };
         let attended = Arc::clone(&job);
         tokio::spawn(async move {
@@ -230,6 +271,13 @@ impl Drop for Processes {
     fn drop(&mut self) {
         self.over.cancel();
     }
+}
+
+/// A standard input by which the order goes in, and the socket comes out by which a command leaves its network.
+fn stdin_pair() -> std::io::Result<(Stdio, UnixStream)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((OwnedFd::from(theirs).into(), UnixStream::from_std(ours)?))
 }
 
 /// The program that is started, what it is told, and what must not change.
@@ -260,6 +308,7 @@ fn prepare(
     let mut order = Order {
         command: String::new(),
         keeper: alone,
+        way: !alone && matches!(policy.network, Network::Through(_)),
         rules: None,
         sockets: None,
         limits: Limits::new(background),
@@ -268,7 +317,7 @@ fn prepare(
         Some(bubblewrap) => {
             let mut program = std::process::Command::new(bubblewrap);
             program
-                .args(bubble::alone(found.no_userns, policy.network))
+                .args(bubble::alone(found.no_userns, policy.network.is_whole()))
                 .args(bubble::mounts(&view, private))
                 .arg("--chdir")
                 .arg(root)
@@ -281,7 +330,7 @@ fn prepare(
         None => {
             if found.confines() {
                 order.rules = Some(view.allowed());
-                order.sockets = Some(if policy.network {
+                order.sockets = Some(if policy.network.is_whole() {
                     Sockets::Internet
                 } else {
                     Sockets::None
@@ -295,6 +344,9 @@ fn prepare(
         .env_clear()
         .envs(environment(policy, &path));
     let temporary = if alone { private } else { Path::new("/tmp") };
+    if order.way {
+        program.envs(policy.network.environment());
+    }
     for name in ["TMPDIR", "TMP", "TEMP"] {
         program.env(name, temporary);
     }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Context, Output, Tool, parse, schema};
+use crate::config::{Network, Settings};
 use crate::host::Progress;
 use crate::present::short;
 use crate::sandbox::Job;
@@ -31,7 +32,33 @@ struct Input {
     timeout: Option<u64>,
 }
 
-pub(super) struct Bash;
+#[derive(Default)]
+pub(super) struct Bash {
+    network: Network,
+}
+
+impl Bash {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            network: settings.sandbox.network.clone(),
+        }
+    }
+
+    /// What a command has not, and what it has of the network.
+    fn bounds(&self) -> String {
+        const THROUGH: &str = "through an HTTP proxy alone (HTTPS_PROXY and the like are set)";
+        let network = match &self.network {
+            Network::None => return String::from("has no network, no input and no terminal"),
+            Network::Hosts(hosts) => format!(
+                "it reaches {THROUGH} these hosts and no others: {}",
+                short(&hosts.join(", "), 1000)
+            ),
+            Network::Public => format!("it reaches {THROUGH} public hosts and no others"),
+            Network::Whole => String::from("it has this machine's network"),
+        };
+        format!("has no input and no terminal; {network}")
+    }
+}
 
 #[async_trait]
 impl Tool for Bash {
@@ -39,8 +66,9 @@ impl Tool for Bash {
         "bash"
     }
     fn description(&self) -> String {
-        String::from(
-            "Runs a command with `sh -c` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It runs in a sandbox: it can write inside the workspace and to $TMPDIR only, reads no keys, has no network, no input and no terminal; what it starts ends with it. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
+        format!(
+            "Runs a command with `sh -c` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It runs in a sandbox: it can write inside the workspace and to $TMPDIR only, reads no keys, {}; what it starts ends with it. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
+            self.bounds()
         )
     }
     fn parameters(&self) -> Value {
@@ -155,11 +183,11 @@ pub(super) fn asks(cx: &Context, command: &str) -> Option<String> {
     if !cx.processes.found().confines() {
         if cx.processes.is_reviewed() {
             return Some(String::from(
-                "There is no sandbox on this machine, so it would run with all your rights, and what it changes would not be shown to you before (turn.review = \"ask\"): `postil doctor` says how to get one.",
+                "There is no sandbox on this machine, so it would run with all your rights and your whole network, and what it changes would not be shown to you before (turn.review = \"ask\"): `postil doctor` says how to get one.",
             ));
         }
         return Some(String::from(
-            "There is no sandbox on this machine, so it would run with all your rights: `postil doctor` says how to get one.",
+            "There is no sandbox on this machine, so it would run with all your rights and your whole network: `postil doctor` says how to get one.",
         ));
     }
     trust::destroys(command, cx.tree.root()).map(str::to_owned)

@@ -1,5 +1,7 @@
 //! Real HTTP on loopback, names from a resolver of our own.
 
+mod gateway;
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

@@ -16,6 +16,7 @@ use crate::peers;
 
 mod ends; // how commands end, and what they may use up
 mod keeps; // what they can reach
+mod network; // the network that was granted
 
 const FILE: &str = "src/a.rs";
 const THREAD: &str = "// AUTHOR: do it\n";
@@ -61,6 +62,8 @@ struct Bench {
     model: Model,
     home: tempfile::TempDir,
     kind: Kind,
+    /// Names of hosts that the server knows, as `NAME=ADDRESS,…`.
+    hosts: String,
 }
 
 impl Bench {
@@ -97,6 +100,7 @@ impl Bench {
             model: Model::start(script),
             home,
             kind,
+            hosts: String::new(),
         }
     }
 
@@ -112,6 +116,10 @@ impl Bench {
             ("LC_SECRET_KEY", CANARY.to_owned()),
             ("HOME", text(self.home.path())),
             ("POSTIL_TEST_SANDBOX", self.kind.name().to_owned()),
+            ("POSTIL_TEST_HOSTS", self.hosts.clone()),
+            // What is the user's own way is not the commands'.
+            ("HTTPS_PROXY", format!("http://me:{CANARY}@127.0.0.1:9")),
+            ("NO_PROXY", String::from("*")),
         ];
         if self.kind == Kind::None {
             env.push(("PATH", String::from("/usr/bin:/bin")));

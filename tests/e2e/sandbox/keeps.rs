@@ -175,22 +175,6 @@ tell("packet", lambda: socket.socket(17, 3, 0))
 }
 
 #[test]
-fn attack_07_the_network_is_there_where_it_was_granted() {
-    for kind in kinds() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let connect = python(&format!(
-            "import socket; socket.create_connection((\"127.0.0.1\", {port}), 5); print(\"reached\")"
-        ));
-        let settings = "[permissions]\ndefault = 'allow'\n[sandbox]\nnetwork = true\nenvironment = ['SOMETHING']\n";
-        let bench = Bench::with(kind, commands(&[&connect]), settings);
-        let mut editor = bench.editor();
-        assert_eq!(bench.run(&mut editor), ["reached\n"], "{kind:?}");
-        assert!(listener.accept().is_ok());
-    }
-}
-
-#[test]
 fn attack_07_no_open_file_of_others_is_handed_to_a_command() {
     // As an editor might leave one open for us, and so for what we start.
     let (_reader, writer) = std::io::pipe().unwrap();

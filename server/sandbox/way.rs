@@ -1,0 +1,133 @@
+//! The one way out of a command's own network: a socket that listens in there and is served from outside. Whoever
+//! is about to become the command makes it and hands it over; nothing of it is left inside but its address.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+/// Where the proxy is, in a network in which nobody else is.
+pub const PORT: u16 = 3128;
+
+/// Hears of each request that was not let through, a sentence.
+pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Who serves what commands ask of the network.
+pub trait WayOut: Send + Sync {
+    /// Names of the machine itself that commands reach in their own network, past the proxy.
+    fn direct(&self) -> Vec<&'static str>;
+
+    /// Serves what comes to the socket. Dropped, it has closed every connection.
+    fn serve(&self, at: TcpListener, tell: Tell) -> BoxFuture<'static, ()>;
+}
+
+/// What a command reaches beyond its workspace.
+#[derive(Clone, Default)]
+pub enum Network {
+    #[default]
+    None,
+    /// What this lets through, by HTTP; the command's network has nothing else in it.
+    Through(Arc<dyn WayOut>),
+    /// The machine's own.
+    Whole,
+}
+
+impl Network {
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    /// What tells programs of the way.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let Self::Through(way) = self else {
+            return Vec::new();
+        };
+        let at = format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST);
+        let direct = way.direct().join(",");
+        let proxies = [
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+        ];
+        let mut environment: Vec<_> = proxies.map(|name| (name, at.clone())).into();
+        environment.extend(["NO_PROXY", "no_proxy"].map(|name| (name, direct.clone())));
+        // Node's own requests follow the others only then.
+        environment.push(("NODE_USE_ENV_PROXY", String::from("1")));
+        environment
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::*;
+
+/// There is bubblewrap on Linux alone.
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn receive(_: tokio::net::UnixStream) -> Option<TcpListener> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::{IoSlice, IoSliceMut};
+    use std::mem::MaybeUninit;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+    use std::os::fd::AsFd as _;
+
+    use anyhow::Context as _;
+    use rustix::net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags,
+    };
+    use tokio::io::Interest;
+    use tokio::net::UnixStream;
+
+    use super::PORT;
+
+    /// Makes the socket, and sends it to where the order came from.
+    pub fn hand_over() -> anyhow::Result<()> {
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).context("the way to the network")?;
+        let sent = [listener.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        anyhow::ensure!(
+            control.push(SendAncillaryMessage::ScmRights(&sent)),
+            "a socket cannot be handed over"
+        );
+        let byte = [IoSlice::new(b"\n")];
+        rustix::net::sendmsg(std::io::stdin(), &byte, &mut control, SendFlags::NOSIGNAL)
+            .context("the way to the network")?;
+        Ok(())
+    }
+
+    /// Waits for what [`hand_over`] sends; `None`: it ended before.
+    pub async fn receive(from: UnixStream) -> Option<TcpListener> {
+        let listener = loop {
+            from.readable().await.ok()?;
+            let received = from.try_io(Interest::READABLE, || {
+                let mut byte = [0];
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut control = RecvAncillaryBuffer::new(&mut space);
+                let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+                let mut bytes = [IoSliceMut::new(&mut byte)];
+                rustix::net::recvmsg(&from, &mut bytes, &mut control, flags)?;
+                let listener = control.drain().find_map(|message| match message {
+                    RecvAncillaryMessage::ScmRights(mut sent) => sent.next(),
+                    _ => None,
+                });
+                Ok(listener.map(TcpListener::from))
+            });
+            match received {
+                Ok(received) => break received?,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        };
+        // Our own program sent it, and nobody else could have yet.
+        let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+        (listener.local_addr().ok()? == expected).then_some(listener)
+    }
+}
