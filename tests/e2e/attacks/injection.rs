@@ -329,9 +329,11 @@ fn attack_09_nothing_that_arrives_starts_a_turn() {
     editor.wait_codes(FILE, &["pending"]);
     editor.save(FILE);
     // Another arrives while the file is open: a checkout.
-    let text = format!("// AUTHOR: and more\n{}", editor.text(FILE));
-    w.write(FILE, &text);
-    editor.splice(FILE, 0..0, "// AUTHOR: and more\n");
+    let text = editor.text(FILE);
+    let more = "// AUTHOR: and more\nfn more() {}\n";
+    w.write(FILE, format!("{text}{more}"));
+    editor.splice(FILE, text.len()..text.len(), more);
+    editor.wait_codes(FILE, &["pending", "pending"]);
     editor.save(FILE);
     editor.close(FILE);
     for command in ["postil.listThreads", "postil.workflowList"] {
