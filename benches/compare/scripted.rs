@@ -175,7 +175,7 @@ fn serve(stream: TcpStream, state: &State) -> Option<()> {
             _ if !counts || done >= state.rounds => None,
             Some(command) => Some((
                 String::from("bash"),
-                json!({"command": command, "timeout": 600}),
+                json!({"command": command, "timeout": 100}),
             )),
             None => tool(&asked.body, &state.folder, done % NOTES),
         };
