@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -85,7 +86,8 @@ impl Client {
         receiver.await.unwrap_or(Err(ClientError::Gone))
     }
 
-    /// Asks and does not wait: what the client answers is logged at most.
+    /// Asks and does not wait: what the client answers is logged at most. It is sent before this returns, so that
+    /// the answer to a command, which ends it for the client, comes after what the command asked for.
     pub(crate) fn ask(
         self: &Arc<Self>,
         method: &'static str,
@@ -93,11 +95,14 @@ impl Client {
         runtime: &tokio::runtime::Handle,
     ) {
         let client = self.clone();
-        runtime.spawn(async move {
+        let mut asking = Box::pin(async move {
             if let Err(error) = client.request(method, params).await {
                 tracing::debug!("{method}: {error}");
             }
         });
+        if asking.as_mut().now_or_never().is_none() {
+            runtime.spawn(asking);
+        }
     }
 
     /// The client answered; `false`: nobody asked.

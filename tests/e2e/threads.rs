@@ -145,6 +145,23 @@ fn the_author_answers_and_begins_threads() {
     );
 }
 
+/// Else an editor that goes on behind the command, into insert mode, types elsewhere first.
+#[test]
+fn the_cursor_is_placed_before_a_new_thread_is_answered() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "fn f() {}\n");
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    for times in 1..=20 {
+        let argument = json!({"uri": editor.uri(FILE), "position": {"line": 0, "character": 0}});
+        editor.command("postil.newThread", argument).expect("begun");
+        let state = editor.state();
+        let placed = state.received.iter();
+        let placed = placed.filter(|message| message["method"] == "window/showDocument");
+        assert_eq!(placed.count(), times);
+    }
+}
+
 #[test]
 fn clear_and_commit_follows_the_save_and_takes_that_file_alone() {
     let workspace = Workspace::new();

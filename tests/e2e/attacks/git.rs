@@ -368,6 +368,10 @@ fn attack_16_no_command_runs_what_a_repository_names_to_git() {
         let output = hostile.runs_nothing(&["clear", file, "-m", "Cleared"]);
         assert_eq!(output.status.code(), Some(0), "{}", all(&output));
     }
+    // Nor is anything cleared up, which runs a program too.
+    let loose = hostile.ground.workspace.path(".git/objects/17");
+    let loose = std::fs::read_dir(loose).map_or(0, Iterator::count);
+    assert!(loose >= 3, "{loose} loose objects are left");
     hostile.ground.workspace.write("src/new.rs", "fn n() {}\n");
     hostile.runs_nothing(&["new", "src/new.rs:1", "commit file"]);
     hostile.runs_nothing(&["process"]);
