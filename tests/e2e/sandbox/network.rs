@@ -284,25 +284,39 @@ fn attack_07_the_way_out_ends_with_its_command() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let hold = format!(
-        "import socket, time\ns = socket.create_connection((\"127.0.0.1\", 3128))\ns.sendall(b\"CONNECT named.test:{port} HTTP/1.1\\r\\n\\r\\n\")\ntime.sleep(600)\n"
+        "import socket, sys, time\ns = socket.create_connection((\"127.0.0.1\", 3128))\ns.sendall(b\"CONNECT named.test:{port} HTTP/1.1\\r\\n\\r\\n\")\nassert b\" 200 \" in s.recv(4096)\nopen(sys.argv[1], \"w\")\ntime.sleep(600)\n"
     );
     let mut bench = bench(Kind::Bubblewrap, &format!("['named.test:{port}']"), &[]);
     bench.workspace.write("hold.py", &hold);
-    let held = json!({"command": "python3 hold.py", "timeout": 1});
-    bench.model = Model::start(vec![
-        Step::calls(vec![call(
-            "toolu_b",
+    let mut last = 0;
+    let mut step = |tool: &str, input: Value| {
+        last += 1;
+        Step::calls(vec![call(&format!("toolu_{last}"), tool, input)])
+    };
+    let script = vec![
+        // One that is ended, one that leaves another behind, one that ends with the turn.
+        step("bash_background", json!({"command": "python3 hold.py one"})),
+        step("bash", json!({"command": "until [ -e one ]; do :; done"})),
+        step("bash_kill", json!({"id": 1})),
+        step(
+            "bash",
+            json!({"command": "setsid python3 hold.py two & until [ -e two ]; do :; done"}),
+        ),
+        step(
             "bash_background",
-            json!({"command": "python3 hold.py"}),
-        )]),
-        Step::calls(vec![call("toolu_w", "bash", held)]),
+            json!({"command": "python3 hold.py three"}),
+        ),
+        step(
+            "bash",
+            json!({"command": "until [ -e three ]; do :; done; echo held"}),
+        ),
         Step::text("Done."),
-    ]);
+    ];
+    bench.model = Model::start(script);
     let mut editor = bench.editor();
     let told = bench.run(&mut editor);
-    assert!(told[1].contains("command timed out"), "{told:?}");
-    // One of them timed out, the other ended with the turn.
-    for _ in 0..2 {
+    assert_eq!(told[5], "held\n", "{told:?}");
+    for _ in 0..3 {
         let (mut stream, _) = listener.accept().unwrap();
         let mut all = Vec::new();
         assert_eq!(stream.read_to_end(&mut all).unwrap_or(0), 0);
