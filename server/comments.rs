@@ -11,6 +11,7 @@ pub use postil_grammars::{Block, Language, Leader, detect};
 use tree_sitter::{Node, Tree};
 
 use crate::text::Splice;
+use asked::Asked;
 use embed::{Embedded, Part};
 use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
@@ -19,6 +20,7 @@ use scan::Scan;
 pub(crate) use scan::{BACK, Change, Uncut};
 use tree::Found;
 
+mod asked;
 mod embed;
 mod guard;
 mod names;
@@ -69,6 +71,8 @@ pub struct Syntax {
     tree: Option<Tree>,
     /// The last tree there was, where the text has none now.
     stale: Option<Tree>,
+    /// What the tree answered, since it was made.
+    asked: Asked,
     scan: OnceLock<Arc<Scan>>,
     /// The scan of an earlier text, and what changed since.
     earlier: Option<(Arc<Scan>, Change)>,
@@ -98,6 +102,7 @@ impl Syntax {
             language,
             tree: language.and_then(|language| tree::parse(text, language, None)),
             stale: None,
+            asked: Asked::default(),
             scan: OnceLock::new(),
             earlier: None,
             embedded: Embedded::default(),
@@ -123,6 +128,7 @@ impl Syntax {
             language,
             tree: None,
             stale: None,
+            asked: Asked::default(),
             scan: OnceLock::from(Arc::new(found)),
             earlier: None,
             embedded: Embedded::default(),
@@ -164,8 +170,10 @@ impl Syntax {
             && let Some(same) = tree::inside_comment(tree, splice, text, language)
         {
             tree::edit(tree, &same);
+            self.asked.follow(splice);
             return;
         }
+        self.asked = Asked::default();
         let mut old = self.tree.take().or(self.stale.take());
         if let Some(tree) = &mut old {
             splices.iter().for_each(|splice| tree::edit(tree, splice));
@@ -243,8 +251,14 @@ impl Syntax {
         let Some(tree) = &self.tree else {
             return self.scanned_at(text, at);
         };
+        if let Some(known) = self.asked.get(at) {
+            return Some(known);
+        }
         match tree::comment_at(tree, text, self.row(), at) {
-            Found::Comment(comment) => Some(comment),
+            Found::Comment(comment) => {
+                self.asked.put(at, &comment);
+                Some(comment)
+            }
             Found::Code => None,
             Found::Lost => self.scanned_at(text, at),
             Found::Unknown(node) => match embed::language_of(node, text, self.row()) {
@@ -296,7 +310,7 @@ impl Syntax {
         };
         tree::comments_in(tree, self.row(), &range, &mut |node| {
             if !tree::is_opaque(node, self.row()) && !node.is_error() {
-                found.extend(tree::comment_of(node, text, self.row()));
+                found.extend(tree::comment_of(node, node.parent(), text, self.row()));
             } else if let Some(inner) = embed::language_of(node, text, self.row()) {
                 let part = Part::new(node.byte_range(), inner);
                 self.inner_in(text, &part, &range, &mut found);

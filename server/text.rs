@@ -284,13 +284,10 @@ impl Document {
     /// line's end.
     pub fn position(&self, offset: usize, encoding: Encoding) -> Position {
         let offset = offset.min(self.len());
-        let line = self.rope.byte_to_line(offset);
-        if let Some(character) = self.column(line, offset, encoding) {
-            return Position {
-                line: line as u32,
-                character: character as u32,
-            };
+        if let Some(position) = self.position_in_chunk(offset, encoding) {
+            return position;
         }
+        let line = self.rope.byte_to_line(offset);
         let content = self.line(line);
         let (start, at) = (
             self.rope.byte_to_char(content.start),
@@ -307,24 +304,34 @@ impl Document {
         }
     }
 
-    /// Counted in the line itself, which is shorter than what the rope would have to look up; `None` where
-    /// the offset lies inside a character or a line end.
-    fn column(&self, line: usize, offset: usize, encoding: Encoding) -> Option<usize> {
-        let start = self.rope.line_to_byte(line);
-        let before = self.rope.get_byte_slice(start..offset)?;
-        let count = |chunk: &str| match encoding {
-            Encoding::Utf8 => chunk.len(),
-            _ if chunk.is_ascii() => chunk.len(),
-            Encoding::Utf16 => chunk.encode_utf16().count(),
-            Encoding::Utf32 => chunk.chars().count(),
-        };
-        let (mut column, mut last) = (0, None);
-        for chunk in before.chunks() {
-            column += count(chunk);
-            last = chunk.as_bytes().last().copied().or(last);
+    /// Counted in the piece of the rope that holds the offset, which one look-up finds; `None` where the line
+    /// begins in an earlier one, or the offset lies inside a character or a line end.
+    fn position_in_chunk(&self, offset: usize, encoding: Encoding) -> Option<Position> {
+        let (chunk, start, _, first_line) = self.rope.chunk_at_byte(offset);
+        let (before, behind) = chunk.split_at_checked(offset - start)?;
+        if before.ends_with('\r') && behind.starts_with('\n') {
+            return None;
         }
-        let in_line_end = last == Some(b'\r') && self.rope.get_byte(offset) == Some(b'\n');
-        (!in_line_end).then_some(column)
+        let line_start = match memchr::memrchr2(b'\n', b'\r', before.as_bytes()) {
+            Some(end) => end + 1,
+            None if start == 0 => 0,
+            None => return None,
+        };
+        let mut line = first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count();
+        if self.lone_returns > 0 {
+            line += lone_returns(before.as_bytes(), false);
+        }
+        let inside = before.get(line_start..)?;
+        let character = match encoding {
+            Encoding::Utf8 => inside.len(),
+            _ if inside.is_ascii() => inside.len(),
+            Encoding::Utf16 => inside.encode_utf16().count(),
+            Encoding::Utf32 => inside.chars().count(),
+        };
+        Some(Position {
+            line: line as u32,
+            character: character as u32,
+        })
     }
 
     pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 use postil_grammars::Language;
-use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point, Tree};
+use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point, Tree, TreeCursor};
 
 use super::scan::{inner_open, line_length, opening};
 use super::{Comment, guard, trim_line};
@@ -167,6 +167,23 @@ pub(super) fn node_at(tree: &Tree, at: usize) -> Option<Node<'_>> {
     root.descendant_for_byte_range(at, at + 1)
 }
 
+/// The smallest node at byte `at`, and the way to it: from a cursor the node above costs nothing, while
+/// [`Node::parent`] looks for it from the root.
+fn descend(tree: &Tree, at: usize) -> Option<TreeCursor<'_>> {
+    let root = tree.root_node();
+    if at >= root.end_byte() || at < root.start_byte() {
+        return None;
+    }
+    let mut cursor = root.walk();
+    while cursor.goto_first_child_for_byte(at).is_some() {
+        if cursor.node().start_byte() > at {
+            cursor.goto_parent();
+            break;
+        }
+    }
+    Some(cursor)
+}
+
 /// What the tree knows of a byte.
 pub(super) enum Found<'t> {
     Comment(Comment),
@@ -184,7 +201,7 @@ pub(super) fn comment_at<'t>(
     language: &Language,
     at: usize,
 ) -> Found<'t> {
-    let Some(node) = node_at(tree, at) else {
+    let Some(mut cursor) = descend(tree, at) else {
         // A tree may end where the grammar gave up.
         return if tree.root_node().has_error() {
             Found::Lost
@@ -192,12 +209,13 @@ pub(super) fn comment_at<'t>(
             Found::Code
         };
     };
-    let mut here = Some(node);
+    let smallest = cursor.node();
     // A comment's inner nodes lie at most two levels below it.
     for _ in 0..4 {
-        let Some(node) = here else { break };
+        let node = cursor.node();
+        let parent = cursor.goto_parent().then(|| cursor.node());
         if language.comments.contains(&node.kind()) {
-            return match comment_of(node, text, language) {
+            return match comment_of(node, parent, text, language) {
                 Some(comment) if comment.range.contains(&at) => Found::Comment(comment),
                 // What is behind a carriage return that the grammar does not take for a line's end.
                 Some(comment)
@@ -216,9 +234,11 @@ pub(super) fn comment_at<'t>(
         if is_opaque(node, language) || node.is_error() {
             return Found::Unknown(node);
         }
-        here = node.parent();
+        if parent.is_none() {
+            break;
+        }
     }
-    if tree.root_node().has_error() && is_lost(tree, node) {
+    if tree.root_node().has_error() && is_lost(tree, smallest) {
         return Found::Lost;
     }
     Found::Code
@@ -294,21 +314,26 @@ pub(super) fn comments_in<'t>(
     }
 }
 
-/// The comment that `node` is.
-pub(super) fn comment_of(node: Node, text: &str, language: &Language) -> Option<Comment> {
+/// The comment that `node`, which stands in `parent`, is.
+pub(super) fn comment_of(
+    node: Node,
+    parent: Option<Node>,
+    text: &str,
+    language: &Language,
+) -> Option<Comment> {
     let range = node.start_byte()..node.end_byte().min(text.len());
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
     // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only.
-    if node.parent().is_some_and(|p| {
+    if parent.is_some_and(|p| {
         matches!(p.kind(), "quoted_attribute_value" | "heredoc")
             || p.kind().contains("string")
             || holds_text(p, text)
     }) {
         return None;
     }
-    if let Some(expression) = node.parent().filter(|p| p.kind() == "jsx_expression")
+    if let Some(expression) = parent.filter(|p| p.kind() == "jsx_expression")
         && let Some(braced) = braced(expression, text)
     {
         return Some(braced);

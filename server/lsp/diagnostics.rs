@@ -4,13 +4,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
+use super::to_proto::Diagnostics;
 use super::{Params, Server, to_proto, uri_of};
 use crate::config::{self, PROJECT_FILE, Problem};
-use crate::present;
 use crate::session::{Session, View, Workspace};
 
 mod workspace;
@@ -18,14 +17,10 @@ mod workspace;
 pub(super) use workspace::workspace;
 
 /// The diagnostics of a file, and the version they belong to where it is open.
-pub(super) fn of(
-    server: &Server,
-    session: &Session,
-    path: &Path,
-) -> (Option<i32>, Vec<Box<RawValue>>) {
+pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32>, Diagnostics) {
     match viewed(server, session, path) {
         Some(view) => of_view(server, session, &view),
-        None => (None, Vec::new()),
+        None => (None, Diagnostics::new("")),
     }
 }
 
@@ -59,29 +54,21 @@ pub(super) fn of_view(
     server: &Server,
     session: &Session,
     view: &View,
-) -> (Option<i32>, Vec<Box<RawValue>>) {
-    let uri = to_proto::uri(server, &view.path);
+) -> (Option<i32>, Diagnostics) {
     let document = to_proto::document(view);
     let client = server.capabilities();
-    let mut all: Vec<Box<RawValue>> = session
-        .diagnostics(view)
-        .iter()
-        .map(|diagnostic| {
-            to_proto::diagnostic(
-                &document,
-                &uri,
-                diagnostic,
-                client.encoding,
-                client.related_information,
-            )
-        })
-        .collect();
+    let mut all = Diagnostics::new(&to_proto::uri(server, &view.path));
+    for diagnostic in session.diagnostics(view) {
+        all.push(
+            &document,
+            diagnostic,
+            client.encoding,
+            client.related_information,
+        );
+    }
     for problem in problems(server, session, view) {
         let range = document.range(&problem.range, client.encoding);
-        all.push(to_proto::problem(
-            range,
-            &present::visible(&problem.message),
-        ));
+        all.push_problem(range, &problem.message);
     }
     (
         view.buffer.as_ref().map(|buffer| buffer.document.version()),
@@ -114,14 +101,6 @@ pub(super) fn problems(server: &Server, session: &Session, view: &View) -> Vec<P
     config::check_text(&server.folders, &view.path, &view.text)
 }
 
-fn result_id(items: &[Box<RawValue>]) -> String {
-    let mut hasher = DefaultHasher::new();
-    for item in items {
-        item.get().hash(&mut hasher);
-    }
-    format!("{:016x}", hasher.finish())
-}
-
 /// `textDocument/diagnostic`.
 pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Value> {
     let params = params.unwrap_or_default();
@@ -138,8 +117,12 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
 }
 
 /// A `DocumentDiagnosticReport`.
-pub(super) fn report(items: &[Box<RawValue>], previous: Option<&str>) -> Value {
-    let id = result_id(items);
+pub(super) fn report(items: &Diagnostics, previous: Option<&str>) -> Value {
+    // Strings and numbers alone: it cannot fail.
+    let items = serde_json::to_value(items).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    items.hash(&mut hasher);
+    let id = format!("{:016x}", hasher.finish());
     if previous == Some(&id) {
         return json!({"kind": "unchanged", "resultId": id});
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
+use super::to_proto::Diagnostics;
 use super::{Server, diagnostics, margin, to_proto};
 
 pub(super) struct Publisher {
@@ -211,7 +211,7 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     let view = diagnostics::viewed(server, session, path);
     let (version, mut list) = match &view {
         Some(view) => diagnostics::of_view(server, session, view),
-        None => (None, Vec::new()),
+        None => (None, Diagnostics::new("")),
     };
     if version.is_some() && session.buffers.version(path) != version {
         // The text changed meanwhile: the file stands in the queue again.
@@ -244,7 +244,7 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     send(server, &uri, version, list);
 }
 
-fn send(server: &Server, uri: &str, version: Option<i32>, list: Vec<Box<RawValue>>) {
+fn send(server: &Server, uri: &str, version: Option<i32>, list: Diagnostics) {
     let params = Params {
         uri,
         diagnostics: list,
@@ -269,7 +269,7 @@ struct Message<'a> {
 #[derive(Serialize)]
 struct Params<'a> {
     uri: &'a str,
-    diagnostics: Vec<Box<RawValue>>,
+    diagnostics: Diagnostics,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<i32>,
 }

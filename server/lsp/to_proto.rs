@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
@@ -76,56 +76,102 @@ pub(super) fn workspace_edit(
     }
 }
 
-/// A `Diagnostic` (LSP 3.17 §Diagnostic), written out: a file may have hundreds of them, made anew for each key.
-pub(super) fn diagnostic(
-    document: &Document,
-    uri: &str,
-    diagnostic: &Diagnostic,
-    encoding: Encoding,
-    related: bool,
-) -> Box<RawValue> {
-    let severity = match diagnostic.severity {
-        Severity::Error => 1,
-        Severity::Warning => 2,
-        Severity::Information => 3,
-        Severity::Hint => 4,
-    };
-    let range = |bytes| typed_range(document.range(bytes, encoding));
-    let related = related.then_some(diagnostic.related.as_slice());
-    let related: Vec<Related> = related
-        .unwrap_or_default()
-        .iter()
-        .map(|(bytes, message)| Related {
-            location: Location {
-                uri,
-                range: range(bytes),
-            },
-            message,
-        })
-        .collect();
-    let data = diagnostic.thread_id.as_deref();
-    written(&Written {
-        range: range(&diagnostic.range),
-        severity,
-        code: diagnostic.code,
-        source: "postil",
-        message: &diagnostic.message,
-        data: data.map(|thread_id| Data { thread_id }),
-        related,
-    })
+/// `Diagnostic`s of one file (LSP 3.17 §Diagnostic): a file may have hundreds of them, made anew for each key.
+pub(super) struct Diagnostics {
+    /// That of the file, as JSON: it stands in each message of each thread.
+    uri: Box<RawValue>,
+    list: Vec<Placed>,
 }
 
-/// A wrong setting at its place.
-pub(super) fn problem(range: Range, message: &str) -> Box<RawValue> {
-    written(&Written {
-        range: typed_range(range),
-        severity: 2,
-        code: "setting",
-        source: "postil",
-        message,
-        data: None,
-        related: Vec::new(),
-    })
+/// A diagnostic at its place in the client's encoding.
+struct Placed {
+    range: lsp_types::Range,
+    severity: Severity,
+    code: &'static str,
+    message: String,
+    thread_id: Option<String>,
+    related: Vec<(lsp_types::Range, String)>,
+}
+
+impl Diagnostics {
+    pub fn new(uri: &str) -> Self {
+        Self {
+            // A string: it cannot fail.
+            uri: to_raw_value(uri).unwrap_or_default(),
+            list: Vec::new(),
+        }
+    }
+
+    /// `related`: the client shows what else belongs to a diagnostic.
+    pub fn push(
+        &mut self,
+        document: &Document,
+        diagnostic: Diagnostic,
+        encoding: Encoding,
+        related: bool,
+    ) {
+        let place = |bytes| typed_range(document.range(&bytes, encoding));
+        let mut others = diagnostic.related;
+        others.truncate(if related { others.len() } else { 0 });
+        self.list.push(Placed {
+            range: place(diagnostic.range),
+            severity: diagnostic.severity,
+            code: diagnostic.code,
+            message: diagnostic.message,
+            thread_id: diagnostic.thread_id,
+            related: others
+                .into_iter()
+                .map(|(bytes, message)| (place(bytes), message))
+                .collect(),
+        });
+    }
+
+    /// A wrong setting at its place.
+    pub fn push_problem(&mut self, range: Range, message: &str) {
+        self.list.push(Placed {
+            range: typed_range(range),
+            severity: Severity::Warning,
+            code: "setting",
+            message: present::visible(message),
+            thread_id: None,
+            related: Vec::new(),
+        });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.list.iter().map(|placed| {
+            Written {
+                range: placed.range,
+                severity: match placed.severity {
+                    Severity::Error => 1,
+                    Severity::Warning => 2,
+                    Severity::Information => 3,
+                    Severity::Hint => 4,
+                },
+                code: placed.code,
+                source: "postil",
+                message: &placed.message,
+                data: placed
+                    .thread_id
+                    .as_deref()
+                    .map(|thread_id| Data { thread_id }),
+                related: Related {
+                    uri: &self.uri,
+                    list: &placed.related,
+                },
+            }
+        }))
+    }
 }
 
 #[derive(Serialize)]
@@ -137,8 +183,11 @@ struct Written<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Data<'a>>,
-    #[serde(rename = "relatedInformation", skip_serializing_if = "Vec::is_empty")]
-    related: Vec<Related<'a>>,
+    #[serde(
+        rename = "relatedInformation",
+        skip_serializing_if = "Related::is_empty"
+    )]
+    related: Related<'a>,
 }
 
 #[derive(Serialize)]
@@ -146,21 +195,40 @@ struct Data<'a> {
     thread_id: &'a str,
 }
 
-#[derive(Serialize)]
 struct Related<'a> {
+    uri: &'a RawValue,
+    list: &'a [(lsp_types::Range, String)],
+}
+
+impl Related<'_> {
+    fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl Serialize for Related<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.list.iter().map(|(range, message)| Information {
+            location: Location {
+                uri: self.uri,
+                range: *range,
+            },
+            message,
+        }))
+    }
+}
+
+/// `DiagnosticRelatedInformation`.
+#[derive(Serialize)]
+struct Information<'a> {
     location: Location<'a>,
     message: &'a str,
 }
 
 #[derive(Serialize)]
 struct Location<'a> {
-    uri: &'a str,
+    uri: &'a RawValue,
     range: lsp_types::Range,
-}
-
-fn written(diagnostic: &Written) -> Box<RawValue> {
-    // Strings and numbers alone: it cannot fail.
-    to_raw_value(diagnostic).unwrap_or_default()
 }
 
 /// A verb's refusal, with its stable code as data.

@@ -2,6 +2,10 @@
 
 /// `text` in one line of at most `most` characters, made visible.
 pub fn short(text: &str, most: usize) -> String {
+    // Most of what is said is one plain line.
+    if text.len() <= most && text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return text.trim().to_owned();
+    }
     let line = text
         .lines()
         .map(str::trim)

@@ -1,11 +1,20 @@
 //! Markers that are almost markers: what the person may have meant, and how it is written.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::lines::{line_end, line_start};
 use super::person::{self, Reads};
 use super::{NearMiss, notebook, scan};
 use crate::comments::Syntax;
+
+/// What a near miss is spelled with. None of them ends as another begins, so that no hit hides another.
+const WORDS: [&str; 8] = [
+    "AUTHOR", "Author", "author", "AGENT", "AI!", "AI?", "ai!", "ai?",
+];
+/// All of them in one pass: they are looked for at each key.
+static SEARCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(WORDS).ok());
 
 /// The near misses of a text, in order. A header's `Author: Jane Doe` is none.
 pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
@@ -13,13 +22,13 @@ pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
         return notebook::near_misses(text, cells);
     }
     let mut found: Vec<NearMiss> = Vec::new();
-    let mut places: Vec<(usize, &str)> = Vec::new();
-    for word in [
-        "AUTHOR", "Author", "author", "AGENT", "AI!", "AI?", "ai!", "ai?",
-    ] {
-        places.extend(memmem::find_iter(text.as_bytes(), word).map(|at| (at, word)));
-    }
-    places.sort_unstable();
+    let Some(searcher) = &*SEARCHER else {
+        return found;
+    };
+    let places = searcher.find_iter(text).filter_map(|hit| {
+        let word = WORDS.get(hit.pattern().as_usize())?;
+        Some((hit.start(), *word))
+    });
     // Cheap looks first: most places are no near miss, and only those left ask for their comment.
     for (at, word) in places {
         let alone = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_');

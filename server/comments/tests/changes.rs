@@ -225,7 +225,10 @@ proptest! {
         for (step, change) in changes.iter().enumerate() {
             // Whether anything was asked between two changes makes no difference.
             if asked & (1 << step) != 0 {
-                syntax.comments_in(&text, 0..text.len());
+                for comment in syntax.comments_in(&text, 0..text.len()) {
+                    syntax.comment_at(&text, comment.range.start);
+                    syntax.comment_at(&text, comment.range.end - 1);
+                }
             }
             let splice = apply(&mut text, change);
             syntax.update(&[splice], &text);
@@ -233,7 +236,13 @@ proptest! {
             if is_broken(&text, &fresh) || is_broken(&text, &syntax) {
                 continue;
             }
-            prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+            let comments = fresh.comments_in(&text, 0..text.len());
+            prop_assert_eq!(&syntax.comments_in(&text, 0..text.len()), &comments, "{}: {:?}", name, text);
+            for Range { start, end } in comments.into_iter().map(|comment| comment.range) {
+                for at in [start.saturating_sub(1), start, end - 1, end] {
+                    prop_assert_eq!(syntax.comment_at(&text, at), fresh.comment_at(&text, at), "{} at {}: {:?}", name, at, text);
+                }
+            }
         }
     }
 
