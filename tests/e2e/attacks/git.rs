@@ -293,6 +293,8 @@ fn attack_16_the_canary_sings_where_git_is_let() {
     };
     let ran = git(&["status"]);
     assert!(ran.contains("included"), "{ran}");
+    // Of a file that it cannot tell by its time.
+    hostile.ground.workspace.write("README.md", "# Another\n");
     let ran = git(&["diff"]);
     assert!(ran.contains("process"), "{ran}");
     let ran = git(&["gc", "--auto"]);

@@ -349,6 +349,29 @@ fn attack_09_nothing_that_arrives_starts_a_turn() {
 }
 
 #[test]
+fn attack_09_a_save_starts_and_asks_nothing_in_a_workspace_that_is_not_trusted() {
+    let ground = Ground::new(vec![]);
+    ground.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
+    let mut editor = ground.editor(false);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, "// AUTHOR: what is this?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    // What a save starts has been started when other commands have come and gone.
+    for _ in 0..3 {
+        ground.well(&["threads"]);
+        assert!(!editor.code_actions(FILE, 0).is_empty());
+    }
+    let state = editor.state();
+    let asked = |message: &Value| message["method"] == "window/showMessageRequest";
+    assert!(!state.received.iter().any(asked), "a question was put");
+    assert!(ground.model.requests().is_empty(), "a turn was started");
+    drop(state);
+    let runs = ground.well(&["workflow", "list", "--json"]);
+    assert_eq!(runs.trim(), "[]");
+}
+
+#[test]
 fn attack_09_what_a_buffer_holds_when_it_is_opened_was_not_typed_whatever_the_disk_has() {
     // The editor read the file on another branch; by the time the server meets it, the disk has this one.
     let ground = Ground::new(vec![Step::text("Yes."), Step::text("No.")]);
