@@ -203,6 +203,39 @@ fn fault_07_children_end_with_the_server_whatever_ends_it() {
     }
 }
 
+/// One that reads no end of its pipe and obeys no signal that asks, of a server that can ask nothing any more.
+#[test]
+fn fault_07_a_deaf_language_server_is_gone_when_the_server_is_killed() {
+    let workspace = Workspace::new();
+    workspace.write("a.scripted", "def name\nname\n");
+    workspace.script_child(&json!({"start": "deaf"}));
+    let options = Options {
+        initialization_options: json!({"trusted": true}),
+        settings: json!({"proxy": {"mode": "always"}}),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&workspace, options);
+    editor.open("a.scripted");
+    let log = workspace.path("../child.log");
+    let at = json!({"textDocument": {"uri": editor.uri("a.scripted")}, "position": {"line": 1, "character": 1}});
+    let began = Instant::now();
+    // The settings come after `initialized`. It answers nothing, which nobody waits for here.
+    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains("pid")) {
+        assert!(began.elapsed() < DEADLINE, "it does not start");
+        editor.ask("textDocument/definition", at.clone());
+        let ping = editor.request("postil/test/ask", json!({}));
+        ping.expect("served");
+    }
+    assert_eq!(workspace.children().len(), 1);
+    editor.kill();
+    let began = Instant::now();
+    while !workspace.children().is_empty() {
+        assert!(began.elapsed() < DEADLINE, "it lives on");
+        std::thread::yield_now();
+    }
+    editor.state().answers.clear();
+}
+
 #[test]
 fn initialize_tells_who_answers_and_what_it_can() {
     let workspace = Workspace::new();
