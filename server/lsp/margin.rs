@@ -98,6 +98,10 @@ fn described(server: &Server, session: &Session, document: &Document, thread: &T
     let turn = session.turn_of(&thread.id).map(|turn| {
         json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message)})
     });
+    let choices = match session.is_at_work(thread) {
+        true => Vec::new(),
+        false => present::choices(thread),
+    };
     json!({
         "id": thread.id,
         "status": match thread.status { Status::Pending => "pending", Status::AwaitingUser => "awaiting_user" },
@@ -105,6 +109,7 @@ fn described(server: &Server, session: &Session, document: &Document, thread: &T
         "title": present::title(thread),
         "range": to_proto::range(document.range(&(start..end.max(start)), encoding)),
         "messages": messages,
+        "choices": choices,
         "turn": turn,
     })
 }

@@ -6,11 +6,15 @@ import {
     CloseAction,
     ErrorAction,
     LanguageClient,
+    MessageType,
     RevealOutputChannelOn,
+    ShowMessageNotification,
+    ShowMessageRequest,
     type LanguageClientOptions,
     type ServerOptions,
 } from "vscode-languageclient/node";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
+import { complain, inform, warn } from "./say";
 
 export interface Hooks {
     log: vscode.LogOutputChannel;
@@ -99,6 +103,13 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
         },
     };
     const client = new LanguageClient("postil", "postil", server, options);
+    // In place of the client's own, which show the server's words as they come.
+    const say = (kind: MessageType): typeof inform => (kind === MessageType.Error ? complain : kind === MessageType.Warning ? warn : inform);
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => void say(type)(message));
+    client.onRequest(ShowMessageRequest.type, async ({ type, message, actions = [] }) => {
+        const pressed = await say(type)(message, ...actions.map(({ title }) => title));
+        return actions.find(({ title }) => title === pressed) ?? null;
+    });
     client.onNotification("postil/threads", (params: ThreadsParams) => {
         hooks.threads(params);
     });

@@ -6,9 +6,11 @@ import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
 import type { Position } from "./protocol";
+import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
+import { complain, inform } from "./say";
 import type { Server } from "./server";
-import { said } from "./threads";
+import { CHOOSE, said, unfit } from "./threads";
 import type { Node, ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
@@ -18,6 +20,7 @@ interface Parts {
     comments: Comments;
     tree: ThreadTree;
     conversations: Conversations;
+    questions: Questions;
     reviews: Reviews;
     whys: Whys;
 }
@@ -29,7 +32,18 @@ interface Named {
 }
 
 export function register(parts: Parts): vscode.Disposable[] {
-    const { server, known, comments, tree, conversations, reviews, whys } = parts;
+    const { server, known, comments, tree, conversations, questions, reviews, whys } = parts;
+
+    /** The file that the author looks at. Where it is none, they are told why. */
+    const here = (): vscode.Uri | undefined => {
+        const uri = looked();
+        const why = unfit(uri?.scheme, vscode.window.activeTextEditor !== undefined);
+        if (why !== undefined) {
+            void inform(`postil: ${why}.`);
+            return undefined;
+        }
+        return uri;
+    };
 
     const chosen = (argument: unknown): Located | undefined => {
         if (isReply(argument)) {
@@ -53,8 +67,8 @@ export function register(parts: Parts): vscode.Disposable[] {
 
     const thread = (argument: unknown): Located | undefined => {
         const located = chosen(argument);
-        if (!located) {
-            void vscode.window.showInformationMessage("postil: there is no thread at the cursor. Put the cursor on one, or pick it in the view Threads.");
+        if (!located && (looked() === undefined || here())) {
+            void inform("postil: there is no thread at the cursor. Put the cursor on one, or pick it in the view Threads.");
         }
         return located;
     };
@@ -72,12 +86,9 @@ export function register(parts: Parts): vscode.Disposable[] {
 
     /** The line that is asked about. */
     const cursor = (): { uri: string; position: Position } | undefined => {
-        const editor = vscode.window.activeTextEditor;
-        if (editor?.document.uri.scheme !== "file") {
-            void vscode.window.showInformationMessage("postil: open a file that is on the disk, and put the cursor on the line that you ask about.");
-            return undefined;
-        }
-        return { uri: editor.document.uri.toString(), position: { line: editor.selection.active.line, character: 0 } };
+        const uri = here();
+        const line = vscode.window.activeTextEditor?.selection.active.line;
+        return uri && line !== undefined ? { uri: uri.toString(), position: { line, character: 0 } } : undefined;
     };
 
     const onFile =
@@ -119,7 +130,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             const why = error instanceof Error ? error.message : String(error);
             // The box is empty by now: what was typed must not be lost with it.
             const again = "Copy My Text";
-            if ((await vscode.window.showErrorMessage(`postil: ${why}`, again)) === again) {
+            if ((await complain(`postil: ${why}`, again)) === again) {
                 await vscode.env.clipboard.writeText(reply.text);
             }
             return undefined;
@@ -150,7 +161,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             comments.saved(note);
         } catch (error) {
             comments.refused(note);
-            void vscode.window.showErrorMessage(`postil: ${error instanceof Error ? error.message : String(error)}`);
+            void complain(`postil: ${error instanceof Error ? error.message : String(error)}`);
         }
     };
 
@@ -173,7 +184,9 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
         "postil.comment.ask": (reply: vscode.CommentReply) => sendAndAsk(reply),
         "postil.comment.startAndAsk": (reply: vscode.CommentReply) => sendAndAsk(reply),
-        "postil.comment.edit": (note: Note) => comments.edit(note),
+        "postil.comment.edit": (note: Note) => {
+            comments.edit(note);
+        },
         "postil.comment.save": (note: Note) => save(note),
         "postil.comment.cancel": (note: Note) => {
             comments.leave(note);
@@ -181,6 +194,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.comment.delete": (note: Note) => takeBack(note),
         "postil.replyAsAgent": onThread("replyAsAgent"),
         "postil.plan": onThread("plan"),
+        [CHOOSE]: (choice: Parameters<Questions["choose"]>[0]) => questions.choose(choice),
         "postil.reply": onThread("reply"),
         "postil.resolve": onThread("dismissThread"),
         "postil.cancel": onThread("cancelTurn"),
@@ -190,7 +204,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             await server.run("replyAll", uri ? { uri: uri.toString() } : {});
         },
         "postil.replyAllInFile": async () => {
-            const uri = vscode.window.activeTextEditor?.document.uri;
+            const uri = here();
             if (uri) {
                 await server.run("replyAll", { uri: uri.toString() });
             }
@@ -208,7 +222,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
         "postil.clearAndCommit": async (argument: unknown) => {
-            const uri = isNode(argument) && argument.is === "file" ? argument.uri : vscode.window.activeTextEditor?.document.uri;
+            const uri = isNode(argument) && argument.is === "file" ? argument.uri : here();
             if (uri) {
                 await server.run("clearAndCommit", { uri: uri.toString() });
             }
@@ -284,8 +298,14 @@ function quoted(program: string): string {
     return process.platform === "win32" ? `& '${program.replaceAll("'", "''")}'` : `'${program.replaceAll("'", "'\\''")}'`;
 }
 
+/** What the author looks at, also where the editor hands out no text of it. */
+function looked(): vscode.Uri | undefined {
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    return vscode.window.activeTextEditor?.document.uri ?? (tab instanceof vscode.TabInputText ? tab.uri : undefined);
+}
+
 /** Goes to a thread and opens it in the margin. */
-async function reveal({ uri, thread }: Located, comments: Comments): Promise<void> {
+export async function reveal({ uri, thread }: Located, comments: Comments): Promise<void> {
     const at = new vscode.Position(thread.range.start.line, thread.range.start.character);
     await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at) });
     const view = comments.viewOf(uri, thread.id);
@@ -298,7 +318,7 @@ async function reveal({ uri, thread }: Located, comments: Comments): Promise<voi
 async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void> {
     const all = [...known.all()].sort((a, b) => a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line);
     if (all.length === 0) {
-        void vscode.window.showInformationMessage("postil: there are no threads.");
+        void inform("postil: there are no threads.");
         return;
     }
     const editor = vscode.window.activeTextEditor;

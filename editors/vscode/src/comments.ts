@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
-import { asMarkdown, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
+import { CHOOSE, asMarkdown, offers, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
 const BOXES = 25;
@@ -55,11 +55,12 @@ export class Note implements vscode.Comment {
         return typeof this.body === "string" ? this.body : this.body.value;
     }
 
-    show(text: string): void {
+    /** `below`: links to answer it, made here. */
+    show(text: string, below = ""): void {
         this.text = text;
         this.mode = vscode.CommentMode.Preview;
-        const body = new vscode.MarkdownString(asMarkdown(text));
-        body.isTrusted = false;
+        const body = new vscode.MarkdownString(asMarkdown(text) + below);
+        body.isTrusted = below === "" ? false : { enabledCommands: [CHOOSE] };
         body.supportHtml = false;
         this.body = body;
     }
@@ -224,7 +225,9 @@ export class Comments implements vscode.Disposable {
             view.label = label;
         }
         const messages = spoken(thread);
-        const comments = JSON.stringify(messages.map(({ message, index, context }) => [index, context, speaker(message), message.text]));
+        const newest = messages.at(-1)?.index;
+        const below = (index: number): string => (index === newest ? offers(thread) : "");
+        const comments = JSON.stringify(messages.map(({ message, index, context }) => [index, context, speaker(message), message.text, below(index)]));
         if (shown.comments !== comments) {
             shown.comments = comments;
             const edited = shown.notes.filter((note) => note.edited);
@@ -235,7 +238,7 @@ export class Comments implements vscode.Disposable {
                 const note = there ?? new Note(view, this.author(message), index, message.role, message.text);
                 note.contextValue = context;
                 if (!note.edited) {
-                    note.show(message.text);
+                    note.show(message.text, below(index));
                 }
                 return note;
             });
@@ -248,9 +251,12 @@ export class Comments implements vscode.Disposable {
     }
 
     /** Opens a box with the words of a message. */
-    async edit(note: Note): Promise<void> {
-        // The window is told of what changes a little later, in one: what was shut and opened within that time stays shut.
-        await new Promise((done) => setTimeout(done, note.shut + TOLD - Date.now()));
+    edit(note: Note): void {
+        if (Date.now() - note.shut < TOLD) {
+            // The window is told of what changes a little later, in one: what was shut and opened within that time stays shut.
+            this.reopen(note, note.text);
+            return;
+        }
         note.edit(note.text);
         note.view.comments = [...note.view.comments];
     }
@@ -269,17 +275,25 @@ export class Comments implements vscode.Disposable {
 
     /** They do not: the box, which the window has taken away, comes again with all that was written in it. */
     refused(note: Note): void {
+        const again = this.reopen(note, note.draft);
+        if (again) {
+            again.told = true;
+        }
+    }
+
+    /** A box with `draft` in a message made anew, where the window has shut that of the one it knows. */
+    private reopen(note: Note, draft: string): Note | undefined {
         const shown = this.of(note.view);
         const at = shown?.notes.indexOf(note) ?? -1;
         if (!shown || at < 0) {
-            return;
+            return undefined;
         }
         const again = new Note(note.view, note.author, note.index, note.role, note.text);
-        again.told = true;
         again.contextValue = note.contextValue;
-        again.edit(note.draft);
+        again.edit(draft);
         shown.notes[at] = again;
         note.view.comments = [...shown.notes];
+        return again;
     }
 
     /** Its box was shut: the window shows it, and what became of it meanwhile. */

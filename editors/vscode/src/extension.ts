@@ -2,9 +2,10 @@
 
 import * as vscode from "vscode";
 import { Comments } from "./comments";
-import { register } from "./commands";
+import { register, reveal } from "./commands";
 import { Conversations } from "./conversation";
 import { Known } from "./known";
+import { Questions } from "./questions";
 import { Reviews } from "./review";
 import { Server } from "./server";
 import { explicit } from "./settings";
@@ -51,6 +52,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     const tree = new ThreadTree(context, known);
     const reviews: Reviews = new Reviews(running, known);
     const whys: Whys = new Whys(running);
+    const questions = new Questions(running, known, (located) => reveal(located, comments));
     const conversations: Conversations = new Conversations(context, running, known);
     context.subscriptions.push(
         log,
@@ -58,11 +60,12 @@ export function activate(context: vscode.ExtensionContext): Api {
         known,
         comments,
         tree,
+        questions,
         reviews,
         whys,
         conversations,
         new Status(running, known),
-        ...register({ server: running, known, comments, tree, conversations, reviews, whys }),
+        ...register({ server: running, known, comments, tree, conversations, questions, reviews, whys }),
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             running.trustChanged();
         }),
@@ -78,12 +81,20 @@ export function activate(context: vscode.ExtensionContext): Api {
     if ((vscode.workspace.workspaceFolders ?? []).some(isOnDisk) || vscode.workspace.textDocuments.some(isFile)) {
         setImmediate(() => void running.start());
     } else {
-        const first = vscode.workspace.onDidOpenTextDocument((document) => {
-            if (isFile(document)) {
+        const first = vscode.Disposable.from(
+            vscode.workspace.onDidOpenTextDocument((document) => {
+                begin(isFile(document));
+            }),
+            vscode.workspace.onDidChangeWorkspaceFolders(({ added }) => {
+                begin(added.some(isOnDisk));
+            }),
+        );
+        const begin = (there: boolean): void => {
+            if (there) {
                 first.dispose();
                 void running.start();
             }
-        });
+        };
         context.subscriptions.push(first);
     }
     const activation = loading + performance.now() - begun;

@@ -22,6 +22,9 @@ export class Known implements vscode.Disposable {
     private readonly file = new vscode.EventEmitter<vscode.Uri>();
     /** The threads of this file changed. */
     readonly onFile = this.file.event;
+    private readonly question = new vscode.EventEmitter<Located>();
+    /** A turn of this window has stopped with a question that has answers to choose from. */
+    readonly onQuestion = this.question.event;
     private readonly turn = new vscode.EventEmitter<Turn[]>();
     readonly onTurns = this.turn.event;
     private readonly subscriptions: vscode.Disposable[];
@@ -42,12 +45,18 @@ export class Known implements vscode.Disposable {
 
     private told(params: ThreadsParams): void {
         const uri = vscode.Uri.parse(params.uri, true);
+        const atWork = new Set(this.threads(uri).flatMap((thread) => (this.isRunning(thread) ? [thread.id] : [])));
         if (params.threads.length > 0) {
             this.files.set(uri.toString(), { uri, threads: params.threads });
         } else {
             this.files.delete(uri.toString());
         }
         this.file.fire(uri);
+        for (const thread of params.threads) {
+            if (atWork.has(thread.id) && !this.isRunning(thread) && (thread.choices ?? []).length > 0) {
+                this.question.fire({ uri, thread });
+            }
+        }
     }
 
     private toldTurns(params: TurnsParams): void {
@@ -147,6 +156,7 @@ export class Known implements vscode.Disposable {
 
     dispose(): void {
         this.file.dispose();
+        this.question.dispose();
         this.turn.dispose();
         for (const subscription of this.subscriptions) {
             subscription.dispose();

@@ -33,6 +33,8 @@ export interface Thread {
     /** From the first marker to the end of the last message. */
     range: Range;
     messages: Message[];
+    /** What its newest question offers to choose from, `(a) …`. A server may be older than this. */
+    choices?: string[];
     turn: TurnOfThread | null;
 }
 

@@ -5,6 +5,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
 import type { ChangedFile, Changes, ProposedChange } from "./protocol";
+import { inform, warn } from "./say";
 import type { Server } from "./server";
 
 /** `postil-turn:/path?RUN`: a file as it was before a turn. */
@@ -124,9 +125,9 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         }
         const what = more.length === 0 ? `${first.change.file} (${lines(first)})` : `${more.length + 1} files`;
         const [show, accept, reject] = more.length === 0 ? ["Show Change", "Accept", "Reject"] : ["Show Changes", "Accept All", "Reject All"];
-        const pressed = await vscode.window.showInformationMessage(`postil: the agent wants to change ${what}, and waits for you.`, show, accept, reject);
+        const pressed = await inform(`postil: the agent wants to change ${what}, and waits for you.`, show, accept, reject);
         if (pressed !== undefined && review.files.length === 0) {
-            void vscode.window.showInformationMessage("postil: these changes were decided on already, or the turn has ended.");
+            void inform("postil: these changes were decided on already, or the turn has ended.");
         } else if (pressed === show) {
             await this.open(review);
         } else if (pressed === accept) {
@@ -149,7 +150,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             return;
         }
         if (changes.files.length === 0) {
-            void vscode.window.showInformationMessage("postil: this turn changed no file that could be reviewed.");
+            void inform("postil: this turn changed no file that could be reviewed.");
             return;
         }
         this.made?.files.forEach((file) => {
@@ -250,7 +251,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             } else if (await putBack(file.change)) {
                 await this.take(file);
             } else {
-                void vscode.window.showWarningMessage(
+                void warn(
                     `postil: ${file.change.file} was changed since the turn; *Undo last turn* takes back the turn's lines alone.`,
                 );
             }

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { Backoff, find } from "./binary";
 import type { Connection, Hooks } from "./client";
 import type { ThreadsParams, TurnsParams } from "./protocol";
+import { complain, warn } from "./say";
 
 /** Milliseconds without an answer after which the author is told. */
 const SLOW = 15_000;
@@ -164,7 +165,7 @@ export class Server implements vscode.Disposable {
         }
         this.told = why;
         const buttons = install ? ["How to Install", "Open Settings", "Try Again"] : ["Show Log", "Open Settings", "Try Again"];
-        void vscode.window.showErrorMessage(why, ...buttons).then((button) => {
+        void complain(why, ...buttons).then((button) => {
             switch (button) {
                 case "How to Install":
                     return vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false);
@@ -184,7 +185,7 @@ export class Server implements vscode.Disposable {
     /** It may still come: the author is told, and nothing is ended. */
     private slow(why: string): void {
         this.log.warn(why);
-        void vscode.window.showWarningMessage(why, "Show Log", "Restart Server").then((button) => {
+        void warn(why, "Show Log", "Restart Server").then((button) => {
             if (button === "Show Log") {
                 this.log.show();
             } else if (button === "Restart Server") {
@@ -211,7 +212,7 @@ export class Server implements vscode.Disposable {
         } catch (error) {
             const why = error instanceof Error ? error.message : String(error);
             this.log.info(`${verb}: ${why}`);
-            void vscode.window.showErrorMessage(`postil: ${why}`);
+            void complain(`postil: ${why}`);
             return undefined;
         }
     }

@@ -5,6 +5,23 @@ import type { Known } from "./known";
 import type { Server } from "./server";
 import { count, countsLabel, money } from "./threads";
 
+/** What the item's hover leads to. */
+const LINKS: [string, string][] = [
+    ["Threads", "postil.threads.focus"],
+    ["Settings", "postil.openSettings"],
+    ["Show Log", "postil.showLog"],
+    ["Restart Server", "postil.restart"],
+];
+
+/** The words of others as they are, and below them our own links. */
+function hover(...lines: string[]): vscode.MarkdownString {
+    const shown = new vscode.MarkdownString();
+    shown.isTrusted = { enabledCommands: LINKS.map(([, command]) => command) };
+    shown.appendText(lines.join("\n"));
+    shown.appendMarkdown(`\n\n---\n\n${LINKS.map(([words, command]) => `[${words}](command:${command})`).join(" · ")}`);
+    return shown;
+}
+
 export class Status implements vscode.Disposable {
     private readonly item: vscode.StatusBarItem;
     private readonly subscriptions: vscode.Disposable[];
@@ -38,7 +55,7 @@ export class Status implements vscode.Disposable {
         item.command = "postil.threads.focus";
         if (state.is === "failed") {
             item.text = "$(warning) postil";
-            item.tooltip = state.why;
+            item.tooltip = hover(state.why);
             item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
             item.command = "postil.restart";
             return;
@@ -48,7 +65,7 @@ export class Status implements vscode.Disposable {
             const folders = vscode.workspace.workspaceFolders ?? [];
             const elsewhere = folders.length > 0 && folders.every(({ uri }) => uri.scheme !== "file");
             const off = elsewhere ? "postil reads files from a disk, and this folder is on none. Open it where its files are." : "postil is not running";
-            item.tooltip = state.is === "starting" ? "postil is being started" : off;
+            item.tooltip = hover(state.is === "starting" ? "postil is being started" : off);
             return;
         }
         const counts = count([...this.known.all()].map(({ thread }) => thread));
@@ -59,15 +76,11 @@ export class Status implements vscode.Disposable {
             parts.push(cost);
         }
         item.text = parts.join(" · ");
-        const tooltip = new vscode.MarkdownString();
-        tooltip.appendText(countsLabel(counts) || "No threads");
-        for (const turn of running) {
-            tooltip.appendText(`\n${turn.file}: ${turn.message ?? ""} · ${turn.tokens} tokens ${money(turn.cost)}`);
-        }
-        if (cost !== "") {
-            tooltip.appendText(`\nTurns of this window: ${cost}`);
-        }
-        item.tooltip = tooltip;
+        item.tooltip = hover(
+            countsLabel(counts) || "No threads",
+            ...running.map((turn) => `${turn.file}: ${turn.message ?? ""} · ${turn.tokens} tokens ${money(turn.cost)}`),
+            ...(cost === "" ? [] : [`Turns of this window: ${cost}`]),
+        );
         item.accessibilityInformation = { label: `postil: ${countsLabel(counts)}; ${running.length} at work` };
     }
 

@@ -52,6 +52,50 @@ export function speaker(message: Message): string {
     return message.name ? `${role} (${message.name})` : role;
 }
 
+/** The agent's newest words in one line of a notification. */
+export function question(thread: Thread): string {
+    const text = thread.messages.findLast((message) => message.role === "agent")?.text ?? "";
+    const line = text.split(/\s+/).join(" ").trim();
+    return line.length > QUESTION ? `${line.slice(0, QUESTION - 1)}…` : line;
+}
+
+/** Characters of a question in a notification. */
+const QUESTION = 300;
+
+/** What a question offers, below it: a link for each answer that gives it. Empty: nothing. */
+export function offers(thread: Thread): string {
+    const links = (thread.choices ?? []).map((text) => {
+        const choice = encodeURIComponent(JSON.stringify([{ thread_id: thread.id, text }]));
+        const whole = choice.replace(/[()]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
+        return `[${escape(text)}](command:${CHOOSE}?${whole})`;
+    });
+    return links.length > 0 ? `\n\n${links.join(" · ")}` : "";
+}
+
+/** The one command that a message in the margin may run. */
+export const CHOOSE = "postil.choose";
+
+/** The editor makes a link of `[words](command:…)` in a notification, and a click on it runs the command: not of what others say. */
+export function unlinked(text: string): string {
+    return text.replaceAll("](", "]\u200b(");
+}
+
+/** Why nothing can be asked in what the author looks at; `undefined`: it can. `open`: the editor hands out its text. */
+export function unfit(scheme: string | undefined, open: boolean): string | undefined {
+    switch (scheme) {
+        case undefined:
+            return "open a file that is on the disk, and put the cursor on the line that you ask about";
+        case "file":
+            return open ? undefined : "VS Code hands neither binary files nor those of more than 50 MB to its extensions: ask in another file";
+        case "untitled":
+            return "save this file first: a thread stands in a file on the disk";
+        case "vscode-notebook-cell":
+            return "write the thread into the cell as a comment, `AUTHOR:` and your question, and save the notebook";
+        default:
+            return `this text is on no disk (${scheme}:), where postil reads and writes: open the file itself`;
+    }
+}
+
 /**
  * For each of `now` the index of the shown thread that it is, or -1. By id first; the id of a thread changes with its
  * first words, so that one that is being typed is known by where it stands.

@@ -24,6 +24,8 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     readonly view: vscode.TreeView<Node>;
     private byState: boolean;
     private due: NodeJS.Timeout | undefined;
+    /** What the rows were made from. */
+    private drawn = "";
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -44,12 +46,18 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
         this.group(this.byState);
     }
 
-    /** A scan tells of many files at once. */
+    /** A scan tells of many files at once, and a turn of each step: a row that is drawn anew loses the mouse. */
     private soon(): void {
         this.due ??= setTimeout(() => {
             this.due = undefined;
+            const all = [...this.known.all()];
+            const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known)]));
+            if (drawn === this.drawn) {
+                return;
+            }
+            this.drawn = drawn;
             this.changed.fire(undefined);
-            const waiting = count([...this.known.all()].map(({ thread }) => thread));
+            const waiting = count(all.map(({ thread }) => thread));
             this.view.badge =
                 waiting.answered > 0 ? { value: waiting.answered, tooltip: `${waiting.answered} answered, awaiting you` } : undefined;
         }, 50);
@@ -117,7 +125,6 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 item.iconPath = new vscode.ThemeIcon(STATES.find(([one]) => one === state)?.[2] ?? "comment");
                 const line = thread.range.start.line + 1;
                 item.description = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
-                item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(uri)}:${line}`;
                 item.contextValue = `thread.${contextOf(thread, this.known)}`;
                 const options: vscode.TextDocumentShowOptions = {
                     selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
@@ -126,6 +133,15 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 return item;
             }
         }
+    }
+
+    /** What it does at this moment is read when the mouse asks for it. */
+    resolveTreeItem(item: vscode.TreeItem, node: Node): vscode.TreeItem {
+        if (node.is === "thread") {
+            const thread = this.known.byId(node.thread.id)?.thread ?? node.thread;
+            item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(node.uri)}:${thread.range.start.line + 1}`;
+        }
+        return item;
     }
 
     dispose(): void {

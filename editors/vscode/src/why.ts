@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Position, Why } from "./protocol";
+import { inform } from "./say";
 import type { Server } from "./server";
 
 const SCHEME = "postil-why";
@@ -30,7 +31,7 @@ export class Whys implements vscode.TextDocumentContentProvider, vscode.Disposab
         if (why.conversations.length === 0) {
             const [last] = why.commits;
             const changed = last ? `; it was last changed by ${last.author} in “${last.summary}”` : why.notes[0] ? `: ${why.notes[0]}` : "";
-            void vscode.window.showInformationMessage(`postil: no closed conversation is tied to line ${why.line} of ${why.file}${changed}.`);
+            void inform(`postil: no closed conversation is tied to line ${why.line} of ${why.file}${changed}.`);
             return;
         }
         // The name of the page is the title of its tab.

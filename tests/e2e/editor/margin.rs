@@ -185,6 +185,22 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     assert_eq!(changes["files"].as_array().map(Vec::len), Some(1));
 }
 
+/// So that a client can show buttons for them.
+#[test]
+fn what_a_question_offers_is_told_with_its_thread() {
+    let workspace = Workspace::new();
+    let asked = "// AUTHOR: load it\n// AGENT: Which one? (a) tokio\u{202e} (b) smol\n// AUTHOR:";
+    workspace.write("a.rs", &format!("{asked}\nfn a() {{}}\n"));
+    let editor = start(&workspace, json!({"threads": true}), Vec::new());
+    let list = threads(&editor, "a.rs", |list| list.len() == 1);
+    assert_eq!(list[0]["choices"], json!(["(a) tokio⟨U+202E⟩", "(b) smol"]));
+    editor.open("a.rs");
+    editor.replace("a.rs", asked, &format!("{asked} (b) smol"));
+    threads(&editor, "a.rs", |list| {
+        list[0]["status"] == "pending" && list[0]["choices"] == json!([])
+    });
+}
+
 /// Workspace Trust that is given while the window is open.
 #[test]
 fn trust_that_changes_counts_from_then_on() {

@@ -121,6 +121,11 @@ export class Code {
         const context = await this.browser.newContext({ viewport: options.viewport ?? { width: 1300, height: 850 }, deviceScaleFactor: options.scale ?? 1, bypassCSP: options.web !== undefined });
         const page = await context.newPage();
         page.setDefaultTimeout(DEADLINE);
+        // What the editor leaves to an idle moment, such as its code lenses, comes on a machine too that has none.
+        await page.addInitScript(() => {
+            const idle = globalThis.requestIdleCallback.bind(globalThis);
+            globalThis.requestIdleCallback = (work, options) => idle(work, { timeout: 500, ...options });
+        });
         const window = new Window(page, this);
         page.on("console", (message) => {
             window.console += `${message.type()}: ${message.text()}\n`;
@@ -183,6 +188,9 @@ export class Code {
     }
 }
 
+/** How long VS Code shows a notice with buttons: milliseconds. */
+const PURGED = 10_000;
+
 /** Text of the screen has non-breaking spaces. */
 export const plain = (text) => text.replaceAll("\u00a0", " ");
 
@@ -208,6 +216,46 @@ export class Window {
             }
             await this.page.waitForTimeout(30);
         }
+    }
+
+    /** For what is tried again. */
+    short = { timeout: 5_000 };
+
+    /**
+     * Does `act` until `seen`. Where the text moves away under the mouse, or what takes the focus at that moment shuts a
+     * list, a person sees that nothing came of it and does it again.
+     */
+    async again(what, act, seen, patience = 10_000) {
+        await this.until(what, async () => {
+            if (await seen()) return true;
+            const end = Date.now() + patience;
+            const failed = await act().then(
+                () => undefined,
+                (error) => String(error).split("\n")[0],
+            );
+            while (!(await seen())) {
+                if (failed !== undefined || Date.now() > end) {
+                    console.log(`again: ${what}${failed === undefined ? "" : `: ${failed}`}`);
+                    return false;
+                }
+                await this.page.waitForTimeout(30);
+            }
+            return true;
+        });
+    }
+
+    /** Whether what is typed goes into `place`; into the text itself where none is named. */
+    writes(place = ".editor-instance .monaco-editor") {
+        const inside = (place) => {
+            const at = document.activeElement;
+            return Boolean(at?.closest(place)) && (place.includes("review-widget") || !at.closest(".review-widget"));
+        };
+        return this.page.evaluate(inside, place);
+    }
+
+    /** From the margin, a view or a message back to the text. */
+    async toEditor() {
+        await this.again("the keyboard is in the text", () => this.command("View: Focus Active Editor Group"), () => this.writes());
     }
 
     /** Opens a list by `key`, types there, and takes the row with `row`. */
@@ -249,6 +297,18 @@ export class Window {
     /** Puts the cursor at the begin of a 1-based line of the active editor. */
     async goto(line) {
         await this.pick(`:${line}`, new RegExp(`go to line ${line}\\b`, "i"), "Control+g");
+        await this.at(line);
+        await this.until("the keyboard in the text", () => this.writes());
+    }
+
+    /** Waits until the cursor is on a line, as the status bar has it. */
+    async at(line) {
+        await this.until(`the cursor on line ${line}`, () => this.isAt(line));
+    }
+
+    async isAt(line) {
+        const place = this.page.locator('.statusbar-item[id="status.editor.selection"]').first();
+        return new RegExp(`Ln ${line},`).test(plain(await place.innerText(this.short).catch(() => "")));
     }
 
     /** The lines that are on the screen, from top to bottom. */
@@ -277,11 +337,31 @@ export class Window {
     }
 
     async notice(text) {
-        return this.until(`a notice with ${JSON.stringify(text)}`, async () => (await this.notices()).find((one) => one.includes(text)));
+        let from = Date.now();
+        return this.until(`a notice with ${JSON.stringify(text)}`, async () => {
+            const found = (await this.notices()).find((one) => one.includes(text));
+            if (!found && Date.now() - from > PURGED) {
+                await this.bell();
+                from = Date.now();
+            }
+            return found;
+        });
+    }
+
+    /** A notice goes behind the bell after ten seconds. */
+    async bell() {
+        await this.command("Notifications: Show Notifications");
     }
 
     async press(button) {
-        await this.page.locator(".notifications-toasts .monaco-button, .notification-list-item .monaco-button", { hasText: button }).first().click();
+        const found = this.page.locator(".notifications-toasts .monaco-button, .notification-list-item .monaco-button").getByText(button, { exact: true });
+        await this.until(`the button ${button}`, async () => {
+            if (!(await found.first().isVisible())) await this.bell();
+            return found.first().click(this.short).then(
+                () => true,
+                () => false,
+            );
+        });
     }
 
     async status() {

@@ -83,6 +83,34 @@ const tests = {
         await until("its thread", () => known.threads(file).length === 1);
         await vscode.workspace.fs.delete(file);
     },
+    async "a file on no disk is left alone, in a folder of any file system"() {
+        const { known } = vscode.extensions.getExtension("postil.postil").exports;
+        const text = Buffer.from("// AUTHOR: where is this?\nfn a() {}\n");
+        const nothing = new vscode.Disposable(() => {});
+        const refuse = () => {
+            throw vscode.FileSystemError.NoPermissions();
+        };
+        const registered = vscode.workspace.registerFileSystemProvider("elsewhere", {
+            onDidChangeFile: () => nothing,
+            watch: () => nothing,
+            stat: () => ({ type: vscode.FileType.File, ctime: 0, mtime: 0, size: text.length }),
+            readFile: () => text,
+            readDirectory: () => [],
+            createDirectory: refuse,
+            writeFile: refuse,
+            delete: refuse,
+            rename: refuse,
+        });
+        const uri = vscode.Uri.parse("elsewhere:/a.rs");
+        await vscode.window.showTextDocument(uri);
+        for (const command of ["newThread", "replyAsAgent", "replyAllInFile", "clearAndCommit", "why"]) {
+            await vscode.commands.executeCommand(`postil.${command}`);
+        }
+        assert.equal(known.threads(uri).length, 0);
+        assert.equal(vscode.window.activeTextEditor.document.isDirty, false);
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+        registered.dispose();
+    },
     async "a file outside every folder has threads while it is open"() {
         const { known } = vscode.extensions.getExtension("postil.postil").exports;
         const file = path.join(require("node:os").tmpdir(), `postil-outside-${process.pid}.rs`);

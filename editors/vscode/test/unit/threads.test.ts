@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, count, countsLabel, money, pair, spoken, stateLabel, stateOf } from "../../src/threads.ts";
+import { asMarkdown, count, countsLabel, money, offers, pair, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -56,6 +56,35 @@ test("states and their words", () => {
     pending.turn = { run_id: "r", running: false, failed: true, message: "no key" };
     assert.match(stateLabel(pending), /failed: no key/);
     assert.equal(countsLabel(count([pending, answered, answered])), "1 awaiting agent · 2 answered");
+});
+
+test("each answer that a question offers is a link that gives it, whatever stands in it", () => {
+    const asked = thread("a", 0, ["author", "x"], ["agent", "Which\none?"], ["author", ""]);
+    assert.equal(offers(asked), "");
+    assert.equal(question(asked), "Which one?");
+    asked.choices = ["(a) f(x)](command:evil)", "(b) [y](https://z)"];
+    const links = [...offers(asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
+    assert.equal(links.length, 2);
+    for (const [index, [, , target]] of links.entries()) {
+        const [command, argument] = (target ?? "").split("?");
+        assert.equal(command, "command:postil.choose");
+        assert.deepEqual(JSON.parse(decodeURIComponent(argument ?? "")), [{ thread_id: "a", text: asked.choices[index] }]);
+    }
+});
+
+test("what others say has no links in a notification", () => {
+    // As the editor finds them.
+    const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)/i;
+    const bad = "may it run `echo [ok](command:workbench.action.quit)`?";
+    assert.match(bad, link);
+    assert.doesNotMatch(unlinked(bad), link);
+    assert.equal(unlinked("a (b) [c]"), "a (b) [c]");
+});
+
+test("why nothing can be asked in what is looked at", () => {
+    assert.equal(unfit("file", true), undefined);
+    const all = [unfit(undefined, false), unfit("file", false), unfit("untitled", true), unfit("git", true), unfit("vscode-notebook-cell", true)];
+    assert.equal(new Set(all).size, all.length);
 });
 
 test("money is told where some was spent", () => {

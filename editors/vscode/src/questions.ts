@@ -1,0 +1,62 @@
+// A question of the agent that has answers to choose from: a notification with a button for each. The margin has the
+// same, below the question.
+
+import * as vscode from "vscode";
+import type { Known, Located } from "./known";
+import { inform } from "./say";
+import type { Server } from "./server";
+import { question } from "./threads";
+
+/** More buttons than these are a list. */
+const BUTTONS = 4;
+
+/** What the link below a question names. */
+interface Choice {
+    thread_id: string;
+    text: string;
+}
+
+export class Questions implements vscode.Disposable {
+    private readonly subscription: vscode.Disposable;
+
+    constructor(
+        private readonly server: Server,
+        private readonly known: Known,
+        private readonly reveal: (located: Located) => Promise<void>,
+    ) {
+        this.subscription = known.onQuestion((located) => void this.ask(located));
+    }
+
+    private async ask(located: Located): Promise<void> {
+        const choices = located.thread.choices ?? [];
+        const text = `postil: ${question(located.thread)}`;
+        const [show, choose] = ["Show Thread", "Choose …"];
+        const few = choices.length <= BUTTONS;
+        let answer = await inform(text, ...(few ? choices : [choose]), show);
+        if (answer === show) {
+            await this.reveal(this.known.byId(located.thread.id) ?? located);
+            return;
+        }
+        if (answer === choose && !few) {
+            answer = await vscode.window.showQuickPick(choices, { title: text });
+        }
+        if (answer !== undefined) {
+            await this.choose({ thread_id: located.thread.id, text: answer });
+        }
+    }
+
+    /** The author's answer, and on goes the turn. */
+    async choose(choice: Partial<Choice> | undefined): Promise<void> {
+        const { thread_id: id = "", text = "" } = choice ?? {};
+        const located = this.known.byId(id);
+        if (!located?.thread.choices?.includes(text)) {
+            void inform("postil: this question was answered already, or is no longer in the file.");
+            return;
+        }
+        await this.server.run("choose", { uri: located.uri.toString(), thread_id: id, text });
+    }
+
+    dispose(): void {
+        this.subscription.dispose();
+    }
+}

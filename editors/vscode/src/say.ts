@@ -1,0 +1,16 @@
+// What the author is told in a notification. The words may be a file's or a model's.
+
+import * as vscode from "vscode";
+import { unlinked } from "./threads";
+
+export function inform(text: string, ...buttons: string[]): Thenable<string | undefined> {
+    return vscode.window.showInformationMessage(unlinked(text), ...buttons);
+}
+
+export function warn(text: string, ...buttons: string[]): Thenable<string | undefined> {
+    return vscode.window.showWarningMessage(unlinked(text), ...buttons);
+}
+
+export function complain(text: string, ...buttons: string[]): Thenable<string | undefined> {
+    return vscode.window.showErrorMessage(unlinked(text), ...buttons);
+}

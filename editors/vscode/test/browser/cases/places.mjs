@@ -1,0 +1,139 @@
+// Where it runs: workspaces of several roots, notebooks, the first minutes, a web window, the extension host.
+import { execFileSync } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { plain } from "../code.mjs";
+import { equal, folder, glyphs, here, inHost, inner, ok, rowAction } from "../parts.mjs";
+
+/** A workspace of several roots, one of them on no disk: one server, and the threads of each. */
+export async function roots(code, windows) {
+    const starts = join(code.dir, "starts");
+    const program = join(code.dir, "counted");
+    writeFileSync(program, `#!/bin/sh\n[ "$1" = --version ] || echo start >>${starts}\nexec postil "$@"\n`, { mode: 0o755 });
+    writeFileSync(code.machine, JSON.stringify({ "postil.path": program }));
+    const window = await code.open(join(folder, "all.code-workspace"));
+    windows.push(window);
+    await window.until("both are counted", async () => (await window.status()).trim() === "2");
+    await window.command("View: Show postil");
+    const rows = () => window.page.locator(".pane-body .monaco-list-row").allInnerTexts().then((all) => all.map(plain));
+    const shown = await window.until("a thread of each root", async () => {
+        const all = await rows();
+        return all.length >= 4 && all;
+    });
+    ok(shown[0].includes("one · 1 awaiting agent"), `the root is named: ${JSON.stringify(shown)}`);
+    ok(shown[2].includes("two · 1 awaiting agent"), `so is the other: ${JSON.stringify(shown)}`);
+    await window.page.locator(".pane-body .monaco-list-row", { hasText: "list todos" }).click();
+    await window.sees("// AUTHOR: list todos");
+    await window.command("postil: Reply as Agent");
+    await window.notice("This question was not typed here");
+    await window.press("Allow edits");
+    await window.sees("// AGENT: Found 1 to-do");
+    await window.until("the state in the view", async () => (await rows()).some((row) => row.includes("two · 1 answered")));
+    equal(readFileSync(starts, "utf8"), "start\n", "servers that were started");
+    // And in the editor's own panel, of each root.
+    await window.command("Comments: Focus on Comments View");
+    await window.until("both in the panel", async () => {
+        const all = plain(await window.page.locator(".comments-panel").innerText());
+        return all.includes("why?") && all.includes("list todos");
+    });
+    equal((await window.notices()).filter((text) => text.includes("postil")), [], "nothing is wrong");
+}
+
+/** A thread in a cell of a notebook: in the view, and answered on the disk, from where the editor takes it. */
+export async function notebook(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.until("it is counted", async () => (await window.status()).trim() === "1");
+    await window.command("View: Show postil");
+    const row = window.page.locator(".pane-body .monaco-list-row", { hasText: "list todos" });
+    await row.click();
+    const cells = async () => (await window.lines(".notebook-editor .monaco-editor")).join("\n");
+    await window.until("the cell", async () => (await cells()).includes("# AUTHOR: list todos"));
+    await rowAction(window, row, "Reply as Agent", async () => (await window.notices()).some((text) => text.includes("This question was not typed here")));
+    await window.press("Allow edits");
+    await window.until("the answer in the cell", async () => (await cells()).includes("# AGENT: Found 1 to-do"));
+    const read = JSON.parse(readFileSync(join(folder, "a.ipynb"), "utf8"));
+    equal(read.cells.length, 2, "cells");
+    ok(read.cells[1].source.join("").startsWith("# AUTHOR: list todos\n# AGENT: Found 1 to-do"), "and in its file");
+    await window.until("the state in the view", async () => /1 answered/.test((await window.page.locator(".pane-body .monaco-list-row").allInnerTexts()).join()));
+    equal((await window.notices()).filter((text) => !text.includes("kernel")), [], "nothing is wrong");
+}
+
+/** The first minutes: no program, what to do about it, the walkthrough; then the package that brings it along. */
+export async function start(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.notice("The program postil is neither on the PATH nor set by postil.path.");
+    await window.press("How to Install");
+    const steps = window.page.locator(".gettingStartedContainer .getting-started-step");
+    await window.until("the walkthrough's steps", async () => (await steps.count()) === 5);
+    for (const title of ["Ask beside your code", "Have it answered", "See what changed", "Resolve it"]) {
+        const step = steps.filter({ hasText: title });
+        await step.click();
+        await window.until(`the step ${title}`, async () => /expanded/.test((await step.getAttribute("class")) ?? ""));
+        await inner(window, ".getting-started-media, pre, p");
+    }
+    await window.close();
+    windows.length = 0;
+
+    const target = `${process.platform}-${process.arch}`;
+    execFileSync(process.execPath, [here("../../scripts/package.mjs"), process.env.POSTIL_BINARY, target], { stdio: "ignore" });
+    const bundled = here(`../../dist/postil-${target}.vsix`);
+    code.install(bundled);
+    rmSync(bundled);
+    const again = await code.open(folder);
+    windows.push(again);
+    await again.file("notes.rs");
+    await again.until("a thread, by the program that came along", async () => (await glyphs(again).count()) === 1);
+    equal(await again.notices(), [], "nothing is wrong");
+    await again.goto(1);
+    await again.command("postil: Open Walkthrough");
+    const ask = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Ask beside your code" });
+    await ask.click();
+    await again.page.locator(".tab", { hasText: "notes.rs" }).click();
+    await again.command("postil: New Thread Here");
+    await again.until("an empty thread, and the cursor in it", async () => (await again.lines())[0]?.trim() === "// AUTHOR:" && /Ln 1, Col 1[0-2]/.test(await again.page.locator(".statusbar").innerText()));
+    await again.command("postil: Open Walkthrough");
+    const done = (step) => step.locator(".codicon-getting-started-step-checked.complete");
+    await again.until("the step is done", async () => (await done(ask).count()) > 0);
+    const install = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Install the server" });
+    await again.until("the program runs, so that its step is done too", async () => (await done(install).count()) > 0);
+    ok(!(await again.page.locator(".gettingStartedContainer").innerText()).includes("`"), "no back quotes are left to be read");
+
+    // Checked by the program that came along, which is on no PATH.
+    await again.command("postil: Check the Installation");
+    const terminal = again.page.locator(".terminal-wrapper.active .xterm-rows");
+    await again.until("the doctor's words", async () => /history/i.test(plain(await terminal.innerText().catch(() => ""))));
+}
+
+/** A window without a machine behind it: why it cannot work is where it is looked for. */
+export async function web(code, windows) {
+    const served = createServer((request, response) => {
+        const file = join(here("../.."), new URL(request.url, "http://x").pathname);
+        response.setHeader("access-control-allow-origin", "*");
+        try {
+            response.end(readFileSync(file));
+        } catch {
+            response.writeHead(404).end();
+        }
+    });
+    await new Promise((resolve) => served.listen(0, "127.0.0.1", resolve));
+    try {
+        const window = await code.open(folder, { web: `http://127.0.0.1:${served.address().port}` });
+        windows.push(window);
+        await window.until("the status bar has it", async () => (await window.status()).includes("postil"));
+        await window.command("postil: New Thread Here");
+        await window.notice("postil starts a program on your machine, which a web window cannot do.");
+        equal((await window.notices()).length, 1, "one message");
+    } finally {
+        served.closeAllConnections();
+        served.close();
+    }
+}
+
+/** The tests of ../host, inside the editor's extension host. */
+export async function host(code, windows) {
+    const { status, told } = await inHost(code, windows, "index.cjs");
+    ok(status === 0, `${status}\n${told.join("\n")}`);
+}

@@ -1,0 +1,26 @@
+// What the model says, in the cases that have one.
+
+const READ = { calls: [["file_read", { path: "load.rs" }], ["file_read", { path: "main.rs" }]] };
+const OPTION = ["file_edit", { path: "load.rs", old_string: "-> String {", new_string: "-> Option<String> {" }];
+const DEFAULT = ["file_edit", { path: "main.rs", old_string: 'load("notes")', new_string: 'load("notes").unwrap_or_default()' }];
+const ask = (question, ...choices) => ({ calls: [["ask_user", { question, choices }]] });
+
+export const scripts = {
+    run: [READ, { calls: [OPTION, DEFAULT] }, { text: "Gives nothing where there is no file.", held: true }, { text: "Never said.", held: true }],
+    review: [
+        READ,
+        { calls: [OPTION, DEFAULT] },
+        { text: "Changed." },
+        { text: "Changed in main.rs alone." },
+        { calls: [READ.calls[0]] },
+        { calls: [OPTION] },
+        { text: "Now there too." },
+    ],
+    turn: [
+        { text: "Never said.", held: true },
+        ask("Which [runtime](command:workbench.action.reloadWindow)?", "tokio", "smol"),
+        { ...ask("How many threads?", "one", "many"), held: true },
+        { text: "tokio it is, with many threads." },
+    ],
+    trust: [{ text: "Only looked." }, { text: "Could write." }],
+};

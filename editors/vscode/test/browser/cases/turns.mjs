@@ -1,0 +1,252 @@
+// Turns: what is seen while one runs, what it changed, what it asks.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { plain } from "../code.mjs";
+import { equal, folder, glyphs, head, inner, listens, margin, ok, openThread, pressIn, rowAction, rowTexts, rows, titleAction, typeReply } from "../parts.mjs";
+
+/** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */
+export async function run(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.file("load.rs");
+    await window.sees("fn load");
+    await listens(window);
+    await window.goto(1);
+    await window.page.keyboard.press("Control+Shift+Enter");
+    await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
+    await openThread(window, 0);
+    await titleAction(window, "Reply as Agent", async () => (await window.status()).includes("1 at work"));
+    await window.until("the status bar tells of the turn and its cost", async () => /1 at work · (<)?\$\d/.test(await window.status()));
+    await window.until("the thread tells too", async () => (await head(window)).startsWith("Agent at work:"));
+    await titleAction(window, "Open Conversation", () => window.page.locator(".tab", { hasText: "Conversation" }).first().isVisible());
+    const frame = await inner(window, "#rounds");
+    await window.until("the edit in the conversation", async () => /file_edit/.test(await frame.locator("#rounds").innerText()));
+    ok(/\+.*Option<String>/.test(await frame.locator(".added").allInnerTexts().then((all) => all.join("\n"))), "an edit is shown as a diff");
+    ok(await frame.locator("#cancel").isVisible(), "a running turn can be cancelled there");
+    const before = await frame.locator(".round").count();
+    model.release();
+    await window.until("it grows", async () => (await frame.locator(".round").count()) > before);
+    await window.until("it has ended", async () => (await frame.locator("#facts").innerText()).startsWith("completed"));
+    await window.sees("// AGENT: Gives nothing");
+    await window.until("the answer in the margin", async () => (await margin(window))[0]?.at(-1) === "Gives nothing where there is no file.");
+
+    // The native diff, file by file.
+    const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
+    const row = (file) => changed.filter({ hasText: file });
+    const tab = (text) => window.page.locator(".tab.active", { hasText: text });
+    await titleAction(window, "Review Changes", async () => (await changed.count()) === 2);
+    await window.again("its diff", () => row("main.rs").click(window.short), () => tab("main.rs (before the turn").isVisible());
+    const left = await window.until("what was there before", async () => {
+        const lines = await window.lines(".monaco-diff-editor .editor.original").catch(() => []);
+        return lines.some((line) => line.includes('load("notes")')) && lines;
+    });
+    ok(!left.some((line) => line.includes("unwrap_or")), "the left side is as it was");
+    await rowAction(window, row("main.rs"), "Reject File", async () => !readFileSync(join(folder, "main.rs"), "utf8").includes("unwrap_or"));
+    await window.until("one file left", async () => (await changed.count()) === 1);
+    // Its diff takes the place of the other, with the same buttons in its title.
+    await tab("load.rs (before the turn").waitFor();
+    const accept = window.page.locator('.editor-actions .action-label[aria-label^="Accept File"]');
+    await window.again("the review is over", () => accept.click(window.short), async () => (await changed.count()) === 0);
+
+    // Cancelled in the thread's title: nothing is answered, and it waits as before.
+    await window.command("View: Close All Editors");
+    const save = window.page.locator(".monaco-dialog-box .monaco-button", { hasText: /^Save/ });
+    const shut = window.page.locator(".tab");
+    await window.until("all are closed", async () => {
+        if (await save.first().isVisible()) await save.first().click();
+        return (await shut.count()) === 0;
+    });
+    await window.file("load.rs");
+    await openThread(window, 0);
+    await typeReply(window, "and where else?");
+    await pressIn(window, "Reply as Agent");
+    await window.until("it is at work", async () => (await head(window)).startsWith("Agent at work"));
+    await titleAction(window, "Cancel", async () => (await head(window)).startsWith("Awaiting agent"));
+    model.release();
+    await window.sees("// AUTHOR: and where else?");
+    ok(!(await window.text()).includes("Never said"), "nothing is answered");
+}
+
+/** A turn from where the editor has its own: the code lens, the light bulb, Problems, the view Threads, the status bar, a notification. */
+export async function turn(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    const lens = (text) => window.page.locator(".codelens-decoration a", { hasText: text }).first();
+    const press = (text, seen) => window.again(`the lens ${text}`, () => lens(text).click(), seen);
+    const problems = async () => (await window.page.locator(".markers-panel .monaco-list-row").allInnerTexts()).map(plain);
+    const view = (...wanted) =>
+        window.until(`the view Threads has ${wanted.join(", ")}`, async () => {
+            const all = await rowTexts(window);
+            return wanted.every((row) => all.some((one) => one.startsWith(row.replaceAll(" ", ""))));
+        });
+    const head = (label) => window.page.locator(`.action-label[aria-label^="${label}"]`).first();
+
+    // One that is answered is there; another one is typed.
+    await window.file("load.rs");
+    await listens(window);
+    await window.goto(3);
+    await window.page.keyboard.press("Control+Enter");
+    await window.page.keyboard.type("// AUTHOR: how shall it load?", { delay: 2 });
+    await window.until("the status bar counts it", async () => (await window.status()).trim() === "2");
+
+    // Problems: it awaits the agent, the other one nobody; a click leads there.
+    await window.goto(1);
+    await window.command("Problems: Focus on Problems View");
+    const listed = await window.until("it is among the problems", async () => {
+        const all = await problems();
+        return all.some((row) => row.includes("awaiting agent: how shall it load?")) && all;
+    });
+    ok(!listed.some((row) => row.includes("notes.rs")), `one that is answered is no problem: ${listed}`);
+    await window.again("its line", () => window.page.locator(".markers-panel .monaco-list-row", { hasText: "awaiting agent" }).click(), () => window.isAt(4));
+
+    // The status bar leads to the view; there by what they wait for.
+    await window.command("View: Show Explorer");
+    await window.page.locator('.statusbar-item[id="postil.postil.postil"] a').click();
+    await view("load.rs 1 awaiting agent", "notes.rs 1 answered");
+    await window.again("by state", () => head("Group by State").click(window.short), () => head("Group by File").isVisible());
+    await view("Awaiting agent 1", "how shall it load? load.rs:4", "Answered 1", "why? notes.rs:5");
+
+    // Begun by its lens, and cancelled by the one that comes in its place.
+    await press("Reply as agent", async () => /1 at work/.test(await window.status()));
+    await view("Agent at work 1", "Answered 1");
+    await press("· Cancel", async () => (await window.status()).trim() === "2");
+    model.release();
+    await view("Awaiting agent 1", "Answered 1");
+
+    // Begun by the light bulb: it asks, and the answers are buttons.
+    await window.toEditor();
+    await window.goto(4);
+    const menu = window.page.locator(".action-widget .monaco-list-row");
+    await window.again("the menu of the light bulb", () => window.page.keyboard.press("Control+."), () => menu.first().isVisible());
+    const offered = (await menu.allInnerTexts()).map((text) => plain(text).trim());
+    for (const action of ["Reply as agent", "Plan only (read-only)", "Reply (author)", "Resolve (remove thread)"]) {
+        ok(offered.includes(action), `${action} in ${JSON.stringify(offered)}`);
+    }
+    await menu.filter({ hasText: "Reply as agent" }).click();
+    await window.notice("postil: Which [runtime]");
+    equal(await window.page.locator(".notification-list-item-message a").count(), 0, "links in what the agent says");
+    await window.sees("// AGENT: Which [runtime]");
+    await window.press("(a) tokio");
+    await window.sees("// AUTHOR: (a) tokio");
+    await window.until("the turn and what it cost", async () => /^\s*1 at work · (<)?\$\d/.test(await window.status()));
+    model.release();
+
+    // So they are in the margin, where they are not answered twice.
+    await window.sees("// AGENT: How many threads?");
+    await openThread(window, 0);
+    const answers = window.page.locator(".review-widget .comment-body a");
+    await window.until("the answers below the question", async () => (await answers.count()) === 2);
+    await answers.getByText("(b) many").click();
+    await window.sees("// AUTHOR: (b) many");
+    await window.sees("// AGENT: tokio it is, with many threads.");
+    await window.until("they are gone", async () => (await answers.count()) === 0);
+    await window.press("(a) one");
+    await window.notice("postil: this question was answered already");
+    await window.command("Notifications: Clear All Notifications");
+    await view("Answered 2");
+    await window.until("no problem is left", async () => !(await problems()).some((row) => row.includes("postil")));
+    await window.until("the status bar has the cost", async () => /^\s*2 · (<)?\$\d/.test(await window.status()));
+
+    // By file; a click opens the thread's.
+    await window.again("by file", () => head("Group by File").click(window.short), () => head("Group by State").isVisible());
+    await view("load.rs 1 answered", "how shall it load? line 4", "notes.rs 1 answered", "why? line 5");
+    await rows(window).filter({ hasText: "why?" }).click();
+    await window.page.locator(".tab.active", { hasText: "notes.rs" }).waitFor();
+    await window.at(5);
+
+    // The lenses of one that is answered: on with it, and away.
+    await press("answered · Reply", () => window.isAt(7));
+    await window.until("the keyboard in the text", () => window.writes());
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type(" since when?", { delay: 2 });
+    await window.sees("// AUTHOR: since when?");
+    await view("notes.rs 1 awaiting agent");
+    await press("Resolve", async () => !(await window.text()).includes("AUTHOR"));
+    await window.until("it is gone", async () => !(await rowTexts(window)).some((row) => row.startsWith("notes.rs")));
+}
+
+/** `turn.review = "ask"`: what the agent wants to change is looked at before it is made, by file and whole. */
+export async function review(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    const onDisk = (file) => readFileSync(join(folder, file), "utf8");
+    const was = onDisk("main.rs");
+    await window.file("load.rs");
+    await window.sees("fn load");
+    await listens(window);
+    await window.goto(1);
+    await window.page.keyboard.press("Control+Shift+Enter");
+    await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
+    await openThread(window, 0);
+    await titleAction(window, "Reply as Agent", async () => (await head(window)).startsWith("Agent at work"));
+    await window.notice("the agent wants to change 2 files, and waits for you");
+    ok(!(await window.text()).includes("Option<String>"), "nothing is made yet in the open file");
+    equal(onDisk("main.rs"), was, "nor in the other");
+    await window.until("the thread tells that it waits", async () => (await head(window)).startsWith("Agent at work: 2 files to be reviewed"));
+    await window.press("Show Changes");
+    const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
+    const row = (file) => changed.filter({ hasText: file });
+    await window.until("two files to review", async () => (await changed.count()) === 2);
+    ok((await changed.allInnerTexts()).every((row) => row.includes("+1 −1")), "with their counts");
+
+    // One is accepted in its diff: it is made at once, and the next one is shown.
+    const side = (which) => window.lines(`.monaco-diff-editor .editor.${which}`).catch(() => []);
+    const tab = (text) => window.page.locator(".tab.active", { hasText: text });
+    await window.again("its diff", () => row("main.rs").click(window.short), () => tab("main.rs (proposed)").isVisible());
+    await window.until("the change", async () => (await side("modified")).some((line) => line.includes("unwrap_or_default()")));
+    ok((await side("original")).some((line) => line.includes('load("notes")')), "what it is now stands on the left");
+    const accept = window.page.locator('.editor-actions .action-label[aria-label^="Accept File"]');
+    await window.again("it is made", () => accept.click(window.short), async () => onDisk("main.rs").includes("unwrap_or_default()"));
+    await tab("load.rs (proposed)").waitFor();
+    await window.until("the next one is shown", async () => (await side("modified")).some((line) => line.includes("Option<String>")));
+    await window.until("one file left", async () => (await changed.count()) === 1);
+
+    // The other is rejected in the view: the agent is told, and its answer is true to it.
+    await rowAction(window, row("load.rs"), "Reject File", async () => (await changed.count()) === 0);
+    await window.page.locator(".tab", { hasText: "propose" }).waitFor({ state: "detached" });
+    await window.sees("// AGENT: Changed in main.rs alone.");
+    ok(!(await window.text()).includes("Option<String>"), "what was rejected is not made");
+
+    // The next turn's changes are taken as a whole.
+    await openThread(window, 0);
+    await typeReply(window, "in load.rs too");
+    // The first button's key, as everywhere in the editor's comments.
+    await window.page.keyboard.press("Control+Enter");
+    await window.notice("the agent wants to change load.rs (+1 −1)");
+    await window.press("Accept");
+    await window.sees("-> Option<String> {");
+    await window.sees("// AGENT: Now there too.");
+}
+
+/** A folder that is not trusted: shown, answered by hand, never written by an agent; trusted: at once it is. */
+export async function trust(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor();
+    await window.file("load.rs");
+    await window.sees("fn load");
+    await openThread(window, 0);
+    await typeReply(window, "by hand");
+    await pressIn(window, "Reply");
+    await window.sees("// AUTHOR: by hand");
+    await titleAction(window, "Reply as Agent", async () => (await window.text()).includes("// AGENT: Only looked."));
+    const tools = (request) => (request.tools ?? []).map((tool) => tool.name);
+    ok(!tools(model.requests.at(-1)).includes("file_edit"), `no tool that writes: ${tools(model.requests.at(-1))}`);
+    equal(await window.notices(), [], "nothing is asked: the editor's answer counts");
+
+    await window.command("Workspaces: Manage Workspace Trust");
+    await window.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click();
+    await window.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor({ state: "hidden" });
+    await window.page.locator('.monaco-modal-editor-block .action-label[class*="codicon-close"]').last().click();
+    await window.page.locator(".monaco-modal-editor-block").waitFor({ state: "hidden" });
+    await window.page.locator(".tab", { hasText: "load.rs" }).click();
+    await window.until("the thread is there again", async () => (await glyphs(window).count()) === 1);
+    await openThread(window, 0);
+    await typeReply(window, "and now?");
+    const asked = model.requests.length;
+    await pressIn(window, "Reply as Agent");
+    await window.until("it asks about what came with the file", async () => (await window.notices()).some((text) => text.includes("not typed here")) || model.requests.length > asked);
+    if ((await window.notices()).some((text) => text.includes("not typed here"))) await window.press("Allow edits");
+    await window.sees("// AGENT: Could write.");
+    ok(tools(model.requests.at(-1)).includes("file_edit"), "trusted, it may write");
+}
