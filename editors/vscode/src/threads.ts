@@ -62,6 +62,20 @@ export function question(thread: Thread): string {
 /** Characters of a question in a notification. */
 const QUESTION = 300;
 
+/** Characters for which the buttons of a notification have room. */
+const ROOM = 36;
+
+/**
+ * What the buttons say under which a question's answers are chosen: the answers, or their letters where there is no room
+ * and the question has them whole. `undefined`: they want a list.
+ */
+export function buttons(thread: Thread): string[] | undefined {
+    const choices = thread.choices ?? [];
+    const fits = (labels: string[]): boolean => labels.join("").length + 4 * labels.length <= ROOM;
+    const letters = choices.map((choice) => choice.slice(0, 3));
+    return fits(choices) ? choices : fits(letters) && !question(thread).endsWith("…") ? letters : undefined;
+}
+
 /** What a question offers, below it: a link for each answer that gives it. Empty: nothing. */
 export function offers(thread: Thread): string {
     const links = (thread.choices ?? []).map((text) => {

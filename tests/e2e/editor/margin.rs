@@ -190,7 +190,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
 fn what_a_question_offers_is_told_with_its_thread() {
     let workspace = Workspace::new();
     let asked = "// AUTHOR: load it\n// AGENT: Which one? (a) tokio\u{202e} (b) smol\n// AUTHOR:";
-    workspace.write("a.rs", &format!("{asked}\nfn a() {{}}\n"));
+    workspace.write("a.rs", format!("{asked}\nfn a() {{}}\n"));
     let editor = start(&workspace, json!({"threads": true}), Vec::new());
     let list = threads(&editor, "a.rs", |list| list.len() == 1);
     assert_eq!(list[0]["choices"], json!(["(a) tokio⟨U+202E⟩", "(b) smol"]));

@@ -86,7 +86,7 @@ export async function typeReply(window, text, widget = 0) {
             if (await button.isVisible()) await button.click(window.short);
             await box(window, widget).click(window.short);
         },
-        () => window.writes(".review-widget"),
+        async () => (await box(window, widget).count()) > 0 && box(window, widget).evaluate((editor) => editor.contains(document.activeElement)),
     );
     await window.page.keyboard.type(text, { delay: 5 });
     await window.until(`${text} in the reply box`, async () => (await draft(window, widget)).includes(text));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, count, countsLabel, money, offers, pair, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asMarkdown, buttons, count, countsLabel, money, offers, pair, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -70,6 +70,14 @@ test("each answer that a question offers is a link that gives it, whatever stand
         assert.equal(command, "command:postil.choose");
         assert.deepEqual(JSON.parse(decodeURIComponent(argument ?? "")), [{ thread_id: "a", text: asked.choices[index] }]);
     }
+});
+
+test("a notification's buttons are the answers where these fit, else their letters, else a list", () => {
+    const asked = (text: string, ...choices: string[]) => ({ ...thread("a", 0, ["agent", text]), choices });
+    assert.deepEqual(buttons(asked("Which?", "(a) tokio", "(b) smol")), ["(a) tokio", "(b) smol"]);
+    assert.deepEqual(buttons(asked("Which?", "(a) tokio", "(b) smol", "(c) no runtime at all")), ["(a)", "(b)", "(c)"]);
+    assert.equal(buttons(asked("Which? ".repeat(60), "(a) tokio", "(b) smol", "(c) no runtime at all")), undefined);
+    assert.equal(buttons(asked("Which?", ..."abcdefgh".split("").map((letter) => `(${letter}) one`))), undefined);
 });
 
 test("what others say has no links in a notification", () => {

@@ -168,7 +168,7 @@ export async function files(code, windows) {
 
     // A folder on no disk: nothing is started, and the status bar says why.
     const nowhere = join(code.dir, "nowhere.code-workspace");
-    writeFileSync(nowhere, '{"folders": [{"uri": "tmp:/nowhere"}]}');
+    writeFileSync(nowhere, '{"folders": [{"uri": "tmp:/", "name": "nowhere"}]}');
     const other = await code.open(nowhere);
     windows.push(other);
     const item = other.page.locator('.statusbar-item[id="postil.postil.postil"]');
