@@ -24,9 +24,6 @@ interface Shown {
     view: vscode.CommentThread;
 }
 
-/** Milliseconds after which the window surely knows of a change: the editor gathers them for 100. */
-const TOLD = 200;
-
 /** One message in the margin. The window knows it by its object, which so stays the same while it is edited. */
 export class Note implements vscode.Comment {
     body: string | vscode.MarkdownString = "";
@@ -34,8 +31,8 @@ export class Note implements vscode.Comment {
     contextValue = "";
     /** The author was told that the file has other words by now: saved once more, theirs hold. */
     told = false;
-    /** When its box was shut. */
-    shut = 0;
+    /** Its box was open and is shut again. */
+    shut = false;
 
     constructor(
         readonly view: vscode.CommentThread,
@@ -252,8 +249,8 @@ export class Comments implements vscode.Disposable {
 
     /** Opens a box with the words of a message. */
     edit(note: Note): void {
-        if (Date.now() - note.shut < TOLD) {
-            // The window is told of what changes a little later, in one: what was shut and opened within that time stays shut.
+        if (note.shut) {
+            // The window is told of what changes a little later, in one: of what was shut and opened within that time it sees nothing.
             this.reopen(note, note.text);
             return;
         }
@@ -298,7 +295,7 @@ export class Comments implements vscode.Disposable {
 
     /** Its box was shut: the window shows it, and what became of it meanwhile. */
     private anew(note: Note): void {
-        note.shut = Date.now();
+        note.shut = true;
         note.view.comments = [...note.view.comments];
         const shown = this.of(note.view);
         if (shown) {

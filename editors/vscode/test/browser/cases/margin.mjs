@@ -153,9 +153,12 @@ export async function edit(code, windows) {
     await draft.waitFor({ state: "detached" });
     equal((await margin(window))[0].length, 2, "what was said");
 
-    // Given up: as it was.
+    // Given up and begun again in one breath: as it was.
     await begin();
     await window.page.keyboard.type(" No.", { delay: 5 });
+    await press("Cancel");
+    await action(0, "Edit").click();
+    await window.until("the box, as it was", async () => (await draft.isVisible()) && (await words()).trim() === "why? And since when?");
     await press("Cancel");
     await draft.waitFor({ state: "detached" });
     equal((await margin(window))[0][0], "why? And since when?", "given up");
