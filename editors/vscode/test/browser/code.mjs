@@ -121,11 +121,6 @@ export class Code {
         const context = await this.browser.newContext({ viewport: options.viewport ?? { width: 1300, height: 850 }, deviceScaleFactor: options.scale ?? 1, bypassCSP: options.web !== undefined });
         const page = await context.newPage();
         page.setDefaultTimeout(DEADLINE);
-        // What the editor leaves to an idle moment, such as its code lenses, comes on a machine too that has none.
-        await page.addInitScript(() => {
-            const idle = globalThis.requestIdleCallback.bind(globalThis);
-            globalThis.requestIdleCallback = (work, options) => idle(work, { timeout: 500, ...options });
-        });
         const window = new Window(page, this);
         page.on("console", (message) => {
             window.console += `${message.type()}: ${message.text()}\n`;
