@@ -87,7 +87,7 @@ fn diagnostic(thread: &Thread) -> Diagnostic {
             .messages
             .iter()
             .filter(|m| !m.text.is_empty())
-            .map(|m| (m.range.clone(), format!("{}: {}", marker(m), said(m))))
+            .map(|m| (m.range.clone(), [&marker(m), ": ", &said(m)].concat()))
             .collect(),
     }
 }

@@ -321,13 +321,7 @@ impl Document {
         if self.lone_returns > 0 {
             line += lone_returns(before.as_bytes(), false);
         }
-        let inside = before.get(line_start..)?;
-        let character = match encoding {
-            Encoding::Utf8 => inside.len(),
-            _ if inside.is_ascii() => inside.len(),
-            Encoding::Utf16 => inside.encode_utf16().count(),
-            Encoding::Utf32 => inside.chars().count(),
-        };
+        let character = units(before.get(line_start..)?, encoding);
         Some(Position {
             line: line as u32,
             character: character as u32,
@@ -335,10 +329,34 @@ impl Document {
     }
 
     pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {
-        Range {
-            start: self.position(range.start, encoding),
-            end: self.position(range.end, encoding),
-        }
+        let start = self.position(range.start, encoding);
+        let end = match self.inside_a_line(range) {
+            Some(inside) => Position {
+                line: start.line,
+                character: start.character + units(inside, encoding) as u32,
+            },
+            None => self.position(range.end, encoding),
+        };
+        Range { start, end }
+    }
+
+    /// The text of a range, where it lies in one piece of the rope and in one line.
+    fn inside_a_line(&self, range: &std::ops::Range<usize>) -> Option<&str> {
+        let (chunk, start, ..) = self.rope.get_chunk_at_byte(range.start)?;
+        let inside = chunk.get(range.start - start..range.end.checked_sub(start)?)?;
+        memchr::memchr2(b'\n', b'\r', inside.as_bytes())
+            .is_none()
+            .then_some(inside)
+    }
+}
+
+/// How long a text is in `Position::character`'s units.
+fn units(text: &str, encoding: Encoding) -> usize {
+    match encoding {
+        Encoding::Utf8 => text.len(),
+        _ if text.is_ascii() => text.len(),
+        Encoding::Utf16 => text.encode_utf16().count(),
+        Encoding::Utf32 => text.chars().count(),
     }
 }
 

@@ -180,6 +180,15 @@ fn ten_thousand_random_edits_leave_the_same_text_as_a_plain_string() {
             let back = document.position(offset, encoding);
             assert!(back <= position);
             assert_eq!(document.offset(back, encoding), offset);
+            // Ends may lie inside a character, a line end, or behind the text.
+            let end = offset + random.random_range(0..40);
+            for start in [offset, end.saturating_sub(3)] {
+                let each = Range {
+                    start: document.position(start, encoding),
+                    end: document.position(end, encoding),
+                };
+                assert_eq!(document.range(&(start..end), encoding), each);
+            }
             if model.0.len() > 20_000 {
                 version += 1;
                 model.0.truncate(0);

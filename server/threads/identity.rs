@@ -13,11 +13,8 @@ fn digest(path: &str, text: &str) -> String {
     hash.update(path.as_bytes());
     hash.update(b":");
     hash.update(text.as_bytes());
-    hash.finalize()
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let start = hash.finalize().first_chunk().copied();
+    format!("{:08x}", u32::from_be_bytes(start.unwrap_or_default()))
 }
 
 /// Gives the threads of one file their ids.
