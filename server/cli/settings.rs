@@ -422,7 +422,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
             |socket| format!("`postil mcp` goes through {}", socket.display()),
         ),
     );
-    for editor in ["nvim", "hx", "code", "emacs"] {
+    for editor in ["nvim", "hx", "code", "emacs", "kak", "vim"] {
         if let Some(found) = children::find_program(editor, &[]) {
             add("editor", None, format!("{editor}: {}", found.display()));
         }

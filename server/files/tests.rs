@@ -473,6 +473,9 @@ fn list_is_tracked_and_what_is_neither_hidden_nor_ignored() {
         ("target/out.rs", "x"),
         ("quiet.txt", "x"),
         (".hidden/a.rs", "x"),
+        // Editors' copies.
+        ("src/a.rs~", "x"),
+        ("src/#a.rs#", "x"),
         ("new.rs", "x"),
         ("sub/.gitignore", "!deep.log\n"),
         ("sub/deep.log", "x"),

@@ -54,13 +54,21 @@ pub(super) fn enters(root: &Path, folder: &Path) -> bool {
     counts(root, folder, true)
 }
 
+/// Names that begin with a dot, and the copies that editors keep beside a file (`a.rs~`, `#a.rs#`): these have its
+/// threads a second time.
+fn is_hidden(name: &[u8]) -> bool {
+    name.starts_with(b".")
+        || name.ends_with(b"~")
+        || (name.len() > 1 && name.starts_with(b"#") && name.ends_with(b"#"))
+}
+
 fn counts(root: &Path, path: &Path, is_folder: bool) -> bool {
     let Ok(relative) = path.strip_prefix(root) else {
         return false;
     };
     let hidden = relative
         .components()
-        .any(|part| part.as_os_str().as_bytes().starts_with(b"."));
+        .any(|part| is_hidden(part.as_os_str().as_bytes()));
     let below = |path: &&Path| *path != root && path.starts_with(root);
     let user = User::load(root);
     let ignored = |at: &Path| {
@@ -382,7 +390,7 @@ impl<'a, E> Walk<'a, E> {
         for (name, kind) in entries {
             path.truncate(length);
             path.extend_from_slice(name.to_bytes());
-            let hidden = name.to_bytes().starts_with(b".");
+            let hidden = is_hidden(name.to_bytes());
             match kind {
                 FileType::RegularFile => {
                     let wanted = tracked.files.contains(&path)

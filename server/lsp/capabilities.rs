@@ -211,7 +211,8 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     if client.links {
         object.insert(String::from("documentLinkProvider"), json!({}));
     }
-    if client.inlay_hints {
+    // Without being asked for again, one would stay behind when its turn has ended.
+    if client.inlay_hints && client.hint_refresh {
         object.insert(String::from("inlayHintProvider"), json!(true));
     }
     if client.resolves_edits

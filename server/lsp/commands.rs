@@ -624,7 +624,12 @@ impl Call {
         self.session
             .trust(workspace.root())
             .map_err(|error| to_proto::error(&error))?;
-        Ok(json!({"success": true, "folder": workspace.root().to_string_lossy()}))
+        let folder = workspace.root().to_string_lossy();
+        self.session.host.message(
+            Level::Info,
+            &format!("{} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back.", crate::present::visible(&folder)),
+        );
+        Ok(json!({"success": true, "folder": folder}))
     }
 }
 

@@ -2,6 +2,7 @@
 //! declared once.
 
 use crate::children::FileEdits;
+use crate::comments::Syntax;
 use crate::host::Level;
 use crate::text::{Edit, apply_edits};
 use crate::tools;
@@ -157,7 +158,11 @@ impl Offline<'_> {
             }
             let text = apply_edits(&source.text, &edits);
             let work = tools::change_file(self.cx, &source.path, Some(&source.seen), &text);
-            let count = edits.len();
+            // A server may send one edit for several places, or for the whole file.
+            let old = source.syntax.identifiers(&source.text, name).len();
+            let after = Syntax::parse(&text, source.syntax.language());
+            let left = after.identifiers(&text, name).len();
+            let count = old.saturating_sub(left).max(edits.len());
             let shown = format!("{count} places: {name} → {to}");
             match self
                 .step("change", source.file.clone(), work, |()| shown.clone())

@@ -233,6 +233,22 @@ async fn rust_analyzer_renames_and_finds() {
     bench.cx.children.shutdown().await;
 }
 
+/// pylsp sends one edit for a whole file.
+#[tokio::test(flavor = "multi_thread")]
+async fn places_are_counted_and_not_the_edits_of_a_server() {
+    let file =
+        "# AUTHOR: rename load to load_data\ndef load():\n    return 7\n\nprint(load(), load())\n";
+    let Some(bench) = Bench::with(&[("a.py", file)]).with_server("python", "pylsp") else {
+        return;
+    };
+    let said = text(bench.offline().await);
+    assert_eq!(
+        said,
+        "Renamed `load` to `load_data`: 3 places in 1 file, by the language server `pylsp`."
+    );
+    bench.cx.children.shutdown().await;
+}
+
 const BUFFERS: &str = "pub struct Buffer {}\n\nimpl Default for Buffer {\n    fn default() -> Buffer {\n        Buffer::new()\n    }\n}\n\nimpl Buffer {\n    // AUTHOR: rename `Buffer` to Buf\n    pub fn new() -> Buffer {\n        Buffer {}\n    }\n}\n";
 
 #[tokio::test]
