@@ -220,7 +220,16 @@ impl Session {
                     String::from("Read-only this time"),
                 ],
             };
-            if host.ask(question).await != Some(0) {
+            let answer = host.ask(question).await;
+            // Nobody is there, or the editor cannot ask: told once.
+            if answer.is_none() && before.is_none() && !task.cancel.is_cancelled() {
+                let folder = present::visible(&root.to_string_lossy());
+                host.message(
+                    Level::Info,
+                    &format!("{folder} is not trusted, so that this turn reads and answers, and changes nothing: trust it in the editor or by `postil trust`, and ask again."),
+                );
+            }
+            if answer != Some(0) {
                 *self.turns.untrusted.entry(root.to_owned()).or_default() += 1;
                 return false;
             }
