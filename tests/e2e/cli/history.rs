@@ -73,7 +73,16 @@ fn reply_to_all_answers_what_is_pending() {
             "reply", "--all", "--model", "offline", "--jobs", "2", "--json",
         ],
     );
-    let ends = ends.ok().out;
+    let ends = ends.ok();
+    // Nobody is there to say whether to trust the folder: that is told, and once.
+    assert_eq!(
+        ends.err.matches("changes nothing").count(),
+        1,
+        "{}",
+        ends.err
+    );
+    assert!(ends.err.contains("`postil trust`"), "{}", ends.err);
+    let ends = ends.out;
     assert_eq!(ends.matches("\"event\":\"end\"").count(), 2, "{ends}");
     let list = postil(&workspace, &["threads", "--json"]).ok().json();
     assert_eq!(
