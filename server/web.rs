@@ -424,11 +424,9 @@ fn refused(target: &Target, why: &str, opens: bool) -> String {
     format!("{} is not asked: {why}. {how}", target.as_str())
 }
 
-/// Headers that say how a message is framed or whom it is for: these are ours.
-const OWN: &[&str] = &[
-    "host",
+/// Headers between two neighbours on the way, which say how a message is framed: these are ours.
+const HOP: &[&str] = &[
     "connection",
-    "content-length",
     "expect",
     "keep-alive",
     "proxy-authorization",
@@ -438,6 +436,8 @@ const OWN: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
+/// So are those that say whom a request is for, and how long it is.
+const OWN: &[&str] = &["host", "content-length"];
 
 /// # Errors
 /// Why it cannot be sent.
@@ -449,7 +449,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
     let shown = crate::present::short(name, 60);
     let parsed = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| format!("`{shown}` is no name of a header"))?;
-    if OWN.contains(&parsed.as_str()) {
+    if HOP.iter().chain(OWN).any(|own| *own == parsed.as_str()) {
         return Err(format!("the header `{shown}` cannot be chosen"));
     }
     let value = HeaderValue::from_str(value)

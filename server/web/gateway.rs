@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::hosts::{Pattern, entry};
-use super::{CONNECT, Cannot, Target, Web, address};
+use super::{CONNECT, Cannot, HOP, Target, Web, address};
 use counted::counted;
 use upstream::Upstream;
 
@@ -450,19 +450,7 @@ fn strip(headers: &mut HeaderMap) {
     for name in agreed {
         headers.remove(name);
     }
-    for name in [
-        "connection",
-        "expect",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ] {
-        headers.remove(name);
+    for name in HOP.iter().chain(&["http2-settings", "proxy-authenticate"]) {
+        headers.remove(*name);
     }
 }
