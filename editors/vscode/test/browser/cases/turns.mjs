@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { plain } from "../code.mjs";
 import { equal, folder, glyphs, head, inner, listens, margin, ok, openThread, pressIn, rowAction, rowTexts, rows, titleAction, typeReply } from "../parts.mjs";
 
-/** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */
-export async function run(code, windows, model) {
-    const window = await code.open(folder);
-    windows.push(window);
+/** A thread typed above the first function, open in the margin. */
+async function askAbove(window) {
     await window.file("load.rs");
     await window.sees("fn load");
     await listens(window);
@@ -15,6 +13,13 @@ export async function run(code, windows, model) {
     await window.page.keyboard.press("Control+Shift+Enter");
     await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
     await openThread(window, 0);
+}
+
+/** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */
+export async function run(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await askAbove(window);
     await titleAction(window, "Reply as Agent", async () => (await window.status()).includes("1 at work"));
     await window.until("the status bar tells of the turn and its cost", async () => /1 at work · (<)?\$\d/.test(await window.status()));
     await window.until("the thread tells too", async () => (await head(window)).startsWith("Agent at work:"));
@@ -179,13 +184,7 @@ export async function review(code, windows) {
     windows.push(window);
     const onDisk = (file) => readFileSync(join(folder, file), "utf8");
     const was = onDisk("main.rs");
-    await window.file("load.rs");
-    await window.sees("fn load");
-    await listens(window);
-    await window.goto(1);
-    await window.page.keyboard.press("Control+Shift+Enter");
-    await window.page.keyboard.type("// AUTHOR: say what it gives where there is no file", { delay: 2 });
-    await openThread(window, 0);
+    await askAbove(window);
     await titleAction(window, "Reply as Agent", async () => (await head(window)).startsWith("Agent at work"));
     await window.notice("the agent wants to change 2 files, and waits for you");
     ok(!(await window.text()).includes("Option<String>"), "nothing is made yet in the open file");
