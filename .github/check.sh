@@ -3,15 +3,30 @@
 # so that nothing of a repository is ever a part of a command.
 set -euo pipefail
 
+# `%` first: it is what the others are escaped with.
+clean='def clean: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
+    def property: clean | gsub(":"; "%3A") | gsub(","; "%2C");'
+
+give_up() {
+    echo "::error title=postil::$1"
+    exit 2
+}
+
+command -v jq >/dev/null || give_up "jq is missing on this runner: install it in a step before"
 program=${POSTIL:-}
 if [ -z "$program" ]; then
     if command -v postil >/dev/null; then
         program=postil
     else
-        cargo install --quiet --locked --path "$POSTIL_SOURCES" --root "${RUNNER_TEMP:-/tmp}/postil"
+        command -v cargo >/dev/null ||
+            give_up "postil is not on the PATH, and there is no cargo to build it: install one of them in a step before"
+        # In the sources' own folder: rustup takes the toolchain that the current one names, and the repository that is
+        # checked is not to name a program of its own.
+        (cd -- "$POSTIL_SOURCES" && cargo install --quiet --locked --path . --root "${RUNNER_TEMP:-/tmp}/postil")
         program=${RUNNER_TEMP:-/tmp}/postil/bin/postil
     fi
 fi
+command -v "$program" >/dev/null || give_up "there is no program at the path that the input 'postil' gives"
 
 arguments=(check --json)
 [ -z "${POSTIL_STATUS:-}" ] || arguments+=(--status "$POSTIL_STATUS")
@@ -24,22 +39,24 @@ found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 status=0
 "$program" "${arguments[@]}" >"$found" || status=$?
-# 1 is: there are threads. Anything else is a failure of its own, which the program has told.
-[ "$status" -le 1 ] || exit "$status"
+# 1 is also: there are threads.
+if ! jq -e 'has("threads")' "$found" >/dev/null 2>&1; then
+    jq -r "$clean"' select(.error) | "::error title=postil::\(.error | clean)"' "$found" 2>/dev/null || true
+    exit "$((status > 1 ? status : 2))"
+fi
 
-# `%` first: it is what the others are escaped with.
-jq -r '
-    def clean: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
-    def property: clean | gsub(":"; "%3A") | gsub(","; "%2C");
-    .threads[] | select(.start_line) |
+# Those that wait for an agent first: a code host shows the first few of a step.
+jq -r "$clean"'
+    [.threads[] | select(.start_line)] | sort_by(.status != "pending") | .[] |
     (if .status == "pending" then "warning" else "notice" end) as $kind |
     (if .status == "pending" then "awaiting an agent" else "awaiting its author" end) as $title |
     "::\($kind) file=\(.file | property),line=\(.start_line),title=\("thread \(.id[0:8]): \($title)" | property)::" +
     ([.thread[] | select(.text != "") | "\(.role | ascii_upcase): \(.text)"] | join("\n") | clean)
 ' "$found"
+jq -r "$clean"' .skipped[]? | "::notice title=postil passed a file over::\(clean)"' "$found"
 count=$(jq '[.threads[] | select(.start_line)] | length' "$found")
 [ -z "${GITHUB_OUTPUT:-}" ] || echo "threads=$count" >>"$GITHUB_OUTPUT"
 if [ "$count" -gt 0 ]; then
-    echo "$count open threads"
-    [ "${POSTIL_FAIL:-true}" != true ] || exit 1
+    if [ "$count" -eq 1 ]; then echo "1 open thread"; else echo "$count open threads"; fi
+    [ "${POSTIL_FAIL:-true}" = false ] || exit 1
 fi

@@ -16,6 +16,7 @@ use crate::vcs;
 mod args;
 mod demo;
 mod doctor;
+mod editor;
 mod events;
 mod host;
 mod log;
@@ -211,6 +212,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),
         Command::Doctor { online } => settings::doctor(cx, online).await,
+        Command::Editor(command) => editor::run(cx, &command),
         Command::Demo => demo::run(cx).await,
         Command::Man { folder } => {
             std::fs::create_dir_all(&folder)

@@ -76,6 +76,11 @@ impl Folders {
     schemars::JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("enumDescriptions" = [
+    "Inside threads: a definition or a use of what a thread names.",
+    "In the code too, for an editor that has no language server of its own.",
+    "Nowhere: none is started.",
+]))]
 pub enum ProxyMode {
     #[default]
     Threads,
@@ -232,6 +237,10 @@ impl Loaded {
     }
 }
 
+/// What an editor's section may hold beside the settings: those that it knows to be the user's own, and no
+/// workspace's. They count as the user's file does, and stand over it.
+pub const OWN: &str = "$user";
+
 /// `client`: the editor's `postil` section. Never fails: what cannot be used is a [`Problem`], and what
 /// it would have set keeps its value of the next place.
 pub fn load(folders: &Folders, root: Option<&Path>, client: Option<&Value>) -> Loaded {
@@ -247,11 +256,16 @@ pub fn load_with(
 ) -> Loaded {
     let mut layers = Layers::new();
     layers.file(Layer::User, &folders.config_file());
+    let mut client = client.cloned();
+    let own = client.as_mut().and_then(Value::as_object_mut);
+    if let Some(own) = own.and_then(|client| client.remove(OWN)) {
+        layers.client(Layer::User, &own);
+    }
     if let Some(root) = root {
         layers.file(Layer::Workspace, &root.join(PROJECT_FILE));
     }
     if let Some(client) = client {
-        layers.client(client);
+        layers.client(Layer::Client, &client);
     }
     layers.environment(environment);
     layers.finish()

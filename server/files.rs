@@ -15,6 +15,7 @@ mod touched;
 mod walk;
 mod watch;
 
+pub use confine::folder;
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
 pub use structure::Structure;
@@ -452,7 +453,9 @@ impl Tree {
         let resolved = self.resolve_path(path).ok()?;
         let shown = self.shown(&resolved);
         let stat = disk::place(&self.root, &resolved, &shown).ok()?.stat();
-        stat.ok().flatten().map(|stat| stat.st_mode & 0o777)
+        // As wide as the system has it: 16 bits or 32.
+        let bits = u64::from(stat.ok().flatten()?.st_mode) & 0o777;
+        u32::try_from(bits).ok()
     }
 
     /// Whether the disk holds this text.

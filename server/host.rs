@@ -145,6 +145,11 @@ pub trait Host: Send + Sync {
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 
+    /// `false`: somebody is there, but questions cannot be shown to them, as [`Self::ask`] has found.
+    fn shows_questions(&self) -> bool {
+        true
+    }
+
     /// The turn of this host waits (or waits no longer) for an answer to a question that another one put.
     fn waits(&self, _more: bool) {}
 
@@ -170,8 +175,11 @@ pub trait Host: Send + Sync {
         false
     }
 
-    /// Shows a text to read, where there is a place for it. `name` ends as a file's name does.
-    async fn show_text(&self, _name: &str, _text: &str) {}
+    /// Shows a text to read, where there is a place for it. `name` ends as a file's name does. Where it could only be
+    /// written: the path of the file.
+    async fn show_text(&self, _name: &str, _text: &str) -> Option<String> {
+        None
+    }
 
     fn message(&self, level: Level, text: &str);
 

@@ -99,6 +99,11 @@ pub fn answering(diagnostic: &mut Diagnostic, thread: &Thread) {
     }
 }
 
+/// The running turn asks the author something, and the editor shows questions in no other way.
+pub fn asking(diagnostic: &mut Diagnostic, question: &str) {
+    diagnostic.message = format!("asks you: {}", short(question, RELATED));
+}
+
 /// Hints at markers that are almost some; the quick fix writes `replacement` over `range`.
 pub fn near_miss_diagnostics(misses: &[NearMiss]) -> Vec<Diagnostic> {
     let diagnostic = |miss: &NearMiss| Diagnostic {

@@ -2,6 +2,7 @@
 //! a face adds no feature.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::children::{Children, Limits};
-use crate::config::{self, Folders, Loaded, ProxyMode};
+use crate::config::{self, Folders, Loaded, PROJECT_FILE, ProxyMode};
 use crate::edits::Refused;
 use crate::files::{Buffers, FileError, Tree};
 use crate::host::Host;
@@ -19,7 +20,7 @@ use crate::sandbox::{Policy, Processes};
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
 use crate::tools::Gate;
-use crate::trust::Trust;
+use crate::trust::{self, Trust};
 
 mod agents;
 mod closing;
@@ -33,6 +34,7 @@ mod preview;
 mod prompt;
 mod provenance;
 mod second;
+mod tries;
 mod trigger;
 mod turns;
 mod undo;
@@ -40,11 +42,13 @@ mod verbs;
 mod view;
 mod why;
 
+use closing::Closings;
 pub use commits::PendingCommit;
 pub use documents::STORM;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
+pub use undo::{TurnChanges, Wanted};
 pub use view::{View, Whole};
 pub use why::{Told, Why};
 
@@ -72,6 +76,9 @@ pub struct Done {
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
+    /// Of a message that begins a thread: its 0-based line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines_removed: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +112,8 @@ pub enum Error {
     Changed,
     #[error("the text is empty; nothing was written")]
     Empty,
+    #[error("{0} is outside the workspace: open its folder to work with its threads")]
+    Homeless(String),
     #[error("{0}")]
     File(#[from] FileError),
     #[error("{0}")]
@@ -127,7 +136,7 @@ impl Error {
             Self::Gone(_) => "thread_gone",
             Self::Changed => "changed",
             Self::Empty => "empty",
-            Self::File(_) => "file",
+            Self::Homeless(_) | Self::File(_) => "file",
             Self::Store(error) => error.code(),
             Self::NoHistory(_) => "store",
             Self::Untrusted(_) => "untrusted",
@@ -155,6 +164,8 @@ impl From<Refused> for Error {
 
 /// One workspace folder.
 pub struct Workspace {
+    /// The user's home is this folder or below it, and nothing says that it is a project.
+    holds_home: bool,
     pub tree: Arc<Tree>,
     pub index: Index,
     pub names: Names,
@@ -276,6 +287,8 @@ pub struct Session {
     turns: Arc<Turns>,
     /// Files cleared in the editor, to be committed when they are saved.
     pending_commits: DashMap<PathBuf, PendingCommit>,
+    closings: Closings,
+    spares_home: AtomicBool,
 }
 
 impl Session {
@@ -311,6 +324,8 @@ impl Session {
             again: tokio::sync::Mutex::default(),
             turns: Arc::default(),
             pending_commits: DashMap::new(),
+            closings: Closings::default(),
+            spares_home: AtomicBool::new(false),
         });
         for root in &roots {
             session.add_folder(root)?;
@@ -319,6 +334,17 @@ impl Session {
     }
 
     // -- workspaces ------------------------------------------------------------------------------
+
+    /// From here on a folder that holds the user's home is not walked unless somebody asks for what is in it: an
+    /// editor names it where it was started there, or for a file of no project.
+    pub fn spare_home(&self) {
+        self.spares_home.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a folder is walked, and watched, without being asked for.
+    pub fn walks(&self, workspace: &Workspace) -> bool {
+        !(self.spares_home.load(Ordering::Relaxed) && workspace.holds_home)
+    }
 
     pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
         let mut tree = Tree::new(root, self.buffers.clone())?;
@@ -329,7 +355,10 @@ impl Session {
             .clone();
         let loaded = config::load(&self.folders, Some(tree.root()), client.as_ref());
         tree.max_size = loaded.settings.max_file_size;
+        let marked = |name: &str| tree.root().join(name).symlink_metadata().is_ok();
         let workspace = Workspace {
+            // A home that is a project on purpose is one.
+            holds_home: trust::holds_home(tree.root()) && !marked(PROJECT_FILE) && !marked(".git"),
             index: Index::new(self.folders.cache.as_deref(), tree.root()),
             tree: Arc::new(tree),
             names: Names::default(),
@@ -386,7 +415,7 @@ impl Session {
     /// The workspace folder of a file, or the reason why there is none.
     fn home_of(&self, path: &Path) -> Result<Arc<Workspace>, Error> {
         self.workspace_of(path)
-            .ok_or_else(|| FileError::Outside(path.display().to_string()).into())
+            .ok_or_else(|| Error::Homeless(path.display().to_string()))
     }
 
     /// New settings of the client; the files are read again.

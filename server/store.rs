@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 mod closed;
 mod lease;
 mod page;
+mod past;
 mod provenance;
 mod reads;
 mod schema;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use closed::{Closed, Said, Tie};
 pub use page::{Format, Hint, Page};
+pub use past::Past;
 pub use reads::Hit;
 pub use schema::location;
 pub use talk::{NewRound, Step};
@@ -182,6 +184,8 @@ pub struct Store {
     durable: Mutex<Connection>,
     /// `synchronous = NORMAL`: reads, heartbeats, provenance. Never waits for a durable write.
     light: Mutex<Connection>,
+    /// What [`Self::past`] read last.
+    past: Mutex<past::Read>,
 }
 
 impl Store {
@@ -195,6 +199,7 @@ impl Store {
             owner: lease::Owner::this_process(),
             durable: Mutex::new(durable),
             light: Mutex::new(light),
+            past: Mutex::default(),
         };
         store.release_dead()?;
         Ok(store)

@@ -19,6 +19,7 @@ use anyhow::Context as _;
 
 use crate::config::{Action, Settings};
 
+pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
 use kept::Kept;
 pub use protected::{in_repository, protected};

@@ -18,8 +18,13 @@ use crate::threads::Status;
 use crate::tools::{self, Context, Images, Plan, Registry, Todos};
 
 mod buffers;
+mod inputs;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
+use inputs::{
+    Clear, Dismiss, GetThreads, Process, Respond, StatusName, WhyInput, WorkflowList,
+    WorkflowSearch, WorkflowThread,
+};
 
 /// What a verb does to the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,115 +173,6 @@ pub const ALL: [Verb; 13] = [
 
 pub fn verb(name: &str) -> Option<&'static Verb> {
     ALL.iter().find(|verb| verb.name == name)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum StatusName {
-    Pending,
-    AwaitingUser,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct GetThreads {
-    /// A file or folder, absolute or relative to the workspace root. Default: the whole workspace.
-    #[serde(default)]
-    path: Option<String>,
-    /// Only threads with this status.
-    #[serde(default)]
-    status: Option<StatusName>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Respond {
-    /// The thread's id as `get_threads` gives it, or its first four digits or more.
-    thread_id: String,
-    /// The answer. Several lines are possible.
-    response: String,
-    /// The thread's file (or a folder it is in), where known.
-    #[serde(default)]
-    path: Option<String>,
-    /// Your name, if the person wants to see who answered: `claude` is written as AGENT(claude).
-    #[serde(default)]
-    name: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Clear {
-    /// The file, absolute or relative to the workspace root.
-    file: String,
-    /// The commit's message. Default: `Clear review threads from <name>`.
-    #[serde(default)]
-    message: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Dismiss {
-    /// The thread's id as `get_threads` gives it, or its first four digits or more.
-    thread_id: String,
-    /// The thread's file (or a folder it is in), where known.
-    #[serde(default)]
-    path: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Process {
-    /// A file or folder, absolute or relative to the workspace root. Default: the whole workspace.
-    #[serde(default)]
-    path: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct WorkflowThread {
-    /// The run's id or a unique prefix of it, or a thread's id (its newest run).
-    run_id: String,
-    /// Rounds before this one.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
-    before: Option<u64>,
-    /// At most so many characters. Default: 8000.
-    #[serde(default)]
-    budget: Option<usize>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct WorkflowList {
-    /// Only runs of this thread.
-    #[serde(default)]
-    thread_id: Option<String>,
-    /// `queued`, `running`, `awaiting_user`, `completed`, `failed`, `cancelled` or `interrupted`.
-    #[serde(default)]
-    status: Option<String>,
-    /// At most so many. Default: 50.
-    #[serde(default)]
-    limit: Option<usize>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct WorkflowSearch {
-    /// Words that a round has to hold, all of them.
-    words: String,
-    /// At most so many. Default: 20.
-    #[serde(default)]
-    limit: Option<usize>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct WhyInput {
-    /// The file, absolute or relative to the workspace root.
-    file: String,
-    /// 1-based.
-    #[schemars(range(min = 1))]
-    line: usize,
 }
 
 fn lsp_schema() -> Value {

@@ -27,6 +27,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("clap", &["main", "cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
+    ("include_dir", &["cli"]),
     ("indicatif", &["cli"]),
     ("anstream", &["main", "cli"]),
     ("anstyle", &["cli"]),
@@ -52,7 +53,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("grep_matcher", &["files"]),
     ("globset", &["files"]),
     ("notify", &["files"]),
-    ("toml", &["config"]),
+    // In `cli` not our settings: Helix's, which `postil editor` adds to.
+    ("toml", &["config", "cli"]),
     ("etcetera", &["config"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),
@@ -169,6 +171,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "models",
         "os",
         "what a key's program started is ended with it",
+    ),
+    (
+        "sandbox",
+        "files",
+        "a guarded file is set aside in a folder that no link leads to",
     ),
     ("sandbox", "os", "processes are begun, counted and ended"),
     (

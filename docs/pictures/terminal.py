@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Pictures of what a terminal shows, as SVG: neovim.svg, helix.svg, and demo.svg, which moves.
 
-    docs/pictures/terminal.py [neovim|helix|demo …]
+    docs/pictures/terminal.py [--check] [neovim|helix|demo …]
 
 It runs the real editors (tests/peers install nvim hx pylsp tmux) and postil (target/debug, or the folder
 POSTIL_BUILT) on a small project in a temporary folder, in tmux, and draws what stands on that screen. No model is asked: the answers are the built-in ones.
+With --check nothing is written: it tells where the text of a screen is another than its picture has.
 """
 
+import difflib
 import html
 import os
 import pathlib
@@ -142,6 +144,53 @@ def draw(name, screens):
     print(f"docs/pictures/{name}.svg")
 
 
+# What is another each time: ids, times, how long something took.
+VARIES = [
+    (r"\b[0-9a-f]{32}\b", "ID"), (r"\b[0-9a-f]{8}\b", "ID"),
+    (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"), (r"\b\d+(\.\d+)? m?s\b", "LONG"), (r"\b(duration_ms:) \d+", r"\1 LONG"),
+    (r"/tmp/postil-demo-\w+", "FOLDER"),
+]
+
+
+def lines(shapes):
+    """What a drawn screen says, line by line."""
+    rows = {}
+    for left, top, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', shapes):
+        row = rows.setdefault(round((float(top) - 27.5) / 18), {})
+        row[round((float(left) - 14) / 8.4)] = html.unescape(text)
+    said = []
+    for row in range(max(rows, default=-1) + 1):
+        line = ""
+        for column, text in sorted(rows.get(row, {}).items()):
+            line = line.ljust(column) + text
+        for varies, word in VARIES:
+            line = re.sub(varies, word, line)
+        said.append(line.rstrip())
+    return said
+
+
+def told(screens):
+    """The lines of screens that follow each other, each once."""
+    return list(dict.fromkeys(line for shapes in screens for line in lines(shapes) if line))
+
+
+def differs(name, terminal, shown):
+    """Whether the picture has another text; what moves is compared whole, what stands may still come to be."""
+    groups = re.findall(r'<g id="f\d+">(.*?)</g>', (HERE / f"{name}.svg").read_text(), re.S)
+    if isinstance(shown, list):
+        picture, now = told(groups), told(frame(text) for _, text in shown)
+    else:
+        picture, now = lines(groups[0]), lines(frame(shown))
+        for _ in range(300):
+            if now == picture:
+                break
+            time.sleep(0.1)
+            now = lines(frame(terminal.screen()))
+    for line in difflib.unified_diff(picture, now, f"docs/pictures/{name}.svg", "now", lineterm="", n=0):
+        print(line)
+    return now != picture
+
+
 class Terminal:
     """A user of their own, with one program in a terminal."""
 
@@ -245,15 +294,16 @@ def helix(terminal):
 
 
 def record(terminal):
-    """Every screen of `postil demo`, and for how long it stood."""
-    terminal.start("printf '$ postil demo\\n'; postil demo; printf '$ '; sleep 600")
+    """Every screen of `postil demo`, line by line: it takes less than a second, and nobody could read along."""
+    slowly = "while IFS= read -r line; do printf '%s\\n' \"$line\"; sleep 0.1; done"
+    terminal.start(f"printf '$ postil demo\\n'; CLICOLOR_FORCE=1 postil demo 2>&1 | {slowly}; printf '$ '; sleep 600")
     screens, last, since = [], None, time.monotonic()
     end = time.monotonic() + 120
     while time.monotonic() < end:
         now, screen = time.monotonic(), terminal.screen()
         if screen != last:
             if last is not None and last.strip():
-                screens.append((min(max(now - since, 0.3), 2), last))
+                screens.append((min(max(now - since, 0.1), 2), last))
             last, since = screen, now
         if re.search("^\\$ *$", terminal.plain().rstrip().split("\n")[-1]) and "postil demo\n" not in terminal.plain()[-20:]:
             break
@@ -264,15 +314,22 @@ def record(terminal):
 
 def main():
     made = {"neovim": neovim, "helix": helix, "demo": record}
-    names = sys.argv[1:] or list(made)
+    check = "--check" in sys.argv
+    names = [name for name in sys.argv[1:] if name != "--check"] or list(made)
+    old = []
     for name in names:
         with tempfile.TemporaryDirectory(prefix="postil-") as folder:
             terminal = Terminal(pathlib.Path(folder))
             try:
                 shown = made[name](terminal)
+                if check:
+                    old += [name] if differs(name, terminal, shown) else []
+                    continue
                 draw(name, shown if isinstance(shown, list) else [(1, shown)])
             finally:
                 terminal.close()
+    if old:
+        sys.exit(f"no longer as the picture shows it: {', '.join(old)}")
 
 
 main()

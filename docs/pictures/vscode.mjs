@@ -1,11 +1,12 @@
-// The pictures of VS Code: node vscode.mjs FOLDER VSIX OUT. Run by docs/pictures/make.
+// The pictures of VS Code: node vscode.mjs FOLDER VSIX OUT [--check]. Run by docs/pictures/make. What they say stands in
+// vscode.txt, and is what is compared: fonts are not the same everywhere.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Code } from "../../editors/vscode/test/browser/code.mjs";
+import { Code, plain } from "../../editors/vscode/test/browser/code.mjs";
 import { scripted } from "../../editors/vscode/test/browser/model.mjs";
 
-const [, , folder, vsix, out] = process.argv;
+const [, , folder, vsix, out, check] = process.argv;
 
 const FETCH = `//! What the weather service says.
 
@@ -56,17 +57,56 @@ const model = await scripted([
     },
     { text: "Encoded it with `urlencoding::encode`: `São Paulo` works now.\nWithout an argument it is Bern, as in the Makefile.", tokens: 5200, held: true },
 ]);
+const PARTS = {
+    tabs: ".tab .monaco-icon-label-container",
+    lenses: ".codelens-decoration",
+    "above the thread": ".review-widget .head",
+    "in the thread": ".review-widget .comment-body",
+    "its buttons": ".review-widget .form-actions .monaco-button",
+    views: ".pane-header .title",
+    "in the views": ".pane-body .monaco-list-row",
+    "status bar": '.statusbar-item[id="postil.postil.postil"]',
+};
+const text = join(out, "vscode.txt");
+const written = check ? readFileSync(text, "utf8") : "";
+const heard = [];
 const code = await Code.start({ vsix, env: model.env, settings: { "editor.wordWrap": "on", "diffEditor.wordWrap": "on" } });
 try {
     const window = await code.open(folder, { viewport: { width: 1280, height: 760 } });
     const { page } = window;
+    // Conversation, threads, views, status bar: what the extension has put there, without what is another each time.
+    const said = async () => {
+        const texts = [];
+        for (const [what, where] of Object.entries(PARTS)) {
+            const all = await page.locator(where).evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => (one.closest(".tab") ? one.textContent : one.innerText)));
+            texts.push(`${what}:`, ...all.map((text) => `    ${plain(text).replace(/\s+/g, " ").trim()}`));
+        }
+        for (const frame of page.frames()) {
+            const rounds = frame.locator("#rounds");
+            if ((await rounds.count().catch(() => 0)) > 0) {
+                texts.push("conversation:", ...(await frame.locator("body").innerText()).split("\n").map((line) => `    ${line.trimEnd()}`));
+            }
+        }
+        return texts.join("\n").replaceAll(/\d+(\.\d+)? m?s\b/g, "LONG").replaceAll(/\b[0-9a-f]{32}\b/g, "ID");
+    };
     const picture = async (name) => {
+        if (check) {
+            // It may still come to be.
+            const [, known] = written.split(`== ${name}\n`);
+            const end = Date.now() + 20_000;
+            let now;
+            do now = `${await said()}\n`;
+            while (now !== known?.split("== ")[0] && Date.now() < end && (await page.waitForTimeout(200), true));
+            heard.push(`== ${name}\n${now}`);
+            return;
+        }
         // Where nothing is told of what is below.
         await page.mouse.move(26, 500);
         await window.command("Notifications: Clear All Notifications");
         // The cursor blinks, and what is drawn moves into place.
         await page.waitForTimeout(700);
         await window.picture(join(out, `${name}.png`));
+        heard.push(`== ${name}\n${await said()}\n`);
     };
     await window.file("fetch.rs");
     await window.sees("pub fn forecast");
@@ -108,4 +148,14 @@ try {
 } finally {
     await code.stop();
     model.stop();
+}
+const now = heard.join("");
+if (!check) {
+    writeFileSync(text, now);
+} else if (now !== written) {
+    const [was, is] = [written.split("\n"), now.split("\n")];
+    for (const line of was) if (!is.includes(line)) console.log(`-${line}`);
+    for (const line of is) if (!was.includes(line)) console.log(`+${line}`);
+    console.log("no longer as the picture shows it: vscode");
+    process.exitCode = 1;
 }

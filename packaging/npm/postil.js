@@ -7,8 +7,9 @@ let program;
 try {
   program = require.resolve(`postil-${process.platform}-${process.arch}/bin/${name}`);
 } catch {
+  const instead = process.platform === "win32" ? "Install it inside WSL" : "Install it with cargo";
   console.error(
-    `postil: there is no package postil-${process.platform}-${process.arch}: this platform has none, or npm was told to leave optional dependencies out. Install it with cargo instead.`,
+    `postil: there is no package postil-${process.platform}-${process.arch}: this platform has none, or npm was told to leave optional dependencies out. ${instead} instead.`,
   );
   process.exit(2);
 }

@@ -262,6 +262,9 @@ pub(super) enum Command {
         #[arg(long)]
         online: bool,
     },
+    /// Have an editor run postil
+    #[command(subcommand, after_help = "Example: postil editor helix")]
+    Editor(EditorCommand),
     /// The whole job on a small project in a temporary folder
     #[command(after_help = "Example: postil demo")]
     Demo,
@@ -404,6 +407,30 @@ pub(super) enum ConfigCommand {
     /// Each value, and where it came from
     #[command(after_help = "Example: postil config show --json")]
     Show,
+}
+
+#[derive(Subcommand)]
+pub(super) enum EditorCommand {
+    /// Put postil behind each language's own servers in Helix's languages.toml, or bring that up to date
+    ///
+    /// Its lines stand between two marks; every other byte of the file stays as it is. A language that has a row
+    /// of your own keeps it: Helix takes one row a language, so what to put into it is told.
+    #[command(after_help = "Example: postil editor helix --remove")]
+    Helix {
+        /// Take the lines out again
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Put the plugin that goes with this program among Neovim's packages, or bring it up to date
+    ///
+    /// It lands in the data folder of Neovim (`stdpath("data")`), where Neovim finds it without any configuration.
+    /// What postil did not write there is left alone, and named.
+    #[command(after_help = "Example: postil editor neovim --remove")]
+    Neovim {
+        /// Take the plugin away again
+        #[arg(long)]
+        remove: bool,
+    },
 }
 
 /// How a run is exported.

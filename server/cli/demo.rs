@@ -113,7 +113,8 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     let session = Session::new(
         vec![root.clone()],
         Some(quick),
-        Arc::new(Terminal::new(cx.out)),
+        // The servers are off for our sake: that they are is no news of the reader's.
+        Arc::new(Terminal::without_hints(cx.out)),
         folders,
     )?;
     session.trust(&root)?;

@@ -17,6 +17,7 @@ pub(super) struct Terminal {
     out: Out,
     bars: MultiProgress,
     running: Mutex<HashMap<String, ProgressBar>>,
+    tells_hints: bool,
 }
 
 impl Terminal {
@@ -25,6 +26,15 @@ impl Terminal {
             out,
             bars: MultiProgress::new(),
             running: Mutex::default(),
+            tells_hints: true,
+        }
+    }
+
+    /// One that leaves out what is only worth knowing.
+    pub fn without_hints(out: Out) -> Self {
+        Self {
+            tells_hints: false,
+            ..Self::new(out)
         }
     }
 }
@@ -44,7 +54,7 @@ impl Host for Terminal {
         asked.await.ok().flatten()
     }
 
-    async fn show_text(&self, _name: &str, text: &str) {
+    async fn show_text(&self, _name: &str, text: &str) -> Option<String> {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             self.bars.suspend(|| {
                 for line in present::visible(text).lines() {
@@ -52,10 +62,13 @@ impl Host for Terminal {
                 }
             });
         }
+        None
     }
 
     fn message(&self, level: Level, text: &str) {
-        let text = text.strip_prefix("postil: ").unwrap_or(text);
+        if matches!(level, Level::Info) && !self.tells_hints {
+            return;
+        }
         self.bars.suspend(|| match level {
             Level::Error => self.out.complain(text),
             Level::Warning | Level::Info => self.out.warn(text),

@@ -79,7 +79,7 @@ impl Out {
 
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            let text = present::visible(text);
+            let text = present::visible(unnamed(text));
             let _ = writeln!(anstream::stderr(), "{YELLOW}postil:{YELLOW:#} {text}");
         }
     }
@@ -95,9 +95,14 @@ impl Out {
 
     /// An error by the way, that the data tells of too.
     pub fn complain(&self, text: &str) {
-        let text = present::visible(text);
+        let text = present::visible(unnamed(text));
         let _ = writeln!(anstream::stderr(), "{RED}postil:{RED:#} {text}");
     }
+}
+
+/// A message for an editor begins with our name, which stands before each line here.
+fn unnamed(text: &str) -> &str {
+    text.strip_prefix("postil: ").unwrap_or(text)
 }
 
 fn ended(written: std::io::Result<()>) {

@@ -12,7 +12,7 @@ use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::models::Block;
 use crate::present::visible;
-use crate::session::{Error, Session, TurnEnd, TurnOptions};
+use crate::session::{Error, Session, TurnEnd, TurnOptions, Wanted};
 use crate::threads::Status;
 use crate::turn::Preview;
 
@@ -196,7 +196,7 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
 }
 
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let undone = cx.session()?.undo(run).await?;
+    let undone = cx.session()?.undo(run, Wanted::default()).await?;
     if cx.out.json {
         cx.out
             .data(&serde_json::json!({"success": undone.is_whole(), "files": undone.files}));

@@ -9,12 +9,32 @@ use super::scan::line_length;
 /// Whether `text` may be given to the grammar of `language`.
 pub(super) fn fits(text: &str, language: &Language) -> bool {
     match language.name {
-        "python" => lines(text).all(|line| blanks(line) < 380),
+        "python" => python(text.as_bytes()),
         "yaml" => yaml(text),
         "ruby" => ruby(text),
         "bash" => bash(text),
         _ => true,
     }
+}
+
+/// A column for a level. A run of so many blanks holds one of the bytes that are looked at.
+fn python(bytes: &[u8]) -> bool {
+    const MOST: usize = 380;
+    (MOST - 1..bytes.len()).step_by(MOST).all(|at| {
+        let (before, here) = bytes.split_at(at);
+        let behind = blanks(&here[..here.len().min(MOST)]);
+        if behind == 0 {
+            return true;
+        }
+        let back = before.iter().rev().take(MOST);
+        let back = back.take_while(|b| is_blank(b)).count();
+        // A longer one was met before.
+        let begins_line = back < MOST
+            && before
+                .get(..at - back)
+                .is_none_or(|above| above.last().is_none_or(|b| *b == b'\n'));
+        !begins_line || back + behind < MOST
+    })
 }
 
 /// What stands behind `{1` and `{1..2` is given to C's `isdigit`, which is defined for 256 characters.
@@ -37,9 +57,11 @@ fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
 }
 
 fn blanks(line: &[u8]) -> usize {
-    line.iter()
-        .take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | 0x0c))
-        .count()
+    line.iter().take_while(|b| is_blank(b)).count()
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0c)
 }
 
 /// Four bytes for a level; a level begins at an indicator, or was begun above by indentation. Rows are
@@ -86,4 +108,23 @@ fn ruby(text: &str) -> bool {
         total += 4 + word;
         word < 200 && total < 900
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_line_is_overlooked(runs in prop::collection::vec((prop::bool::ANY, prop_oneof![0usize..5, 375usize..385, 700usize..900]), 0..12)) {
+            let mut text = String::new();
+            for (begins_line, length) in runs {
+                text.push_str(if begins_line { "x\n" } else { "x" });
+                text.push_str(&" ".repeat(length));
+            }
+            prop_assert_eq!(python(text.as_bytes()), lines(&text).all(|line| blanks(line) < 380));
+        }
+    }
 }

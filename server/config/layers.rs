@@ -140,16 +140,13 @@ impl Layers {
         }
     }
 
-    pub(super) fn client(&mut self, value: &Value) {
+    pub(super) fn client(&mut self, layer: Layer, value: &Value) {
         // Some clients send the section, some what is in it.
         let value = match value.get("postil") {
             Some(inner) if inner.is_object() => inner,
             _ => value,
         };
-        let source = Source {
-            layer: Layer::Client,
-            file: None,
-        };
+        let source = Source { layer, file: None };
         match from_json(value) {
             Some(node) if matches!(node.content, Content::Table(_)) => self.layer(&source, &node),
             None => {}
@@ -214,7 +211,8 @@ impl Layers {
     ) {
         let shown = path.join(".");
         let place = if key.is_empty() { &node.range } else { key };
-        if schema.get("x-from").is_some() && !source.layer.is_user() {
+        if schema.get("x-from").is_some() && (source.layer != Layer::User || source.file.is_none())
+        {
             return self.problem(
                 source,
                 place,

@@ -124,6 +124,10 @@ pub(super) struct RawModel {
 /// When a turn begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("enumDescriptions" = [
+    "When you ask for it.",
+    "Saving a file answers the threads that you typed in it.",
+]))]
 pub enum Trigger {
     #[default]
     Manual,
@@ -133,6 +137,10 @@ pub enum Trigger {
 /// Whether a turn's edits are shown before they are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("enumDescriptions" = [
+    "Edits are made at once; they can be reviewed and undone afterwards.",
+    "Nothing is changed until you have seen it.",
+]))]
 pub enum Review {
     #[default]
     Off,
@@ -142,22 +150,22 @@ pub enum Review {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Turn {
-    /// `manual`, or `onSave`: saving answers the threads that were typed here.
+    /// What begins a turn: `manual`, you do; `onSave`, saving does, for the threads that were typed here.
     #[schemars(extend("x-order" = ["manual", "onSave"]))]
     pub trigger: Trigger,
-    /// `ask` shows the edits of a turn before they are made.
+    /// Whether the edits of a turn are shown before they are made: `off` or `ask`.
     #[schemars(extend("x-order" = ["ask", "off"]))]
     pub review: Review,
-    /// `provider/model` that gives second opinions (`consult`).
+    /// Who gives an agent second opinions (its tool `consult`): `provider/model`. Absent: nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consult: Option<String>,
-    /// Requests to the model in one turn.
+    /// Most requests to the model in one turn; then it pauses.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
     pub max_rounds: u32,
-    /// Tokens a turn, those in and those out together; holds where no price is known.
+    /// Most tokens of one turn, those in and those out together, where no price is known; then it pauses.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 1_000_000_000_000_u64))]
     pub max_tokens: u64,
-    /// US dollars a turn.
+    /// Most US dollars that one turn may cost; then it pauses.
     #[schemars(extend("x-limit" = true), range(min = 0))]
     pub max_cost: f64,
 }
@@ -177,6 +185,10 @@ impl Default for Turn {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("enumDescriptions" = [
+    "A thread begins at the left margin.",
+    "A thread keeps the indentation of its code.",
+]))]
 pub(super) enum Indentation {
     #[default]
     None,
@@ -186,9 +198,9 @@ pub(super) enum Indentation {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Threads {
-    /// `keep`: a thread keeps the indentation of its code.
+    /// How far a thread is indented: `none`, or `keep`, as its code is.
     pub indentation: Indentation,
-    /// Bytes; a larger file is not searched for threads, and named as skipped.
+    /// Most bytes of a file that is searched for threads; a larger one is named as skipped.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 4_294_967_296_u64))]
     pub max_file_size: u64,
 }
@@ -333,15 +345,15 @@ pub(super) struct Tools {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Proxy {
-    /// `threads`: language servers answer inside threads; `always`: in the code too; `off`.
+    /// Where language servers answer: in `threads`, `always` (in the code too), or not at all (`off`).
     pub mode: ProxyMode,
-    /// Seconds a request.
+    /// Seconds that a request to a language server may take.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 3600))]
     pub timeout: u64,
-    /// Language servers that run at the same time.
+    /// Most language servers that run at the same time.
     #[schemars(extend("x-limit" = true), range(min = 0, max = 1000))]
     pub max_children: u64,
-    /// Seconds until an unused child ends.
+    /// Seconds until a language server that nobody uses is ended.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 604_800))]
     pub idle: u64,
 }
@@ -415,16 +427,16 @@ pub(super) struct Worktree {
     /// A sub-agent works in a worktree of its own.
     #[schemars(extend("x-order" = [true, false]))]
     pub enabled: bool,
-    /// Its work is merged when it ends.
+    /// A sub-agent's work is merged when it ends.
     #[schemars(extend("x-order" = [false, true]))]
     pub auto_merge: bool,
-    /// Its work is merged after you have seen it.
+    /// A sub-agent's work is merged after you have seen it.
     #[schemars(extend("x-order" = [true, false]))]
     pub require_review: bool,
     /// A failed sub-agent's worktree is removed, where nothing is lost by it.
     #[schemars(extend("x-order" = [false, true]))]
     pub cleanup_on_failure: bool,
-    /// Sub-agents that work in worktrees of their own at the same time.
+    /// Most sub-agents that work in worktrees of their own at the same time.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 100))]
     pub max_concurrent: u32,
 }
@@ -444,6 +456,10 @@ impl Default for Worktree {
 /// Whether the history leaves this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("enumDescriptions" = [
+    "Conversations stay on this machine.",
+    "Conversations are shared as git notes.",
+]))]
 pub enum Share {
     #[default]
     Off,
@@ -453,7 +469,7 @@ pub enum Share {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Workflow {
-    /// `notes`: conversations are shared as git notes.
+    /// Whether conversations are shared: `off`, or `notes`, as git notes.
     #[schemars(extend("x-order" = ["off", "notes"]))]
     pub share: Share,
 }

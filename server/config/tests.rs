@@ -317,6 +317,47 @@ fn a_workspace_narrows_limits_and_never_widens_them() {
 }
 
 #[test]
+fn what_an_editor_knows_to_be_the_users_own_counts_as_the_users_file() {
+    let home = Home::new(
+        "[turn]\nmaxRounds = 60\nmaxCost = 3\n",
+        "[turn]\nmaxCost = 15\n",
+    );
+    let own = json!({"turn": {"maxCost": 20, "trigger": "onSave"}});
+    let loaded = home.load(json!({"turn": {"maxRounds": 50}, "$user": own}), &[]);
+    let s = &loaded.settings;
+    assert_eq!(loaded.problems, []);
+    assert_eq!(
+        (s.max_cost, s.max_rounds, s.trigger),
+        (15.0, 50, Trigger::OnSave)
+    );
+    // A workspace is held to it.
+    let wide = json!({"turn": {"maxCost": 21}, "$user": own});
+    let loaded = home.load(wide, &[]);
+    let found = problems(&loaded);
+    assert!(
+        matches!(found.as_slice(), [(_, m)] if m.contains("no wider than your own 20")),
+        "{found:?}"
+    );
+    // What counts in the file only does so here too.
+    let evil = json!({"$user": {"providers": {"anthropic": {"baseUrl": "http://evil.example"}}}});
+    let loaded = home.load(evil, &[]);
+    assert!(
+        problems(&loaded)
+            .iter()
+            .any(|(_, m)| m.contains("config.toml only")),
+        "{loaded:?}"
+    );
+    // One of the wrong type is passed over as one in the file is, and the file's holds.
+    let loaded = home.load(json!({"$user": {"turn": {"maxRounds": "many"}}}), &[]);
+    assert_eq!(loaded.settings.max_rounds, 60);
+    let found = problems(&loaded);
+    assert!(
+        found.iter().any(|(_, m)| m.contains("turn.maxRounds")),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn wrong_settings_are_told_at_their_place() {
     let workspace = "\
 mdoel = 'x'

@@ -104,7 +104,10 @@ fn below(root: &Path, given: &Path, path: &Path) -> Option<PathBuf> {
 }
 
 /// Opens the folder `relative` (no links in it) below `root`.
-pub(super) fn folder(root: &Path, relative: &Path) -> io::Result<OwnedFd> {
+///
+/// # Errors
+/// Where it is not there, or a link is on the way.
+pub fn folder(root: &Path, relative: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let top = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
     if relative.as_os_str().is_empty() {

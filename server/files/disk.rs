@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -172,7 +173,10 @@ impl Place<'_> {
             self.keep(&temporary.file, old)
                 .map_err(|e| self.failed(e))?;
         } else if let Some(mode) = mode {
-            rustix::fs::fchmod(&temporary.file, Mode::from_raw_mode(mode & 0o777))
+            let bits = std::fs::Permissions::from_mode(mode & 0o777);
+            temporary
+                .file
+                .set_permissions(bits)
                 .map_err(|e| self.failed(e))?;
         }
         temporary.file.sync_all().map_err(|e| self.failed(e))?;

@@ -82,7 +82,7 @@ pub(super) fn code_actions(
     let pending = view
         .threads
         .iter()
-        .any(|thread| thread.status == Status::Pending && !session.is_at_work(thread));
+        .any(|thread| thread.status == Status::Pending && !session.is_at_work(&view.path, thread));
     if pending {
         let kind = CodeActionKind::from(format!("{SOURCE}.replyAll"));
         offer.add(
@@ -148,7 +148,7 @@ impl Offer<'_> {
         let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
             self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
         };
-        let running = session.is_at_work(thread);
+        let running = session.is_at_work(path, thread);
         let run = run_of(session, path, thread);
         if running {
             add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
@@ -182,14 +182,17 @@ impl Offer<'_> {
         if !running && session.can_ask_another(path, thread) {
             self.others(session, path, thread, &name);
         }
-        let choices = if running {
-            Vec::new()
-        } else {
-            present::choices(thread)
+        let (asking, choices) = match session.question_of(path, &thread.id) {
+            Some((run, question)) => (Some(run), question.choices),
+            None if running => (None, Vec::new()),
+            None => (None, present::choices(thread)),
         };
         for choice in choices {
             let mut argument = argument.clone();
             argument["text"] = json!(choice);
+            if let Some(run) = &asking {
+                argument["run_id"] = json!(run);
+            }
             let title = name(&present::visible(&choice));
             let kind = CodeActionKind::QUICKFIX;
             self.add(&title, kind, "choose", argument, Some(&thread.id));
@@ -327,7 +330,10 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
                 data: None,
             });
         };
-        match session.turn_of(&thread.id).filter(|turn| turn.running) {
+        match session
+            .turn_of(&path, &thread.id)
+            .filter(|turn| turn.running)
+        {
             Some(turn) => add(
                 format!("{} · Cancel", present::short(&turn.message, 80)),
                 "cancelTurn",

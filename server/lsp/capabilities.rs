@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 use super::{commands, completion, conversation, semantic_tokens};
 use crate::text::Encoding;
 
+/// What plugins of editors rely on besides LSP itself: options, commands, notifications and the shapes of their data
+/// (docs/editors/protocol.md). It grows by one with each change that a plugin of ours cannot do without, and what was
+/// there goes on: so a plugin compares it with the one that it needs, and a newer one is fine.
+pub(super) const PROTOCOL: u32 = 1;
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Client {
     pub encoding: Encoding,
@@ -55,8 +60,14 @@ pub(super) struct Client {
     pub shows_threads: bool,
     /// Shows changes that are not made yet, and asks for each file (`initializationOptions.reviews`).
     pub reviews: bool,
+    /// Tells the user's own settings from a workspace's (`initializationOptions.ownSettings`, [`crate::config::OWN`]).
+    pub knows_own_settings: bool,
     /// Sends no change of a buffer while a command of its own is not answered: eglot, whose changes go by an idle timer.
     pub waits_for_commands: bool,
+    /// Writes the error of a command to its log, where nobody looks: Helix.
+    pub hides_errors: bool,
+    /// Puts the server's name before what is told of progress: Helix.
+    pub names_us: bool,
     /// What stands before each command (`postil.`).
     pub prefix: String,
 }
@@ -73,6 +84,7 @@ impl Client {
                 .and_then(Value::as_array)
                 .is_some_and(|list| list.iter().any(|item| item == word))
         };
+        let name = params.pointer("/clientInfo/name").and_then(Value::as_str);
         let opted = |name: &str| {
             let options = params.get("initializationOptions");
             let value = options.and_then(|options| options.get(name));
@@ -132,8 +144,10 @@ impl Client {
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             shows_threads: opted("threads"),
             reviews: opted("reviews"),
-            waits_for_commands: params.pointer("/clientInfo/name").and_then(Value::as_str)
-                == Some("Eglot"),
+            knows_own_settings: opted("ownSettings"),
+            waits_for_commands: name == Some("Eglot"),
+            hides_errors: name == Some("helix"),
+            names_us: name == Some("helix"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)

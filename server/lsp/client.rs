@@ -12,11 +12,17 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 
+/// JSON-RPC 2.0 §5.1.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// The client's error, or that there is no client any more.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error("{0}")]
     Answered(String),
+    /// JSON-RPC's `MethodNotFound`; the client's words.
+    #[error("{0}")]
+    Unknown(String),
     #[error("the editor is gone")]
     Gone,
 }
@@ -122,8 +128,13 @@ impl Client {
                 let text = error
                     .get("message")
                     .and_then(Value::as_str)
-                    .unwrap_or("the editor answered with an error");
-                Err(ClientError::Answered(text.to_owned()))
+                    .unwrap_or("the editor answered with an error")
+                    .to_owned();
+                let unknown = error.get("code").and_then(Value::as_i64) == Some(METHOD_NOT_FOUND);
+                Err(match unknown {
+                    true => ClientError::Unknown(text),
+                    false => ClientError::Answered(text),
+                })
             }
             None => Ok(message
                 .get_mut("result")

@@ -12,6 +12,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::Url;
 
 use super::{Params, Server, invalid, to_proto};
+use crate::host::Level;
 use crate::present;
 use crate::store::{Format, Run, RunStatus};
 
@@ -153,23 +154,35 @@ pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
         server
             .client
             .ask("window/showDocument", params, &server.runtime);
+    } else if let Some(path) = file_of(&uri) {
+        let told = format!("The conversation is in {path}");
+        server.session()?.host.message(Level::Info, &told);
     }
     Ok(json!({"success": true, "run_id": run.id, "uri": uri}))
 }
 
 /// Shows a text in a read-only temporary file, where the editor shows documents.
-pub(super) fn show_text(server: &Server, name: &str, text: &str) {
+///
+/// Where the client shows no documents: the path of the file that has it.
+pub(super) fn show_text(server: &Server, name: &str, text: &str) -> Option<String> {
+    let uri = server.scratch.write(name, &present::visible(text));
+    let uri = uri
+        .inspect_err(|error| tracing::warn!("{name} could not be written: {error}"))
+        .ok()?;
     if !server.capabilities().show_document {
-        return;
+        return file_of(&uri);
     }
-    match server.scratch.write(name, &present::visible(text)) {
-        Ok(uri) => server.client.ask(
-            "window/showDocument",
-            json!({"uri": uri, "takeFocus": true}),
-            &server.runtime,
-        ),
-        Err(error) => tracing::warn!("{name} could not be written: {error}"),
-    }
+    server.client.ask(
+        "window/showDocument",
+        json!({"uri": uri, "takeFocus": true}),
+        &server.runtime,
+    );
+    None
+}
+
+fn file_of(uri: &str) -> Option<String> {
+    let path = Url::parse(uri).ok()?.to_file_path().ok()?;
+    Some(path.display().to_string())
 }
 
 fn heading(run: &Run) -> String {

@@ -117,10 +117,12 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
 }
 
 /// A `DocumentDiagnosticReport`.
-pub(super) fn report(items: &Diagnostics, previous: Option<&str>) -> Value {
+pub(super) fn report(all: &Diagnostics, previous: Option<&str>) -> Value {
     // Strings and numbers alone: it cannot fail.
-    let items = serde_json::to_value(items).unwrap_or_default();
+    let items = serde_json::to_value(all).unwrap_or_default();
     let mut hasher = DefaultHasher::new();
+    // A client may keep the id for a document that gets another name.
+    all.uri().hash(&mut hasher);
     items.hash(&mut hasher);
     let id = format!("{:016x}", hasher.finish());
     if previous == Some(&id) {

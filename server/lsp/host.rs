@@ -1,6 +1,7 @@
 //! The editor as the engine's [`Host`]: edits, questions, messages, progress.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub(super) struct EditorHost {
     /// Held by the edit that is on its way to a client that takes no versions: two of ours at once would meet
     /// texts that they were not made for.
     unversioned: Semaphore,
+    /// The client knows no `window/showMessageRequest`, as Helix before 25.07. No capability says so.
+    shows_no_questions: AtomicBool,
 }
 
 impl EditorHost {
@@ -46,6 +49,7 @@ impl EditorHost {
             server: Arc::downgrade(server),
             progress: DashMap::new(),
             unversioned: Semaphore::new(1),
+            shows_no_questions: AtomicBool::new(false),
         }
     }
 }
@@ -88,10 +92,22 @@ impl Host for EditorHost {
         let asked = server
             .client
             .request("workspace/applyEdit", json!({"label": label, "edit": edit}));
+        // An edit that is refused because the author typed meanwhile is made anew.
+        let refused = |why: String| {
+            let newer = sent
+                .iter()
+                .any(|sent| version(&server, &sent.path) != Some(sent.version));
+            match newer {
+                true => NotApplied::Changed,
+                false => NotApplied::Refused(why),
+            }
+        };
         let answer = match timeout(ANSWER, asked).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(ClientError::Gone)) => return Err(NotApplied::NoEditor),
-            Ok(Err(ClientError::Answered(why))) => return Err(NotApplied::Refused(why)),
+            Ok(Err(ClientError::Answered(why) | ClientError::Unknown(why))) => {
+                return Err(refused(why));
+            }
             Err(_) => {
                 return Err(NotApplied::Refused(format!(
                     "it did not answer for {} s",
@@ -100,17 +116,11 @@ impl Host for EditorHost {
             }
         };
         if answer.get("applied").and_then(Value::as_bool) != Some(true) {
-            if sent
-                .iter()
-                .any(|sent| version(&server, &sent.path) != Some(sent.version))
-            {
-                return Err(NotApplied::Changed);
-            }
             let why = answer
                 .get("failureReason")
                 .and_then(Value::as_str)
                 .unwrap_or("it gave no reason");
-            return Err(NotApplied::Refused(why.to_owned()));
+            return Err(refused(why.to_owned()));
         }
         let moved = |sent: &&Sent| {
             !ops.iter()
@@ -161,11 +171,9 @@ impl Host for EditorHost {
         }
     }
 
-    async fn show_text(&self, name: &str, text: &str) {
-        let Some(server) = self.server.upgrade() else {
-            return;
-        };
-        conversation::show_text(&server, name, text);
+    async fn show_text(&self, name: &str, text: &str) -> Option<String> {
+        let server = self.server.upgrade()?;
+        conversation::show_text(&server, name, text)
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {
@@ -180,9 +188,18 @@ impl Host for EditorHost {
             .client
             .question("window/showMessageRequest", params)
             .await
+            .inspect_err(|error| {
+                if matches!(error, ClientError::Unknown(_)) {
+                    self.shows_no_questions.store(true, Ordering::Relaxed);
+                }
+            })
             .ok()?;
         let title = answer.get("title")?.as_str()?;
         question.choices.iter().position(|choice| choice == title)
+    }
+
+    fn shows_questions(&self) -> bool {
+        !self.shows_no_questions.load(Ordering::Relaxed)
     }
 
     fn message(&self, level: Level, text: &str) {
@@ -400,6 +417,10 @@ async fn show_progress(
         server
             .client
             .report("$/progress", json!({"token": token, "value": value}))
+    };
+    let title = match server.capabilities().names_us {
+        true => title.strip_prefix("postil: ").unwrap_or(&title),
+        false => &title,
     };
     tell(json!({"kind": "begin", "title": title, "cancellable": true}));
     loop {

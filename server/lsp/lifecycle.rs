@@ -10,7 +10,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 use super::host::EditorHost;
 use super::{Ended, Server, capabilities, from_proto, navigation, transport, watching};
 use crate::bridge;
-use crate::config::PROJECT_FILE;
+use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
 use crate::present;
 use crate::session::Session;
@@ -38,6 +38,7 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let host = Arc::new(EditorHost::new(server));
     let session = Session::new(Vec::new(), None, host, server.folders.clone())
         .map_err(|error| super::to_proto::error(&error))?;
+    session.spare_home();
     let trusted = params
         .pointer("/initializationOptions/trusted")
         .and_then(Value::as_bool);
@@ -45,7 +46,12 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     for root in roots {
         add_folder(server, &session, root);
     }
-    let announced = capabilities::announce(&client, navigation::proxies(&session));
+    let mut announced = capabilities::announce(&client, navigation::proxies(&session));
+    // Where the user writes what no editor may set: a model's key and address, permissions.
+    announced["experimental"] = json!({"postil": {
+        "protocol": capabilities::PROTOCOL,
+        "configFile": server.folders.config_file(),
+    }});
     session.children.set_client(
         params.get("capabilities").cloned().unwrap_or_default(),
         client.encoding,
@@ -180,36 +186,29 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
 fn initialized(server: &Arc<Server>) {
     let server = server.clone();
     server.runtime.clone().spawn(async move {
-        let client = server.capabilities();
-        let mut registrations = Vec::new();
-        if client.watch_files {
-            registrations.push(
-                json!({"id": "postil-files", "method": "workspace/didChangeWatchedFiles",
-                "registerOptions": {"watchers": [{"globPattern": "**/*"}]}}),
-            );
-        }
-        if client.watch_configuration {
+        let mut registrations = Vec::from_iter(watching::registration(&server));
+        if server.capabilities().watch_configuration {
             registrations.push(
                 json!({"id": "postil-settings", "method": "workspace/didChangeConfiguration",
                 "registerOptions": {"section": "postil"}}),
             );
         }
-        if !registrations.is_empty() {
-            let asked = server
-                .client
-                .request(
-                    "client/registerCapability",
-                    json!({"registrations": registrations}),
-                )
-                .await;
-            if let Err(error) = asked {
-                tracing::warn!("the client did not register: {error}");
-            }
-        }
+        register(&server, registrations).await;
         pull_settings(&server).await;
         publish_all(&server).await;
         watching::watch_ourselves(&server);
     });
+}
+
+async fn register(server: &Server, registrations: Vec<Value>) {
+    if registrations.is_empty() {
+        return;
+    }
+    let params = json!({"registrations": registrations});
+    let asked = server.client.request("client/registerCapability", params);
+    if let Err(error) = asked.await {
+        tracing::warn!("the client did not register: {error}");
+    }
 }
 
 /// Threads of closed files too.
@@ -251,10 +250,16 @@ pub(super) fn settings_changed(server: &Server, session: &Session) {
 }
 
 /// The settings as the client gives them now.
-fn configure(server: &Arc<Server>, section: Value) {
+fn configure(server: &Arc<Server>, mut section: Value) {
     let Some(session) = server.session.get() else {
         return;
     };
+    // An editor that does not tell a workspace's settings from the user's may hand on what a workspace says is theirs.
+    if !server.capabilities().knows_own_settings
+        && let Some(section) = section.as_object_mut()
+    {
+        section.remove(config::OWN);
+    }
     session.configure(section);
     settings_changed(server, session);
 }
@@ -318,19 +323,20 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     for gone in folders("removed") {
         session.remove_folder(&gone);
         server.documents.remove_folder(&gone);
-        server.watching.forget(&from_proto::canonical(&gone));
-        server.bridges.remove(&from_proto::canonical(&gone));
-        server.publisher.withdraw(from_proto::canonical(&gone));
+        let folder = from_proto::canonical(&gone);
+        server.watching.forget(&folder);
+        server.bridges.remove(&folder);
+        server.publisher.withdraw(&folder, server.margin.told());
     }
     for new in folders("added") {
         add_folder(server, session, new);
     }
     take_calls(server);
     let server = server.clone();
-    server
-        .runtime
-        .clone()
-        .spawn(async move { publish_all(&server).await });
+    server.runtime.clone().spawn(async move {
+        register(&server, Vec::from_iter(watching::registration(&server))).await;
+        publish_all(&server).await;
+    });
 }
 
 fn files_changed(server: &Arc<Server>, params: &Value) {

@@ -13,6 +13,7 @@ use tower_lsp::jsonrpc::Result;
 use super::{Server, to_proto};
 use crate::present;
 use crate::session::{Session, View};
+use crate::store::Past;
 use crate::text::Document;
 use crate::threads::{Role, Status, Thread};
 use crate::verbs::facts;
@@ -31,6 +32,13 @@ pub(super) struct Margin {
     running: DashSet<String>,
 }
 
+impl Margin {
+    /// The files of whose threads the client was told.
+    pub(super) fn told(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.key().clone()).collect()
+    }
+}
+
 /// Tells of the threads of a file, unless it knows. `None`: nothing is shown of this file (any more).
 pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     let client = server.capabilities();
@@ -42,8 +50,13 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     };
     let threads = view.map_or_else(Vec::new, |view| {
         let document = to_proto::document(view);
-        let one = |thread: &Thread| described(server, session, &document, thread);
-        view.threads.iter().map(one).collect::<Vec<Value>>()
+        let past = past(session, path, &view.threads);
+        let one = |(thread, past)| described(server, session, view, &document, thread, past);
+        view.threads
+            .iter()
+            .zip(past)
+            .map(one)
+            .collect::<Vec<Value>>()
     });
     let known = server.margin.files.get(path).map(|known| known.clone());
     let uri = match (&known, server.documents.uri(path)) {
@@ -79,7 +92,24 @@ fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
     server.client.notify("postil/threads", params);
 }
 
-fn described(server: &Server, session: &Session, document: &Document, thread: &Thread) -> Value {
+/// What the history has of each thread; nothing where it is off.
+fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Past> {
+    let store = session
+        .workspace_of(path)
+        .and_then(|workspace| workspace.store().ok());
+    store
+        .and_then(|store| store.past(threads.iter().map(|t| t.id.as_str())).ok())
+        .unwrap_or_else(|| vec![Past::default(); threads.len()])
+}
+
+fn described(
+    server: &Server,
+    session: &Session,
+    view: &View,
+    document: &Document,
+    thread: &Thread,
+    past: Past,
+) -> Value {
     let encoding = server.capabilities().encoding;
     let start = thread.messages.first().map_or(0, |m| m.marker.start);
     let end = thread.messages.last().map_or(start, |m| m.range.end);
@@ -95,10 +125,10 @@ fn described(server: &Server, session: &Session, document: &Document, thread: &T
             })
         })
         .collect();
-    let turn = session.turn_of(&thread.id).map(|turn| {
+    let turn = session.turn_of(&view.path, &thread.id).map(|turn| {
         json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message)})
     });
-    let choices = match session.is_at_work(thread) {
+    let choices = match session.is_at_work(&view.path, thread) {
         true => Vec::new(),
         false => present::choices(thread),
     };
@@ -111,6 +141,8 @@ fn described(server: &Server, session: &Session, document: &Document, thread: &T
         "messages": messages,
         "choices": choices,
         "turn": turn,
+        "has_run": past.has_run,
+        "has_changes": past.has_changes,
     })
 }
 
@@ -179,8 +211,11 @@ pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
             })
         })
         .collect();
-    let doing = session.turn_of(&run.thread_id);
-    let doing = doing.filter(|turn| turn.running && turn.run_id == run.id);
-    let facts = turn_facts(session, &run.id, doing.as_ref().map(|t| t.message.as_str()));
+    let doing = session.turn(&run.id).filter(|turn| turn.running);
+    let mut facts = turn_facts(session, &run.id, doing.as_ref().map(|t| t.message.as_str()));
+    if let Some(facts) = facts.as_mut().and_then(Value::as_object_mut) {
+        let changes = store.has_changes(&run.id).unwrap_or(false);
+        facts.insert("has_changes".to_owned(), json!(changes));
+    }
     Ok(json!({"run": facts, "rounds": rounds, "more": more}))
 }

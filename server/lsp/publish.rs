@@ -108,9 +108,16 @@ impl Publisher {
         }
     }
 
-    /// A workspace folder is gone, and with it the diagnostics of its closed files.
-    pub fn withdraw(&self, folder: PathBuf) {
-        self.lock().withdrawn.push(folder);
+    /// A workspace folder is gone, and with it what is shown of its closed files. `told`: files that the client was told
+    /// of otherwise than by diagnostics.
+    pub fn withdraw(&self, folder: &Path, told: impl IntoIterator<Item = PathBuf>) {
+        // What is pulled is not among what was pushed.
+        let mut gone: HashSet<PathBuf> =
+            self.pulled.iter().map(|file| file.key().clone()).collect();
+        gone.extend(told);
+        gone.retain(|path| path.starts_with(folder));
+        self.later(gone);
+        self.lock().withdrawn.push(folder.to_owned());
         self.news.notify_one();
     }
 

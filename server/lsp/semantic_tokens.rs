@@ -191,7 +191,10 @@ fn data(
         .threads
         .iter()
         .enumerate()
-        .filter(|(_, thread)| session.turn_of(&thread.id).is_some_and(|turn| turn.running))
+        .filter(|(_, thread)| {
+            let turn = session.turn_of(&view.path, &thread.id);
+            turn.is_some_and(|turn| turn.running)
+        })
         .map(|(number, _)| number)
         .collect();
     let path = session.relative(&view.path);

@@ -102,6 +102,11 @@ impl Diagnostics {
         }
     }
 
+    /// As JSON.
+    pub fn uri(&self) -> &str {
+        self.uri.get()
+    }
+
     /// `related`: the client shows what else belongs to a diagnostic.
     pub fn push(
         &mut self,

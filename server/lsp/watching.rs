@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
+use serde_json::{Value, json};
 
 use super::{Server, lifecycle};
 use crate::config::PROJECT_FILE;
@@ -29,14 +31,17 @@ pub(super) struct Watching {
     news: Condvar,
     /// Folders that this server watches itself.
     watches: DashMap<PathBuf, Watch>,
+    /// The client was asked to watch.
+    asked: AtomicBool,
 }
 
 #[derive(Default)]
 struct Pending {
     paths: HashSet<PathBuf>,
     all: bool,
-    /// Counts what was told.
+    /// Counts what was told, ever, and how much of it is caught up with.
     told: usize,
+    done: usize,
     stopped: bool,
 }
 
@@ -53,6 +58,24 @@ impl Watching {
         self.news.notify_all();
     }
 
+    /// The same; returns when it is caught up with.
+    fn tell_and_wait(&self, paths: impl IntoIterator<Item = PathBuf>, all: bool) {
+        self.tell(paths, all);
+        let mut pending = self.lock();
+        let told = pending.told;
+        while pending.done < told && !pending.stopped {
+            pending = self
+                .news
+                .wait(pending)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self, told: usize) {
+        self.lock().done = told;
+        self.news.notify_all();
+    }
+
     pub fn stop(&self) {
         self.lock().stopped = true;
         self.news.notify_all();
@@ -64,9 +87,9 @@ impl Watching {
     }
 
     /// What happened since the last call; waits for it, and for the end of a storm. `None`: it is over.
-    fn take(&self, roots: &dyn Fn() -> Vec<PathBuf>) -> Option<(Vec<PathBuf>, bool)> {
+    fn take(&self, roots: &dyn Fn() -> Vec<PathBuf>) -> Option<Taken> {
         let mut pending = self.lock();
-        while pending.told == 0 && !pending.stopped {
+        while pending.told == pending.done && !pending.stopped {
             pending = self
                 .news
                 .wait(pending)
@@ -76,7 +99,7 @@ impl Watching {
         let roots = roots();
         let busy = || roots.iter().any(|root| vcs::is_busy(root));
         let began = Instant::now();
-        let mut told = 0;
+        let mut told = usize::MAX;
         pending = self.lock();
         loop {
             let storm = pending.paths.len() > STORM;
@@ -95,11 +118,20 @@ impl Watching {
         if pending.stopped {
             return None;
         }
-        let Pending { paths, all, .. } = std::mem::take(&mut *pending);
-        let mut paths: Vec<PathBuf> = paths.into_iter().collect();
+        let mut paths: Vec<PathBuf> = pending.paths.drain().collect();
         paths.sort();
-        Some((paths, all))
+        Some(Taken {
+            paths,
+            all: std::mem::take(&mut pending.all),
+            told: pending.told,
+        })
     }
+}
+
+struct Taken {
+    paths: Vec<PathBuf>,
+    all: bool,
+    told: usize,
 }
 
 pub(super) fn start(server: &Arc<Server>) {
@@ -114,8 +146,9 @@ pub(super) fn start(server: &Arc<Server>) {
             let roots = workspaces.into_iter().flatten();
             roots.map(|workspace| workspace.root().to_owned()).collect()
         };
-        while let Some((paths, all)) = server.watching.take(&roots) {
+        while let Some(Taken { paths, all, told }) = server.watching.take(&roots) {
             let Some(session) = server.session.get() else {
+                server.watching.done(told);
                 continue;
             };
             let caught_up =
@@ -129,8 +162,25 @@ pub(super) fn start(server: &Arc<Server>) {
                 }
                 Err(_) => tracing::error!("a defect while changed files were read"),
             }
+            server.watching.done(told);
         }
     });
+}
+
+/// Has the client watch its folders, where it can: asked for once, and not while all that it has are spared
+/// ([`crate::session::Session::walks`]).
+pub(super) fn registration(server: &Server) -> Option<Value> {
+    let session = server.session.get()?;
+    let workspaces = session.workspaces();
+    let spared = workspaces.iter().all(|workspace| !session.walks(workspace));
+    if !server.capabilities().watch_files || (spared && !workspaces.is_empty()) {
+        return None;
+    }
+    let is_first = !server.watching.asked.swap(true, Ordering::Relaxed);
+    is_first.then(|| {
+        json!({"id": "postil-files", "method": "workspace/didChangeWatchedFiles",
+            "registerOptions": {"watchers": [{"globPattern": "**/*"}]}})
+    })
 }
 
 /// Watches the folders where the client does not (Neovim on Linux, for one).
@@ -145,7 +195,7 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
         };
         for workspace in session.workspaces() {
             let root = workspace.root().to_owned();
-            if server.watching.watches.contains_key(&root) {
+            if server.watching.watches.contains_key(&root) || !session.walks(&workspace) {
                 continue;
             }
             let weak = Arc::downgrade(&server);
@@ -160,7 +210,11 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
                     );
                     session.host.message(Level::Warning, &message);
                 }
-                server.watching.tell(paths, all);
+                match all && paths.is_empty() {
+                    // How long that takes decides how soon everything is looked at again.
+                    true => server.watching.tell_and_wait(paths, all),
+                    false => server.watching.tell(paths, all),
+                }
             };
             match watch(workspace.tree.clone(), changed) {
                 Ok(watch) => {
@@ -173,4 +227,30 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_at_everything_is_waited_for() {
+        let watching = Watching::default();
+        let looked = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while let Some(taken) = watching.take(&Vec::new) {
+                    std::thread::sleep(Duration::from_millis(50));
+                    looked.store(taken.all, Ordering::Release);
+                    watching.done(taken.told);
+                }
+            });
+            watching.tell([PathBuf::from("/a")], false);
+            watching.tell_and_wait([], true);
+            assert!(looked.load(Ordering::Acquire));
+            watching.stop();
+            // Nobody catches up any more.
+            watching.tell_and_wait([], true);
+        });
+    }
 }

@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
+use rustix::fs::{RenameFlags, renameat_with};
 
-use crate::trust;
+use crate::{files, trust};
 
 /// Folders whose content others made and nobody opens as a project.
 const PASSED_OVER: &[&str] = &[
@@ -140,15 +140,7 @@ impl Guarded {
     /// Gives it a name that nobody acts on; its folder is reached from the root without any link.
     fn put_away(&self, path: &Path) -> Option<String> {
         let (name, folder) = (path.file_name()?, path.parent()?);
-        let folder = if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            folder
-        };
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(&self.root, flags, Mode::empty()).ok()?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let folder = openat2(&root, folder, flags, Mode::empty(), resolve).ok()?;
+        let folder = files::folder(&self.root, folder).ok()?;
         for number in 1..100 {
             let mut aside = name.to_owned();
             aside.push(if number == 1 {

@@ -88,14 +88,15 @@ fn keep(order: Order) -> anyhow::Result<ExitCode> {
         serde_json::to_writer(&mut input, &order)?;
         input.write_all(b"\n")?;
     }
-    std::thread::spawn(|| {
+    let id = child.id();
+    std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         let mut bytes = [0; 64];
         while input.read(&mut bytes).is_ok_and(|n| n > 0) {}
-        end_all();
+        end_all(id);
         std::process::exit(137);
     });
-    let own = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let own = i32::try_from(id).ok().and_then(Pid::from_raw);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if Some(pid) == own => break status,
@@ -104,7 +105,7 @@ fn keep(order: Order) -> anyhow::Result<ExitCode> {
             Err(_) => std::thread::park(),
         }
     };
-    end_all();
+    end_all(id);
     Ok(ExitCode::from(code(status)))
 }
 
@@ -115,8 +116,14 @@ fn code(status: WaitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
 }
 
-/// Whoever forks while we look is found the next time: what is left comes to us when its parent ends.
-fn end_all() {
+/// Whoever forks while we look is found the next time: what is left comes to us when its parent ends. Where a system
+/// tells nobody's children, the session that `command` leads is ended, and who left it is not found.
+fn end_all(command: u32) {
+    if !cfg!(target_os = "linux") {
+        // It may not lead a session yet.
+        os::kill(command);
+        os::end_group(command, true);
+    }
     for _ in 0..1000 {
         let left = os::descendants(std::process::id());
         if left.is_empty() {

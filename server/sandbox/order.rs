@@ -1,9 +1,8 @@
 //! What the server tells `postil sandboxed` on its standard input: one line of JSON, so that neither a command nor a
 //! path stands in a list of processes.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +47,9 @@ impl From<&Path> for Bytes {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Bytes {
-    pub fn path(&self) -> PathBuf {
-        OsString::from_vec(self.0.clone()).into()
+    pub fn path(&self) -> std::path::PathBuf {
+        std::ffi::OsStr::from_bytes(&self.0).into()
     }
 }

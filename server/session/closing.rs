@@ -4,8 +4,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::verbs::Made;
 use super::{Session, notes};
@@ -39,7 +42,37 @@ struct Closing {
     share: bool,
 }
 
+/// How long whoever asks about closed threads waits for one that is being closed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many threads are being taken out of their files: an editor shows that one is gone before what was said in it is
+/// kept.
+#[derive(Default)]
+pub(super) struct Closings(watch::Sender<usize>);
+
+impl Closings {
+    /// Until what is returned is dropped.
+    pub(super) fn begin(&self) -> Begun<'_> {
+        self.0.send_modify(|open| *open += 1);
+        Begun(&self.0)
+    }
+}
+
+pub(super) struct Begun<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open = open.saturating_sub(1));
+    }
+}
+
 impl Session {
+    /// Waits, though not for long, until no thread is being closed.
+    pub async fn let_close(&self) {
+        let mut closings = self.closings.0.subscribe();
+        let _ = timeout(PATIENCE, closings.wait_for(|open| *open == 0)).await;
+    }
+
     /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them.
     pub(super) async fn keep_closed(
         &self,

@@ -1,8 +1,10 @@
 //! Clearing a file's threads and committing the file. What git refuses is put back.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::verbs::{Made, TRIES};
+use super::tries::Tries;
+use super::verbs::Made;
 use super::{Done, Error, Session, View};
 use crate::edits::{self, Refused};
 use crate::files::FileError;
@@ -15,7 +17,9 @@ pub struct PendingCommit {
     message: String,
     made: Made,
     /// The file with its threads.
-    view: View,
+    view: Arc<View>,
+    /// Whether the editor has said that the threads are cleared.
+    cleared: bool,
 }
 
 impl Session {
@@ -26,7 +30,7 @@ impl Session {
         path: &Path,
         message: Option<&str>,
     ) -> Result<Done, Error> {
-        let view = self.view(path)?;
+        let view = Arc::new(self.view(path)?);
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -42,23 +46,43 @@ impl Session {
         let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
         let in_editor = view.buffer.is_some();
         let partly = !in_editor && vcs::is_partly_staged(&place);
+        // The author may save before the editor has answered: what is to be done then stands ready.
+        let wait_for_save = |made: &Made| {
+            if in_editor {
+                let pending = PendingCommit {
+                    message: message.clone(),
+                    made: made.clone(),
+                    view: view.clone(),
+                    cleared: false,
+                };
+                self.pending_commits.insert(path.to_owned(), pending);
+            }
+        };
         let made = self
-            .write(path, "Clear threads", |source, _| edits::clear(source))
-            .await?;
+            .write_noted(
+                path,
+                "Clear threads",
+                |source, _| edits::clear(source),
+                wait_for_save,
+            )
+            .await
+            .inspect_err(|_| {
+                self.pending_commits
+                    .remove_if(path, |_, pending| !pending.cleared);
+            })?;
         let lines_removed = Some(made.written.lines_removed);
         if in_editor {
-            let pending = PendingCommit {
-                message,
-                made,
-                view,
+            let note = match self.pending_commits.get_mut(path) {
+                Some(mut pending) => {
+                    pending.cleared = true;
+                    format!("the threads are cleared; save {name} and it is committed")
+                }
+                None => format!("the threads are cleared; {name} was saved and is being committed"),
             };
-            self.pending_commits.insert(path.to_owned(), pending);
             return Ok(Done {
                 lines_removed,
                 committed: Some(false),
-                note: Some(format!(
-                    "the threads are cleared; save {name} and it is committed"
-                )),
+                note: Some(note),
                 ..self.done(path)
             });
         }
@@ -75,7 +99,7 @@ impl Session {
                 ..done
             }),
             Err(refused) => {
-                let left = self.put_back(path, &made).map_err(|e| {
+                let left = self.put_back(path, &made).await.map_err(|e| {
                     Error::Other(format!("{refused}; and the file could not be put back: {e}"))
                 })?;
                 Err(Error::Other(match left {
@@ -96,7 +120,13 @@ impl Session {
     /// The commit that waits for the file that was just saved. To be asked in wire order: the next notification
     /// may close the file.
     pub fn pending_commit(&self, path: &Path) -> Option<PendingCommit> {
-        Some(self.pending_commits.remove(path)?.1)
+        let view = self.pending_commits.get(path)?.view.clone();
+        // Saved before the edit came to the editor: that was another save.
+        let are_gone = self.view(path).is_ok_and(|now| !now.has_any_of(&view));
+        let due = self
+            .pending_commits
+            .remove_if(path, |_, pending| pending.cleared || are_gone)?;
+        Some(due.1)
     }
 
     /// The author saved a file whose threads were cleared in the editor: the commit that was asked for. What git
@@ -106,12 +136,12 @@ impl Session {
             message,
             made,
             view,
+            cleared: _,
         } = pending;
         let path = &view.path;
         let file = self.relative(path);
         let now = self.view(path)?;
-        let is_back = |id: &String| now.threads.iter().any(|thread| thread.id == *id);
-        if view.threads.iter().any(|thread| is_back(&thread.id)) {
+        if now.has_any_of(&view) {
             return Err(Error::Other(format!(
                 "{file} was not committed: threads that were cleared are back in it; clear them again to commit"
             )));
@@ -175,11 +205,10 @@ impl Session {
     }
 
     /// Undoes a write to disk, beside what others changed since.
-    fn put_back(&self, path: &Path, made: &Made) -> Result<PutBack, Error> {
+    async fn put_back(&self, path: &Path, made: &Made) -> Result<PutBack, Error> {
         let workspace = self.home_of(path)?;
-        let mut tries = 0;
+        let mut tries = Tries::new();
         loop {
-            tries += 1;
             let now = workspace.tree.read_path(path)?;
             if now.lossy {
                 return Err(FileError::NotUtf8(self.relative(path)).into());
@@ -200,7 +229,11 @@ impl Session {
                         PutBack::Beside
                     });
                 }
-                Err(FileError::Changed(_)) if tries < TRIES => {}
+                Err(error @ FileError::Changed(_)) => {
+                    if !tries.again(&self.buffers, path).await {
+                        return Err(error.into());
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -212,12 +245,11 @@ impl Session {
         path: &Path,
         made: &Made,
     ) -> Result<Option<String>, Error> {
-        let mut tries = 0;
+        let mut tries = Tries::new();
         loop {
-            tries += 1;
             let Some(buffer) = self.buffers.get(path) else {
                 // Closed meanwhile: the disk is all there is.
-                return Ok(match self.put_back(path, made)? {
+                return Ok(match self.put_back(path, made).await? {
                     PutBack::But(lines) => Some(lines),
                     PutBack::All | PutBack::Beside => None,
                 });
@@ -234,12 +266,17 @@ impl Session {
                 version,
                 edits,
             };
-            match self.host.apply("Put threads back", vec![edit]).await {
+            let error = match self.host.apply("Put threads back", vec![edit]).await {
                 Ok(()) => return Ok(left),
-                Err(NotApplied::Changed) if tries < TRIES => {}
-                Err(NotApplied::Refused(_))
-                    if tries < TRIES && self.buffers.version(path) != Some(version) => {}
-                Err(error) => return Err(Error::Other(error.to_string())),
+                Err(error) => error,
+            };
+            let may_pass = match error {
+                NotApplied::Changed => true,
+                NotApplied::Refused(_) => self.buffers.version(path) != Some(version),
+                NotApplied::NoEditor => false,
+            };
+            if !may_pass || !tries.again(&self.buffers, path).await {
+                return Err(Error::Other(error.to_string()));
             }
         }
     }

@@ -130,6 +130,9 @@ impl Session {
             }
             if all || many || paths.iter().any(rules) {
                 workspace.names.forget();
+                if !self.walks(&workspace) {
+                    continue;
+                }
                 match index.scan(tree, "") {
                     Ok(changed) => shown.extend(changed),
                     Err(error) => tracing::warn!("{}: {error}", tree.root().display()),
@@ -219,14 +222,17 @@ impl Session {
     pub fn diagnostics(&self, view: &View) -> Vec<Diagnostic> {
         let mut all = present::diagnostics(&view.threads);
         for thread in view.threads.iter() {
-            let Some(turn) = self.turn_of(&thread.id) else {
+            let Some(turn) = self.turn_of(&view.path, &thread.id) else {
                 continue;
             };
             if turn.running {
                 // For editors that show no progress.
                 for diagnostic in &mut all {
                     if diagnostic.thread_id.as_ref() == Some(&thread.id) {
-                        present::answering(diagnostic, thread);
+                        match self.question_of(&view.path, &thread.id) {
+                            Some((_, asked)) => present::asking(diagnostic, &asked.text),
+                            None => present::answering(diagnostic, thread),
+                        }
                     }
                 }
                 continue;
@@ -255,7 +261,8 @@ impl Session {
     pub fn files_with_threads(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for workspace in self.workspaces() {
-            if !workspace.index.is_scanned() && workspace.index.scan(&workspace.tree, "").is_err() {
+            let is_new = !workspace.index.is_scanned() && self.walks(&workspace);
+            if is_new && workspace.index.scan(&workspace.tree, "").is_err() {
                 continue;
             }
             files.extend(
@@ -370,7 +377,9 @@ impl Session {
         if folder {
             // The index may be behind the disk: look once more at everything before saying no.
             for workspace in self.workspaces() {
-                workspace.index.scan(&workspace.tree, "")?;
+                if self.walks(&workspace) {
+                    workspace.index.scan(&workspace.tree, "")?;
+                }
             }
             if let Some(found) = self.thread_in(id, &files())? {
                 return Ok(found);
@@ -379,7 +388,12 @@ impl Session {
         Err(Error::UnknownThread(id.to_owned()))
     }
 
-    fn thread_in(&self, id: &str, files: &[PathBuf]) -> Result<Option<(View, Thread)>, Error> {
+    /// Of what is known already.
+    pub(super) fn thread_in(
+        &self,
+        id: &str,
+        files: &[PathBuf],
+    ) -> Result<Option<(View, Thread)>, Error> {
         let mut ids: Vec<(String, &PathBuf)> = Vec::new();
         for file in files {
             let threads = match self

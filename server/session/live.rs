@@ -1,7 +1,7 @@
 //! The face as a running turn has it: what the turn says of itself is kept beside, so that a lens, a hover or
 //! a hint can show it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,15 +15,34 @@ pub(super) struct Live {
     turns: Arc<Turns>,
     host: Arc<dyn Host>,
     run: String,
+    /// The file of the turn's thread.
+    path: PathBuf,
 }
 
 impl Live {
-    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str) -> Self {
+    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str, path: &Path) -> Self {
         Self {
             turns,
             host,
             run: run.to_owned(),
+            path: path.to_owned(),
         }
+    }
+
+    /// The question as one that the turn's thread shows, whose actions are the answers.
+    async fn ask_at_thread(&self, question: Question) -> Option<usize> {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let text = format!(
+            "{} Answer at the thread in {file}: its code actions have {}.",
+            question.text,
+            question.choices.join(", ")
+        );
+        let answered = self.turns.put(&self.run, question)?;
+        self.host.message(Level::Info, &text);
+        self.host.changed(std::slice::from_ref(&self.path));
+        let answer = answered.await.ok();
+        self.host.changed(std::slice::from_ref(&self.path));
+        answer
     }
 }
 
@@ -53,7 +72,14 @@ impl Host for Live {
     async fn ask(&self, question: Question) -> Option<usize> {
         // Of its own, which is dropped too where nobody waits for it any more.
         let _open = Waiting::new(self);
-        self.host.ask(question).await
+        match self.host.ask(question.clone()).await {
+            None if !self.host.shows_questions() => self.ask_at_thread(question).await,
+            answer => answer,
+        }
+    }
+
+    fn shows_questions(&self) -> bool {
+        self.host.shows_questions()
     }
 
     fn waits(&self, more: bool) {
@@ -78,8 +104,8 @@ impl Host for Live {
         self.host.review(change).await
     }
 
-    async fn show_text(&self, name: &str, text: &str) {
-        self.host.show_text(name, text).await;
+    async fn show_text(&self, name: &str, text: &str) -> Option<String> {
+        self.host.show_text(name, text).await
     }
 
     fn message(&self, level: Level, text: &str) {

@@ -27,7 +27,11 @@ impl Session {
                 continue;
             }
             let question = thread.messages.last().map(|last| last.text.clone());
-            let question = (thread.id.clone(), question.unwrap_or_default());
+            let question = (
+                path.to_owned(),
+                thread.id.clone(),
+                question.unwrap_or_default(),
+            );
             if !self.turns.saved.insert(question) {
                 continue;
             }

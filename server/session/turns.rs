@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dashmap::mapref::one::Ref;
 use dashmap::{DashMap, DashSet};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
+use crate::host::Question;
 use crate::present;
 use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{Role, Status, Thread};
@@ -27,15 +29,15 @@ const WIND_UP: Duration = Duration::from_millis(800);
 pub(super) struct Turns {
     /// By run id.
     runs: DashMap<String, Entry>,
-    /// Thread id to run id.
-    by_thread: DashMap<String, String>,
+    /// The folder and the thread's id, which two folders may have alike, to the run's id.
+    by_thread: DashMap<(PathBuf, String), String>,
     /// Held while the author is asked for an outside agent; `true`: they did not say.
     pub(super) proposal: tokio::sync::Mutex<bool>,
     /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and
     /// close the one before it.
     asking: tokio::sync::Mutex<()>,
-    /// Thread id and text of the questions that a save has begun a turn of.
-    pub(super) saved: DashSet<(String, String)>,
+    /// File, thread id and text of the questions that a save has begun a turn of.
+    pub(super) saved: DashSet<(PathBuf, String, String)>,
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
 }
@@ -46,8 +48,17 @@ pub(super) struct Entry {
     pub(super) end: watch::Sender<Option<TurnEnd>>,
     /// The questions that it waits for, its own and those of others, which the author has not answered yet.
     questions: usize,
+    /// Those of its own that its thread shows, oldest first.
+    open: Vec<Open>,
     /// Its answer is being written, or stands there: nothing but the end is left.
     concluding: bool,
+}
+
+/// A question that stands at its turn's thread, where the face shows none.
+struct Open {
+    question: Question,
+    /// Closed: the turn waits for it no more.
+    answer: oneshot::Sender<usize>,
 }
 
 impl Entry {
@@ -69,8 +80,15 @@ impl Entry {
             cancel,
             end: watch::channel(None).0,
             questions: 0,
+            open: Vec::new(),
             concluding: false,
         }
+    }
+
+    /// The question that its thread shows.
+    fn open(&self) -> Option<&Question> {
+        let open = self.open.iter().find(|open| !open.answer.is_closed());
+        open.map(|open| &open.question)
     }
 
     /// An open question hides what else the turn does.
@@ -109,6 +127,29 @@ impl Turns {
         Some(entry.shown().message)
     }
 
+    /// Has a question stand at the turn's thread until it is answered there ([`Session::answer_question`]) or what is
+    /// returned is dropped. `None`: the turn has ended.
+    pub(super) fn put(&self, run: &str, question: Question) -> Option<oneshot::Receiver<usize>> {
+        let mut entry = self.runs.get_mut(run).filter(|e| e.state.running)?;
+        let (answer, answered) = oneshot::channel();
+        entry.open.push(Open { question, answer });
+        Some(answered)
+    }
+
+    /// The choice is the answer to the question that stands at the thread of a run; `false`: it is none of it.
+    fn answer(&self, run: &str, choice: &str) -> bool {
+        let Some(mut entry) = self.runs.get_mut(run) else {
+            return false;
+        };
+        entry.open.retain(|open| !open.answer.is_closed());
+        let choices = entry.open.first().map(|open| open.question.choices.iter());
+        let taken = choices.and_then(|mut choices| choices.position(|known| known == choice));
+        match taken {
+            Some(taken) => entry.open.remove(0).answer.send(taken).is_ok(),
+            None => false,
+        }
+    }
+
     /// From here on nothing but the end is left of a turn.
     fn conclude(&self, run: &str) {
         if let Some(mut entry) = self.runs.get_mut(run) {
@@ -117,20 +158,21 @@ impl Turns {
     }
 
     /// The running turn of a thread, where nothing but its end is left.
-    fn concluding(&self, thread_id: &str) -> Option<String> {
-        let run = self.running(thread_id)?;
-        self.runs
-            .get(&run)
-            .is_some_and(|entry| entry.concluding)
-            .then_some(run)
+    fn concluding(&self, root: &Path, thread_id: &str) -> Option<String> {
+        let entry = self.of_thread(root, thread_id)?;
+        (entry.state.running && entry.concluding).then(|| entry.key().clone())
     }
 
-    fn running(&self, thread_id: &str) -> Option<String> {
-        let run = self.by_thread.get(thread_id)?.clone();
-        self.runs
-            .get(&run)
-            .is_some_and(|entry| entry.state.running)
-            .then_some(run)
+    /// The running or last turn of a thread.
+    fn of_thread(&self, root: &Path, thread_id: &str) -> Option<Ref<'_, String, Entry>> {
+        let whose = (root.to_owned(), thread_id.to_owned());
+        let run = self.by_thread.get(&whose)?.clone();
+        self.runs.get(&run)
+    }
+
+    fn running(&self, root: &Path, thread_id: &str) -> Option<String> {
+        let entry = self.of_thread(root, thread_id)?;
+        entry.state.running.then(|| entry.key().clone())
     }
 }
 
@@ -150,22 +192,53 @@ pub(super) struct Task {
 }
 
 impl Session {
-    /// The running or last turn of a thread.
-    pub fn turn_of(&self, thread_id: &str) -> Option<TurnState> {
-        let run = self.turns.by_thread.get(thread_id)?.clone();
-        self.turns.runs.get(&run).map(|entry| entry.shown())
+    /// The running or last turn of a thread of this file.
+    pub fn turn_of(&self, path: &Path, thread_id: &str) -> Option<TurnState> {
+        self.entry_of(path, thread_id).map(|entry| entry.shown())
+    }
+
+    fn entry_of(&self, path: &Path, thread_id: &str) -> Option<Ref<'_, String, Entry>> {
+        // Asked of each thread with each key, and mostly there is none.
+        if self.turns.by_thread.is_empty() {
+            return None;
+        }
+        let workspace = self.workspace_of(path)?;
+        self.turns.of_thread(workspace.root(), thread_id)
+    }
+
+    /// What a run does, if it was begun here.
+    pub fn turn(&self, run: &str) -> Option<TurnState> {
+        self.turns.runs.get(run).map(|entry| entry.shown())
     }
 
     /// Whether a turn is at work on a thread. One whose answer stands there already is not: what it asks can
     /// be answered, though its end is still being written down.
-    pub fn is_at_work(&self, thread: &Thread) -> bool {
-        self.turns.running(&thread.id).is_some()
-            && (thread.status == Status::Pending || self.turns.concluding(&thread.id).is_none())
+    pub fn is_at_work(&self, path: &Path, thread: &Thread) -> bool {
+        self.entry_of(path, &thread.id).is_some_and(|entry| {
+            entry.state.running && (thread.status == Status::Pending || !entry.concluding)
+        })
+    }
+
+    /// What the turn of a thread asks where the thread has to show it, and the run that does.
+    pub fn question_of(&self, path: &Path, thread_id: &str) -> Option<(String, Question)> {
+        let entry = self.entry_of(path, thread_id)?;
+        let question = entry.open()?.clone();
+        Some((entry.key().clone(), question))
+    }
+
+    /// The author's answer to the question that stands at the thread of a run.
+    pub fn answer_question(&self, run: &str, choice: &str) -> Result<(), Error> {
+        if self.turns.answer(run, choice) {
+            return Ok(());
+        }
+        Err(Error::Other(String::from(
+            "this question is not open any more: it was answered, or its turn has ended",
+        )))
     }
 
     /// Waits for the end of a thread's turn where nothing else is left of it; its run.
-    pub(super) async fn let_conclude(&self, thread_id: &str) -> Option<String> {
-        let run = self.turns.concluding(thread_id)?;
+    pub(super) async fn let_conclude(&self, root: &Path, thread_id: &str) -> Option<String> {
+        let run = self.turns.concluding(root, thread_id)?;
         self.wait_turn(&run).await;
         Some(run)
     }
@@ -191,7 +264,7 @@ impl Session {
         let (mut view, mut thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;
-        if let Some(run) = self.let_conclude(&thread.id).await {
+        if let Some(run) = self.let_conclude(workspace.root(), &thread.id).await {
             let asked = thread.status;
             (view, thread) = self.find_thread(id, path)?;
             // Asked for while its answer was on the way: that is the one.
@@ -199,7 +272,7 @@ impl Session {
                 return Ok(store.run(&run)?);
             }
         }
-        if let Some(run) = self.turns.running(&thread.id) {
+        if let Some(run) = self.turns.running(workspace.root(), &thread.id) {
             return Ok(store.run(&run)?);
         }
         if options.another {
@@ -243,7 +316,7 @@ impl Session {
             }
         };
         // Another may have begun while a local server was looked for.
-        if let Some(run) = self.turns.running(&thread.id) {
+        if let Some(run) = self.turns.running(workspace.root(), &thread.id) {
             return Ok(store.run(&run)?);
         }
         self.keep_provenance(Some(&view.path));
@@ -260,9 +333,8 @@ impl Session {
         let cancel = CancellationToken::new();
         let entry = Entry::new(&run, cancel.clone(), thread.id.clone(), file.clone());
         self.turns.begin(entry);
-        self.turns
-            .by_thread
-            .insert(thread.id.clone(), run.id.clone());
+        let whose = (workspace.root().to_owned(), thread.id.clone());
+        self.turns.by_thread.insert(whose, run.id.clone());
         let task = Task {
             workspace,
             store,
@@ -299,9 +371,12 @@ impl Session {
 
     /// Whether a thread's turn stopped half-way and can go on as it is, without a word of the author.
     pub fn can_go_on(&self, thread: &Thread, path: &Path) -> bool {
-        let store = self.workspace_of(path).and_then(|w| w.store().ok());
-        self.turns.running(&thread.id).is_none()
-            && store.is_some_and(|store| self.may_go_on(&store, thread).is_ok())
+        let Some(workspace) = self.workspace_of(path) else {
+            return false;
+        };
+        let store = workspace.store();
+        self.turns.running(workspace.root(), &thread.id).is_none()
+            && store.is_ok_and(|store| self.may_go_on(&store, thread).is_ok())
     }
 
     fn may_go_on(&self, store: &Store, thread: &Thread) -> Result<(), Error> {
@@ -370,6 +445,17 @@ impl Session {
         Ok(workspace.store()?.request_cancel(&run.id)?)
     }
 
+    /// The run of a thread of this file.
+    pub fn run_at(&self, path: &Path, thread_id: &str) -> Result<Run, Error> {
+        match self.home_of(path)?.store()?.run(thread_id) {
+            Err(StoreError::UnknownRun(_)) => {
+                self.find_thread(thread_id, Some(path))?;
+                Err(unanswered())
+            }
+            run => Ok(run?),
+        }
+    }
+
     /// The run that an id, a prefix or a thread id names, in whichever folder.
     pub fn run_of(&self, id: &str) -> Result<(Arc<Workspace>, Run), Error> {
         let mut last = StoreError::UnknownRun(id.to_owned());
@@ -379,6 +465,10 @@ impl Session {
                 Err(StoreError::UnknownRun(_)) => {}
                 Err(error) => last = error,
             }
+        }
+        let unknown = matches!(last, StoreError::UnknownRun(_));
+        if unknown && matches!(self.thread_in(id, &self.files_with_threads()), Ok(Some(_))) {
+            return Err(unanswered());
         }
         Err(last.into())
     }
@@ -398,4 +488,8 @@ impl Session {
         // Whoever waits for our end waits no longer than a second.
         let _ = tokio::time::timeout(WIND_UP, all).await;
     }
+}
+
+fn unanswered() -> Error {
+    Error::Other(String::from("no agent has worked on this thread yet"))
 }

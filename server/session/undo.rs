@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::tries::Tries;
 use super::{Error, Session, Workspace};
 use crate::edits::{line_edits, take_back};
 use crate::files::{FileError, Text};
@@ -11,8 +12,13 @@ use crate::host::{BufferEdit, FileOp, NotApplied};
 use crate::store::{Change, Round, Run};
 use crate::text::apply_edits;
 
-/// How often an edit that the author typed into is made anew.
-const TRIES: usize = 5;
+/// What of a run's newest turn is taken back; all of it, where nothing is told.
+#[derive(Default)]
+pub struct Wanted<'a> {
+    /// The turn that the author looks at: another one is not touched.
+    pub turn: Option<u64>,
+    pub files: Option<Vec<&'a str>>,
+}
 
 /// What became of an undo.
 #[derive(Debug)]
@@ -21,6 +27,17 @@ pub struct Undone {
     pub files: Vec<String>,
     /// Files that could not be put back; the next undo tries them again.
     pub left: usize,
+    /// Something of the author's stands in the way of what was put back.
+    pub kept: bool,
+}
+
+/// What a run's last turn made of each file.
+pub struct TurnChanges {
+    pub workspace: Arc<Workspace>,
+    pub run: Run,
+    /// Its number, by which [`Wanted`] names it.
+    pub turn: u64,
+    pub files: Vec<Change>,
 }
 
 impl Undone {
@@ -43,22 +60,34 @@ impl Session {
     ///
     /// # Errors
     /// Nothing was put back.
-    pub async fn undo(&self, id: &str) -> Result<Undone, Error> {
+    pub async fn undo(&self, id: &str, wanted: Wanted<'_>) -> Result<Undone, Error> {
         let (workspace, run) = self.run_of(id)?;
-        self.let_conclude(&run.thread_id).await;
+        self.let_conclude(workspace.root(), &run.thread_id).await;
         let store = workspace.store()?;
-        let changes = store.last_changes(&run.id)?;
-        if changes.is_empty() {
-            return Err(Error::Other(format!(
-                "run {} changed no file that could be put back",
-                run.id
+        let (turn, changes) = store.last_turn(&run.id)?;
+        if wanted.turn.is_some_and(|wanted| wanted < turn) {
+            return Err(Error::Other(String::from(
+                "this agent has changed files in a newer turn since: review that one first",
             )));
         }
+        let is_wanted = |file: &str| {
+            wanted.turn.is_none_or(|wanted| wanted == turn)
+                && (wanted.files.as_ref()).is_none_or(|files| files.contains(&file))
+        };
         let mut files: Vec<&str> = Vec::new();
         for change in &changes {
-            if !files.contains(&change.file.as_str()) {
+            if !files.contains(&change.file.as_str()) && is_wanted(&change.file) {
                 files.push(&change.file);
             }
+        }
+        if files.is_empty() {
+            let nothing = match wanted.files {
+                None => "the last turn changed no file, or is undone already",
+                Some(_) => "the turn did not change that, or it is undone already",
+            };
+            return Err(Error::Other(format!(
+                "there is nothing to put back: {nothing}"
+            )));
         }
         let modes = if changes.iter().any(|change| change.after.is_none()) {
             modes(&store.rounds_back(&run.id, None, usize::MAX >> 1)?)
@@ -68,6 +97,7 @@ impl Session {
         let mut undone = Undone {
             files: Vec::new(),
             left: 0,
+            kept: false,
         };
         for file in &files {
             let steps: Vec<&Change> = changes
@@ -78,7 +108,10 @@ impl Session {
             let back = self.undo_file(&workspace, file, &steps, mode).await;
             // Each at once: what is put back is not put back a second time.
             let back = match back {
-                Ok(said) => store.mark_undone(&run.id, file).map(|()| said),
+                Ok((said, kept)) => {
+                    undone.kept |= kept;
+                    store.mark_undone(&run.id, turn, file).map(|()| said)
+                }
                 Err(error) => {
                     undone.left += 1;
                     undone.files.push(format!("{file}: not put back, {error}"));
@@ -90,11 +123,13 @@ impl Session {
         if undone.left == files.len() {
             return Err(Error::Other(undone.files.join("; ")));
         }
-        if undone.is_whole() {
+        if store.last_turn(&run.id)?.0 != turn {
             self.turns.forget(&run.id);
         }
+        // What is offered at the thread is another now, though its file may be as it was.
         let paths: Vec<_> = files
             .iter()
+            .chain([&run.file.as_str()])
             .map(|file| workspace.root().join(file))
             .collect();
         self.host.changed(&paths);
@@ -103,33 +138,39 @@ impl Session {
 
     /// What the run's last turn made of each file, for a review: the text before its first write and after its
     /// last, in the order the files were first written. `None`: no file.
-    pub fn turn_changes(&self, id: &str) -> Result<(Arc<Workspace>, Run, Vec<Change>), Error> {
+    pub fn turn_changes(&self, id: &str) -> Result<TurnChanges, Error> {
         let (workspace, run) = self.run_of(id)?;
         let mut files: Vec<Change> = Vec::new();
-        for change in workspace.store()?.last_changes(&run.id)? {
+        let (turn, changes) = workspace.store()?.last_turn(&run.id)?;
+        for change in changes {
             match files.iter_mut().find(|known| known.file == change.file) {
                 Some(known) => known.after = change.after,
                 None => files.push(change),
             }
         }
-        Ok((workspace, run, files))
+        Ok(TurnChanges {
+            workspace,
+            run,
+            turn,
+            files,
+        })
     }
 
     /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,
-    /// for the author may have typed between them. `mode` is that of a file which was removed.
+    /// for the author may have typed between them. `mode` is that of a file which was removed. A sentence, and
+    /// whether something of it is kept.
     async fn undo_file(
         &self,
         workspace: &Workspace,
         file: &str,
         steps: &[&Change],
         mode: Option<u32>,
-    ) -> Result<String, Error> {
+    ) -> Result<(String, bool), Error> {
         let path = workspace.root().join(file);
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
-        let mut tries = 0;
+        let mut tries = Tries::new();
         loop {
-            tries += 1;
             let now = match workspace.tree.read_path(&path) {
                 Ok(text) if text.lossy => return Err(FileError::NotUtf8(file.to_owned()).into()),
                 Ok(text) => Some(text),
@@ -137,38 +178,40 @@ impl Session {
                 Err(error) => return Err(error.into()),
             };
             match (before, now) {
-                (None, None) => return Ok(format!("{file}: is gone already")),
+                (None, None) => return Ok((format!("{file}: is gone already"), false)),
                 (None, Some(now)) => {
                     let as_made = after == Some(now.text.as_bytes());
                     if !as_made || !self.remove_made(workspace, &now).await? {
-                        return Ok(format!(
+                        let said = format!(
                             "{file}: kept, you have changed or opened it since the turn made it"
-                        ));
+                        );
+                        return Ok((said, true));
                     }
                     workspace.index.forget(&path);
-                    return Ok(format!("{file}: removed, the turn had made it"));
+                    return Ok((format!("{file}: removed, the turn had made it"), false));
                 }
                 (Some(before), None) => {
                     workspace.tree.make(&path, before, mode)?;
                     workspace.index.refresh(&workspace.tree, &path);
-                    return Ok(format!("{file}: put back"));
+                    return Ok((format!("{file}: put back"), false));
                 }
                 (Some(_), Some(now)) => {
                     let (text, kept) = back(steps, &now.text);
                     if !self.put(workspace, &path, &now, &text).await? {
-                        if tries < TRIES {
+                        if tries.again(&self.buffers, &path).await {
                             continue;
                         }
                         return Err(FileError::Changed(file.to_owned()).into());
                     }
                     if kept.is_empty() {
-                        return Ok(format!("{file}: put back"));
+                        return Ok((format!("{file}: put back"), false));
                     }
                     let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
-                    return Ok(format!(
+                    let said = format!(
                         "{file}: put back, but for what you have changed since at line {}",
                         lines.join(", ")
-                    ));
+                    );
+                    return Ok((said, true));
                 }
             }
         }

@@ -3,19 +3,19 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::tries::Tries;
 use super::{Done, Error, Session};
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
-use crate::threads::{Action, Role};
-
-/// How often a write is made again against a text that changed meanwhile.
-pub(super) const TRIES: usize = 8;
+use crate::threads::{self, Action, Message, Role, lines};
 
 /// A write that was made: the text before and after.
+#[derive(Clone)]
 pub(super) struct Made {
     pub written: Written,
     pub before: String,
@@ -111,20 +111,34 @@ impl Session {
         })
     }
 
-    /// Starts a thread above the 0-based `line`. `path` is canonical.
+    /// Starts a thread above the 0-based `line`, or near it where no comment can stand there. `path` is canonical.
     pub async fn new_thread(&self, path: &Path, line: usize, text: &str) -> Result<Done, Error> {
-        self.write(path, "New thread", |source, style| {
-            edits::new_thread(source, line, text, style).map(|(written, _)| written)
-        })
-        .await?;
-        let view = self.view(path)?;
-        let thread = view.threads.iter().find(|thread| {
-            thread.messages.iter().any(|message| {
-                message.line == line || (message.line > line && message.text == text.trim())
+        let cursor = AtomicUsize::new(0);
+        let made = self
+            .write(path, "New thread", |source, style| {
+                let (written, end) = edits::new_thread(source, line, text, style)?;
+                cursor.store(end, Ordering::Relaxed);
+                Ok(written)
             })
-        });
+            .await?;
+        let line = lines::line_of(&made.after, cursor.load(Ordering::Relaxed));
+        let view = self.view(path)?;
+        let spoken = text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        let is_new = |message: &&Message| match **view.text == *made.after {
+            true => (message.line..=message.last_line).contains(&line),
+            // The author has typed since.
+            false => message.role == Role::Author && message.text == spoken.trim(),
+        };
+        let messages = view
+            .threads
+            .iter()
+            .flat_map(|thread| thread.messages.iter().map(move |message| (thread, message)));
+        let begun = messages
+            .filter(|(_, message)| is_new(message))
+            .min_by_key(|(_, message)| message.line.abs_diff(line));
         let done = Done {
-            thread_id: thread.map(|thread| thread.id.clone()),
+            thread_id: begun.map(|(thread, _)| thread.id.clone()),
+            line: Some(begun.map_or(line, |(_, message)| message.line)),
             ..self.done(path)
         };
         if !text.trim().is_empty() {
@@ -136,8 +150,17 @@ impl Session {
     /// Removes a thread's lines. Its conversation is kept in the history.
     pub async fn dismiss(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
+        let _closing = self.closings.begin();
         let made = self
             .write(&view.path, "Resolve a thread", |source, _| {
+                // Pressed twice, say: when the thread has gone its name is that of the next with the same first words.
+                if *source.text != **view.text {
+                    let now = threads::find(source.path, source.text, source.syntax);
+                    let were = threads::namesakes(&thread.id, &view.threads);
+                    if threads::namesakes(&thread.id, &now) != were {
+                        return Err(Refused::Gone);
+                    }
+                }
                 edits::dismiss(source, &thread.id)
             })
             .await?;
@@ -170,11 +193,14 @@ impl Session {
             done.push(self.clear_and_commit(file, None).await?);
         }
         let committed: HashSet<&PathBuf> = commits.iter().collect();
-        for (file, id) in &dismissals {
+        // From the end: threads with the same first words are numbered from the beginning of the file.
+        let mut dismissed = Vec::new();
+        for (file, id) in dismissals.iter().rev() {
             if !committed.contains(file) {
-                done.push(self.dismiss(id, Some(file)).await?);
+                dismissed.push(self.dismiss(id, Some(file)).await?);
             }
         }
+        done.extend(dismissed.into_iter().rev());
         Ok(done)
     }
 
@@ -203,14 +229,9 @@ impl Session {
             keep_indentation: workspace.loaded().settings.keep_indentation,
         };
         let relative = self.relative(path);
-        let mut tries = 0;
+        let mut tries = Tries::new();
         let mut turn = None;
         loop {
-            tries += 1;
-            if tries > 1 && turn.is_none() {
-                // Many verbs at once on one file: from the second try on they take turns.
-                turn = Some(self.again.lock().await);
-            }
             let view = self.view(path)?;
             if view.lossy {
                 return Err(FileError::NotUtf8(relative).into());
@@ -241,18 +262,12 @@ impl Session {
                         version: buffer.document.version(),
                         edits: made.written.edits.clone(),
                     };
+                    let version = Some(edit.version);
                     match self.host.apply(label, vec![edit]).await {
                         Ok(()) => return Ok(made),
-                        Err(NotApplied::Changed) if tries < TRIES => {}
-                        Err(NotApplied::Refused(_))
-                            if tries < TRIES
-                                && self.buffers.version(path)
-                                    != Some(buffer.document.version()) => {}
-                        Err(error) => {
-                            return Err(Error::Other(format!(
-                                "{relative}: {error}; nothing was written"
-                            )));
-                        }
+                        Err(NotApplied::Changed) => {}
+                        Err(NotApplied::Refused(_)) if self.buffers.version(path) != version => {}
+                        Err(error) => return Err(unwritten(&relative, &error)),
                     }
                 }
                 None => {
@@ -265,11 +280,18 @@ impl Session {
                             self.host.changed(&[path.to_owned()]);
                             return Ok(made);
                         }
-                        Err(FileError::Changed(_)) if tries < TRIES => {}
+                        Err(FileError::Changed(_)) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
             }
+            // Others need not wait for a pause in this file.
+            drop(turn.take());
+            if !tries.again(&self.buffers, path).await {
+                return Err(unwritten(&relative, &NotApplied::Changed));
+            }
+            // Many verbs at once on one file: from the second try on they take turns.
+            turn = Some(self.again.lock().await);
         }
     }
 
@@ -301,4 +323,8 @@ impl Session {
             }
         }
     }
+}
+
+fn unwritten(file: &str, why: &NotApplied) -> Error {
+    Error::Other(format!("{file}: {why}; nothing was written"))
 }

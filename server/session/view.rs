@@ -24,6 +24,12 @@ pub struct View {
 }
 
 impl View {
+    /// Whether a thread of the other view stands here too.
+    pub fn has_any_of(&self, other: &Self) -> bool {
+        let is_theirs = |id: &String| other.threads.iter().any(|thread| thread.id == *id);
+        self.threads.iter().any(|thread| is_theirs(&thread.id))
+    }
+
     pub fn near_misses(&self) -> Vec<NearMiss> {
         match self
             .buffer

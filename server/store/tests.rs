@@ -243,15 +243,18 @@ fn ids_resolve_by_prefix() {
     }
 }
 
+fn change(before: Option<&str>, after: Option<&str>) -> Change {
+    Change {
+        file: String::from("a.rs"),
+        before: before.map(Vec::from),
+        after: after.map(Vec::from),
+    }
+}
+
 #[test]
 fn undo_takes_the_newest_turn_first() {
     let store = Place::new();
     let store = store.open().unwrap();
-    let change = |before: Option<&str>, after: Option<&str>| Change {
-        file: String::from("a.rs"),
-        before: before.map(Vec::from),
-        after: after.map(Vec::from),
-    };
     let first = [change(None, Some("1")), change(Some("1"), Some("2"))];
     let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     store
@@ -272,10 +275,35 @@ fn undo_takes_the_newest_turn_first() {
         store.last_changes(&run.id).unwrap(),
         [change(Some("2"), None)]
     );
-    store.mark_undone(&run.id, "a.rs").unwrap();
-    assert_eq!(store.last_changes(&run.id).unwrap(), first);
-    store.mark_undone(&run.id, "a.rs").unwrap();
-    assert_eq!(store.last_changes(&run.id).unwrap(), []);
+    assert_eq!(store.last_turn(&run.id).unwrap().0, 2);
+    store.mark_undone(&run.id, 2, "a.rs").unwrap();
+    assert_eq!(store.last_turn(&run.id).unwrap(), (1, first.to_vec()));
+    store.mark_undone(&run.id, 1, "a.rs").unwrap();
+    assert_eq!(store.last_turn(&run.id).unwrap(), (0, Vec::new()));
+}
+
+#[test]
+fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
+    let place = Place::new();
+    let (store, other) = (place.open().unwrap(), place.open().unwrap());
+    let ids = ["3f9a01bc", "0badcafe"];
+    let past = |of: &Store| {
+        let all = of.past(ids.into_iter()).unwrap();
+        assert_eq!(all, of.past(ids.into_iter()).unwrap(), "asked again");
+        all.iter()
+            .map(|p| (p.has_run, p.has_changes))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(past(&store), [(false, false), (false, false)]);
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    assert_eq!(past(&store), [(true, false), (false, false)]);
+    store
+        .record_change(&run.id, &change(None, Some("1")))
+        .unwrap();
+    assert_eq!(past(&store), [(true, true), (false, false)]);
+    assert_eq!(past(&other), [(true, true), (false, false)]);
+    other.mark_undone(&run.id, 1, "a.rs").unwrap();
+    assert_eq!(past(&store), [(true, false), (false, false)]);
 }
 
 #[test]

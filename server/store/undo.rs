@@ -28,17 +28,22 @@ impl Store {
     /// The writes of the run's newest turn that is not undone, in the order they were made; one file may
     /// be among them several times.
     pub fn last_changes(&self, run: &str) -> Result<Vec<Change>, StoreError> {
+        Ok(self.last_turn(run)?.1)
+    }
+
+    /// [`Self::last_changes`] with the number of their turn, from 1; 0: there are none.
+    pub fn last_turn(&self, run: &str) -> Result<(u64, Vec<Change>), StoreError> {
         let connection = self.light();
-        let read = || -> rusqlite::Result<Vec<Change>> {
+        let read = || -> rusqlite::Result<(u64, Vec<Change>)> {
             let Some((num, turn)) = newest_turn(&connection, run)? else {
-                return Ok(Vec::new());
+                return Ok((0, Vec::new()));
             };
             let mut statement = connection.prepare_cached(
                 "SELECT file, before, after FROM changes
                  WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
             )?;
             let rows = statement.query_map([num, turn], change)?;
-            rows.collect()
+            Ok((turn.unsigned_abs(), rows.collect::<rusqlite::Result<_>>()?))
         };
         read().map_err(|e| self.fault(e))
     }
@@ -94,20 +99,17 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
-    /// A file of the turn that [`Self::last_changes`] tells of is put back; after the last of them the turn
-    /// before it is next.
-    pub fn mark_undone(&self, run: &str, file: &str) -> Result<(), StoreError> {
-        let connection = self.durable();
-        let marked = || -> rusqlite::Result<()> {
-            if let Some((num, turn)) = newest_turn(&connection, run)? {
-                connection.execute(
-                    "UPDATE changes SET undone = 1 WHERE run = ?1 AND turn = ?2 AND file = ?3",
-                    params![num, turn, file],
-                )?;
-            }
-            Ok(())
-        };
-        marked().map_err(|e| self.fault(e))
+    /// A file of the turn that [`Self::last_turn`] told of is put back; after the last of them the turn before
+    /// it is next.
+    pub fn mark_undone(&self, run: &str, turn: u64, file: &str) -> Result<(), StoreError> {
+        self.durable()
+            .execute(
+                "UPDATE changes SET undone = 1
+                 WHERE run = (SELECT num FROM runs WHERE id = ?1) AND turn = ?2 AND file = ?3",
+                params![run, turn.cast_signed(), file],
+            )
+            .map_err(|e| self.fault(e))?;
+        Ok(())
     }
 }
 

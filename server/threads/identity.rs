@@ -46,6 +46,20 @@ pub(super) fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> 
         .collect()
 }
 
+/// What of an id stands for the first words.
+fn words(id: &str) -> &str {
+    id.split_once('-').map_or(id, |(words, _)| words)
+}
+
+/// How many of `threads` have the first words of `id`: by their number they are told apart, and it is another one's when
+/// one of them goes.
+pub fn namesakes(id: &str, threads: &[Thread]) -> usize {
+    threads
+        .iter()
+        .filter(|thread| words(&thread.id) == words(id))
+        .count()
+}
+
 /// The one id among `ids` that `prefix` (four digits or more, or a whole id) names.
 pub fn resolve<'a>(prefix: &str, ids: impl Iterator<Item = &'a str>) -> Result<String, NoThread> {
     let prefix = prefix.trim().to_ascii_lowercase();

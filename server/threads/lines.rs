@@ -62,6 +62,11 @@ pub(crate) fn line_end_near(text: &str, at: usize) -> &str {
         .unwrap_or("\n")
 }
 
+/// The 0-based line that holds byte `at`.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    Counter::new(text).line(line_start(text, at))
+}
+
 /// Counts lines going forward through a text, each byte once.
 pub(crate) struct Counter<'a> {
     text: &'a str,

@@ -127,6 +127,16 @@ pub(super) fn of(root: &Path) -> Option<String> {
     Some(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
 }
 
+/// Said where it is asked whether such a folder is trusted.
+pub const HOLDS_HOME: &str =
+    "This folder holds your whole home folder: trust the project's own folder instead.";
+
+/// Whether the user's home is this folder, or below it.
+pub fn holds_home(root: &Path) -> bool {
+    let home = std::env::home_dir();
+    home.is_some_and(|home| home.canonicalize().unwrap_or(home).starts_with(root))
+}
+
 pub(super) fn sentences(root: &Path) -> Vec<String> {
     let mut all = vec![
         String::from(
@@ -136,10 +146,8 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
             "An agent's turn may change files below this folder, and run what your permissions allow or you approve.",
         ),
     ];
-    if std::env::home_dir().is_some_and(|home| home.starts_with(root)) {
-        all.push(String::from(
-            "This folder holds your whole home folder: trust the project's own folder instead.",
-        ));
+    if holds_home(root) {
+        all.push(String::from(HOLDS_HOME));
     }
     if root
         .join(crate::config::PROJECT_FILE)

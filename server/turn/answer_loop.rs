@@ -1,28 +1,28 @@
 //! Model, tools, model …: until the model answers, a cap is met, or somebody stops it.
 
+mod begin;
 mod calls;
+mod take;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::files::Planned;
 use crate::host::Progress;
 use crate::models::{
-    Answer, Block, Event, Model, ModelError, Request, Speaker, Stop, ToolSpec, Turn, Usage,
+    Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn, Usage,
 };
 use crate::present::visible;
-use crate::threads::Status;
 use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
 
-use super::journal::{self, Entry, Stopped};
-use super::{
-    Job, Outcome, Recorder, Step, context, cut, memory, metadata, new_round, one_line, report,
-    review,
-};
+use begin::asks_anew;
+
+use super::journal::{self, Entry};
+use super::{Job, Outcome, Recorder, Step, context, cut, memory, one_line, report};
 
 /// Characters of an answer in the thread.
 const MAX_ANSWER: usize = 8_000;
@@ -161,84 +161,6 @@ pub(super) fn request(cx: &Context, registry: &Registry, window: u64, turns: Vec
 }
 
 impl Loop<'_> {
-    async fn begin(&mut self, stopped: Option<Stopped>) -> Result<Outcome, Outcome> {
-        let fields = metadata([
-            ("file", json!(self.job.file)),
-            ("line", json!(self.job.thread.first_line() + 1)),
-        ]);
-        let asked = context::asked(&self.job.thread);
-        let mut step = Step::default();
-        let resumed = stopped.is_some();
-        match stopped {
-            None => {
-                step.rounds.push(new_round("user", fields, asked.clone()));
-                step.anew = true;
-                step.talk.push(self.start(asked).text());
-            }
-            Some(stopped) => {
-                let pending = self.job.thread.status == Status::Pending;
-                let said = Some(asked).filter(|asked| pending && *asked != stopped.asked);
-                match &said {
-                    Some(said) => step.rounds.push(new_round("user", fields, said.clone())),
-                    None => {
-                        let content = String::from("the turn goes on where it stopped");
-                        step.rounds.push(new_round("system", fields, content));
-                    }
-                }
-                let blocks = stopped.news(said.as_deref());
-                journal::tell(&mut self.request.turns, blocks.clone());
-                self.ids = call_ids(&self.request.turns);
-                // Another model's thinking is refused: the conversation is told again.
-                if stopped.model == self.model.name() {
-                    step.talk.push(
-                        Entry::Told {
-                            blocks,
-                            asked: said,
-                        }
-                        .text(),
-                    );
-                } else {
-                    self.shorten();
-                    step.anew = true;
-                    let asked = said.unwrap_or(stopped.asked);
-                    step.talk.push(self.start(asked).text());
-                    let files = planned(self.cx);
-                    step.talk.push(Entry::Planned { files }.text());
-                }
-            }
-        }
-        self.recorder.step(step).await?;
-        let outcome = self.go().await;
-        // A conversation that nothing can be got from is not taken up a second time.
-        if resumed
-            && self.spent.rounds == 0
-            && matches!(outcome, Err(Outcome::Failed(_)))
-            && !self.lost
-        {
-            self.forget().await?;
-        }
-        outcome
-    }
-
-    /// The conversation as it is now, to begin with.
-    fn start(&self, asked: String) -> Entry {
-        Entry::Start {
-            model: self.model.name(),
-            plan: self.cx.plan.is_chosen(),
-            planning: self.cx.plan.is_agents(),
-            asked,
-            turns: self.request.turns.clone(),
-        }
-    }
-
-    async fn forget(&self) -> Result<(), Outcome> {
-        let anew = Step {
-            anew: true,
-            ..Step::default()
-        };
-        self.recorder.step(anew).await
-    }
-
     async fn go(&mut self) -> Result<Outcome, Outcome> {
         loop {
             self.may_go_on()?;
@@ -335,168 +257,6 @@ impl Loop<'_> {
             .await
     }
 
-    /// One whole answer: recorded, then its tools, or its end.
-    async fn take(
-        &mut self,
-        mut answer: Answer,
-        took: Duration,
-    ) -> Result<Option<Outcome>, Outcome> {
-        self.spent.rounds += 1;
-        self.added = 0;
-        self.full = total(&answer.usage);
-        let cost = self.model.cost(&answer.usage);
-        self.spent.tokens = self.spent.tokens.saturating_add(self.full);
-        self.spent.cost += cost.unwrap_or(0.0);
-
-        let calls = self.calls(&mut answer);
-        let said: Vec<&str> = answer
-            .blocks
-            .iter()
-            .filter_map(|b| {
-                if let Block::Text { text } = b {
-                    Some(text.as_str())
-                } else {
-                    None
-                }
-            })
-            .collect();
-        let said = said.join("\n\n");
-        let said = said.trim();
-        let mut content = said.to_owned();
-        for call in &calls {
-            if !content.is_empty() {
-                content.push('\n');
-            }
-            content.push_str(&format!("{} {}", call.name, call.input));
-        }
-        let fields = metadata([
-            ("model", json!(answer.model)),
-            ("input_tokens", json!(answer.usage.input)),
-            ("output_tokens", json!(answer.usage.output)),
-            ("cache_read_tokens", nonzero(answer.usage.cache_read)),
-            ("cache_write_tokens", nonzero(answer.usage.cache_write)),
-            (
-                "cost",
-                cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),
-            ),
-            (
-                "duration_ms",
-                json!(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
-            ),
-            (
-                "stop",
-                if matches!(answer.stop, Stop::EndTurn | Stop::ToolUse) {
-                    Value::Null
-                } else {
-                    json!(format!("{:?}", answer.stop))
-                },
-            ),
-        ]);
-        let mut step = Step {
-            rounds: vec![new_round("assistant", fields, content)],
-            tokens: self.full,
-            cost: cost.unwrap_or(0.0),
-            ..Step::default()
-        };
-        if answer.stop == Stop::Refusal {
-            step.anew = true;
-            self.recorder.step(step).await?;
-            return Err(Outcome::Failed(format!(
-                "{} declined to answer this (content filter): put the question in other words, or choose another model",
-                answer.model
-            )));
-        }
-        if !calls.is_empty() {
-            // Kept before a tool is begun: what may have been done is known, whatever happens now.
-            self.said(&mut step, &mut answer);
-            self.recorder.step(step).await?;
-            return self.carry_out(calls).await;
-        }
-        let more = match answer.stop {
-            Stop::ContextFull
-                if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
-            {
-                self.folded_for = self.spent.rounds;
-                self.recorder.step(step).await?;
-                self.fold().await?;
-                return Ok(None);
-            }
-            Stop::MaxTokens if !self.shortened => {
-                self.shortened = true;
-                Some(
-                    "Your answer was cut off, it was too long. Give the final answer now, in one or two sentences.",
-                )
-            }
-            Stop::Pause => Some("Go on."),
-            // Some models end without a word once their tools are done.
-            _ if said.is_empty() && !self.nudged && self.request.turns.len() > 1 => {
-                self.nudged = true;
-                Some("Your answer was empty. Say in one or two sentences what you did or found.")
-            }
-            _ => None,
-        };
-        if let Some(more) = more {
-            self.said(&mut step, &mut answer);
-            let blocks = vec![Block::Text {
-                text: more.to_owned(),
-            }];
-            step.talk.push(
-                Entry::Told {
-                    blocks: blocks.clone(),
-                    asked: None,
-                }
-                .text(),
-            );
-            journal::tell(&mut self.request.turns, blocks);
-            self.recorder.step(step).await?;
-            return Ok(None);
-        }
-        let text = answer_text(said, &self.cx.run);
-        if text.is_empty() {
-            step.anew = true;
-            self.recorder.step(step).await?;
-            return Err(Outcome::Failed(format!(
-                "{} gave an empty answer: ask again, or choose another model",
-                answer.model
-            )));
-        }
-        if !planned(self.cx).is_empty() {
-            self.said(&mut step, &mut answer);
-            self.recorder.step(std::mem::take(&mut step)).await?;
-            let news = review::settle(self.cx, self.recorder).await?;
-            step.talk.push(Entry::Planned { files: Vec::new() }.text());
-            if let Some(text) = news {
-                let blocks = vec![Block::Text { text }];
-                let told = Entry::Told {
-                    blocks: blocks.clone(),
-                    asked: None,
-                };
-                step.talk.push(told.text());
-                journal::tell(&mut self.request.turns, blocks);
-                self.recorder.step(step).await?;
-                return Ok(None);
-            }
-        }
-        step.talk.push(Entry::Answer { text: text.clone() }.text());
-        self.recorder.step(step).await?;
-        Ok(Some(Outcome::Answer(text)))
-    }
-
-    /// The model's answer becomes part of the conversation.
-    fn said(&mut self, step: &mut Step, answer: &mut Answer) {
-        let blocks = std::mem::take(&mut answer.blocks);
-        step.talk.push(
-            Entry::Said {
-                blocks: blocks.clone(),
-            }
-            .text(),
-        );
-        self.request.turns.push(Turn {
-            speaker: Speaker::Assistant,
-            blocks,
-        });
-    }
-
     fn is_nearly_full(&self) -> bool {
         let window = self.model.context_window();
         let limit = (window / 4 * 3).min(window.saturating_sub(u64::from(self.request.max_tokens)));
@@ -544,10 +304,6 @@ impl Loop<'_> {
     }
 }
 
-fn asks_anew(job: &Job, stopped: &Stopped) -> bool {
-    job.thread.status == Status::Pending && context::asked(&job.thread) != stopped.asked
-}
-
 /// What is to be reviewed when the turn ends.
 fn planned(cx: &Context) -> Vec<journal::File> {
     let all = cx.tree.overlay().map(|overlay| overlay.all());
@@ -560,17 +316,6 @@ fn planned(cx: &Context) -> Vec<journal::File> {
         })
     });
     all.collect()
-}
-
-/// Ids of calls that are taken.
-fn call_ids(turns: &[Turn]) -> HashSet<String> {
-    let blocks = turns.iter().flat_map(|turn| &turn.blocks);
-    blocks
-        .filter_map(|block| match block {
-            Block::ToolUse { id, .. } => Some(id.clone()),
-            _ => None,
-        })
-        .collect()
 }
 
 fn total(usage: &Usage) -> u64 {

@@ -2,6 +2,7 @@
 //! where none can be had, the identifiers that tree-sitter sees answer. Each answer says which it was.
 
 mod names;
+mod places;
 mod question;
 mod rename;
 
@@ -249,166 +250,6 @@ impl Offline<'_> {
 
     // -- where and what ----------------------------------------------------------------------------
 
-    async fn where_used(&self, subject: &Subject) -> Result<Answer, Outcome> {
-        let spot = match self.spot(subject).await? {
-            Ok(spot) => spot,
-            Err(why) => return Ok(Err(why)),
-        };
-        let (children, path) = (&self.cx.children, &spot.source.path);
-        let ask = children.references(path, spot.at, &self.cx.cancel);
-        let asked = self.child(&spot, "references", ask, |p| self.lines(p).join("\n"));
-        let (lines, how) = match asked.await? {
-            Ok(places) => {
-                let itself = |p: &Place| p.path == *path && p.range.start == spot.at;
-                let uses: Vec<Place> = places.into_iter().filter(|p| !itself(p)).collect();
-                (self.lines(&uses), self.server(&spot))
-            }
-            Err(why) => {
-                self.hint(&why);
-                match self.named(&spot).await? {
-                    Ok(lines) => (lines, String::from(TREE)),
-                    Err(why) => return Ok(Err(why)),
-                }
-            }
-        };
-        if lines.is_empty() && how != TREE {
-            return self.unused(&spot, &how).await;
-        }
-        let name = &spot.name;
-        Ok(Ok(match lines.len() {
-            0 => format!("`{name}` is used nowhere, by {how}."),
-            1 => format!("`{name}` is used once, at {}, by {how}.", list(&lines)),
-            n => format!(
-                "`{name}` is used at {n} places: {}, by {how}.",
-                list(&lines)
-            ),
-        }))
-    }
-
-    /// The lines that name it, its declarations left out.
-    async fn named(&self, spot: &Spot) -> Result<Result<Vec<String>, String>, Outcome> {
-        let language = spot.source.syntax.language().map(|l| l.name);
-        let held = self.names(&spot.name, language).await?;
-        Ok(held.map(|held| {
-            let lines = held.iter().flat_map(|h| {
-                let uses = h
-                    .places
-                    .iter()
-                    .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
-                uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
-            });
-            lines.collect()
-        }))
-    }
-
-    /// A server that knows no use may not have read the project: what the syntax trees have is told beside it.
-    async fn unused(&self, spot: &Spot, how: &str) -> Result<Answer, Outcome> {
-        let lines = match self.named(spot).await? {
-            Ok(lines) => lines,
-            Err(why) => return Ok(Err(why)),
-        };
-        let name = &spot.name;
-        if lines.is_empty() {
-            return Ok(Ok(format!("`{name}` is used nowhere, by {how}.")));
-        }
-        let language = spot.source.syntax.language().map(|l| l.name);
-        let children = &self.cx.children;
-        let trouble = children.trouble(&spot.source.path, language).await;
-        let trouble = trouble.map(|said| format!(" ({said})")).unwrap_or_default();
-        let stands = match lines.len() {
-            1 => format!("at {}", list(&lines)),
-            n => format!("at {n} places: {}", list(&lines)),
-        };
-        Ok(Ok(format!(
-            "No use of `{name}` is known to {how}{trouble}; by {TREE} the name stands {stands}."
-        )))
-    }
-
-    async fn where_defined(&self, subject: &Subject) -> Result<Answer, Outcome> {
-        let spot = match self.spot(subject).await? {
-            Ok(spot) => spot,
-            Err(why) => return Ok(Err(why)),
-        };
-        let (children, path) = (&self.cx.children, &spot.source.path);
-        let ask = children.definition(path, spot.at, &self.cx.cancel);
-        let asked = self.child(&spot, "definition", ask, |p| self.lines(p).join("\n"));
-        let (lines, how) = match asked.await? {
-            Ok(places) if !places.is_empty() => (self.lines(&places), self.server(&spot)),
-            other => {
-                if let Err(why) = &other {
-                    self.hint(why);
-                }
-                (self.declarations(&spot).await?, String::from(TREE))
-            }
-        };
-        let name = &spot.name;
-        Ok(Ok(if lines.is_empty() {
-            format!("`{name}` is defined nowhere in this workspace, by {how}.")
-        } else {
-            format!("`{name}` is defined at {}, by {how}.", list(&lines))
-        }))
-    }
-
-    async fn what_is(&self, subject: &Subject) -> Result<Answer, Outcome> {
-        let spot = match self.spot(subject).await? {
-            Ok(spot) => spot,
-            Err(why) => return Ok(Err(why)),
-        };
-        let name = spot.name.clone();
-        let (children, path) = (&self.cx.children, &spot.source.path);
-        let ask = children.hover(path, spot.at, &self.cx.cancel);
-        let asked = self.child(&spot, "hover", ask, |text| text.clone().unwrap_or_default());
-        match asked.await? {
-            Ok(Some(text)) => {
-                let text = cut(&one_line(&unfenced(&text)), 600);
-                return Ok(Ok(format!("`{name}`: {text} (by {})", self.server(&spot))));
-            }
-            Ok(None) => {}
-            Err(why) => self.hint(&why),
-        }
-        let held = match self
-            .names(&name, spot.source.syntax.language().map(|l| l.name))
-            .await?
-        {
-            Ok(held) => held,
-            Err(why) => return Ok(Err(why)),
-        };
-        let found = held
-            .iter()
-            .find_map(|held| held.declared.first().map(|symbol| (held, symbol)));
-        Ok(Ok(match found {
-            Some((held, symbol)) => {
-                let line = held.source.line_of(symbol.name_range.start);
-                let code = held.source.line(line).trim().trim_end_matches(['{', ' ']);
-                format!(
-                    "`{name}` is a {} at {}:{}: `{}`, by {TREE}.",
-                    symbol.kind.replace('_', " "),
-                    held.source.file,
-                    line + 1,
-                    cut(&one_line(code), 200)
-                )
-            }
-            None => format!("`{name}` is declared nowhere in this workspace, by {TREE}."),
-        }))
-    }
-
-    async fn declarations(&self, spot: &Spot) -> Result<Vec<String>, Outcome> {
-        let held = self
-            .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
-            .await?
-            .unwrap_or_default();
-        let lines = held.iter().flat_map(|h| {
-            h.declared.iter().map(|s| {
-                format!(
-                    "{}:{}",
-                    h.source.file,
-                    h.source.line_of(s.name_range.start) + 1
-                )
-            })
-        });
-        Ok(lines.collect())
-    }
-
     // -- history and notes --------------------------------------------------------------------------
 
     /// Who shaped the line that the thread stands at, by git.
@@ -490,7 +331,7 @@ impl Offline<'_> {
         self.cx.host.message(
             Level::Info,
             &format!(
-                "postil answered by tree-sitter alone, because {}.",
+                "postil: answered by tree-sitter alone, because {}.",
                 reason(why)
             ),
         );

@@ -320,9 +320,9 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<bool> {
         return Vec::new();
     }
     let diff: String = proposals.iter().map(|p| p.diff.as_str()).collect();
-    cx.host
-        .show_text(&format!("review-{}.diff", cx.run), &diff)
-        .await;
+    // A status line may have to hold it.
+    let name = format!("review-{}.diff", cx.run.get(..8).unwrap_or(&cx.run));
+    let written = cx.host.show_text(&name, &diff).await;
     let list: Vec<String> = proposals.iter().map(Proposal::counts).collect();
     let choices = match proposals {
         [_] => vec!["Accept", "Reject"],
@@ -332,7 +332,12 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<bool> {
         text,
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
     };
-    let text = format!("The agent wants to change {}.", list.join(", "));
+    let files = list.join(", ");
+    let text = match written {
+        None => format!("The agent wants to change {files}."),
+        // First, for an editor that shows one line cuts it there.
+        Some(file) => format!("{file} has what the agent wants to change: {files}."),
+    };
     let answer = cx.host.ask(question(text, &choices)).await;
     match (answer, proposals.len()) {
         (Some(0), count) => vec![true; count],

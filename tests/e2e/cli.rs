@@ -8,7 +8,6 @@ use postil::store::{RunStatus, Store, location};
 use serde_json::{Map, Value, json};
 
 use crate::harness::Workspace;
-use crate::peers;
 
 mod history; // turns, runs, rounds
 mod refusals; // what cannot be done, and is said in one sentence
@@ -391,8 +390,20 @@ fn the_demo_is_quick_and_touches_nothing_of_the_users() {
         demo.out.contains("AGENT: ") && demo.out.contains("[#1 "),
         "{demo:?}"
     );
+    assert_eq!(demo.err, "");
     assert!(!workspace.data().exists());
     assert_eq!(workspace.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn our_name_stands_once_before_a_message() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: what is load?\nfn load() {}\n");
+    let args = ["reply", "--all", "--model", "offline", "--yes"];
+    let reply = postil(&workspace, &args);
+    let hint = "\npostil: answered by tree-sitter alone, because";
+    assert!(reply.err.contains(hint), "{reply:?}");
+    assert!(!reply.err.contains("postil: postil"), "{reply:?}");
 }
 
 #[test]
@@ -514,56 +525,4 @@ fn every_command_has_a_man_page() {
         !well && errors.contains("taken cannot be written to"),
         "{errors}"
     );
-}
-
-/// The step of action.yml, on a small repository.
-#[test]
-fn the_action_annotates_the_lines_of_threads() {
-    if std::process::Command::new("jq")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        peers::note("jq");
-        return;
-    }
-    let workspace = Workspace::new();
-    workspace.write(
-        "a,b.rs",
-        "// AUTHOR: 100% sure?\n// AGENT: yes\n// AUTHOR: really\nfn a() {}\n",
-    );
-    workspace.write("b.py", "# AUTHOR: two\n# AGENT: yes\n# AUTHOR:\n");
-    let run = |env: &[(&str, &str)]| {
-        let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh");
-        let output = workspace
-            .command(script)
-            .env("POSTIL", env!("CARGO_BIN_EXE_postil"))
-            .envs(env.iter().copied())
-            .output()
-            .expect("it runs");
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-        )
-    };
-    let (code, out) = run(&[]);
-    assert_eq!(code, Some(1), "{out}");
-    assert!(
-        out.contains("::warning file=a%2Cb.rs,line=1,title=thread ")
-            && out.contains("::AUTHOR: 100%25 sure?%0AAGENT: yes%0AAUTHOR: really\n")
-            && out.contains("::notice file=b.py,line=1,")
-            && out.ends_with("2 open threads\n"),
-        "{out}"
-    );
-    let told = workspace.path("out");
-    let (code, out) = run(&[
-        ("POSTIL_STATUS", "pending"),
-        ("POSTIL_FAIL", "false"),
-        ("GITHUB_OUTPUT", told.to_str().expect("UTF-8")),
-    ]);
-    assert_eq!(code, Some(0), "{out}");
-    assert!(out.contains("a%2Cb.rs") && !out.contains("b.py"), "{out}");
-    assert_eq!(workspace.read("out"), "threads=1\n");
-    let (code, out) = run(&[("POSTIL_PATHS", "no-such-folder\n")]);
-    assert!(code.is_some_and(|code| code > 1), "{code:?} {out}");
 }

@@ -496,6 +496,50 @@ fn an_edit_waits_for_nothing_else() {
     assert_eq!(editor.answer(stuck).expect_err("cancelled")["code"], -32800);
 }
 
+fn initialize_as(editor: &mut Editor, client: &str) {
+    let mut params = editor.initialize_params(&Options::default());
+    params["clientInfo"] = json!({"name": client, "version": "1.17.30"});
+    editor.request("initialize", params).expect("initialized");
+    editor.notify("initialized", json!({}));
+}
+
+/// Helix writes the error of a command to its log and shows nothing. One click on an old menu is enough.
+#[test]
+fn what_a_client_would_hide_is_a_message_too() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    let outside = Workspace::new();
+    outside.write("b.rs", "// AUTHOR: why?\nfn b() {}\n");
+    for (client, shows) in [("helix", true), ("Neovim", false)] {
+        let options = Options {
+            initialize: false,
+            ..Options::default()
+        };
+        let mut editor = Editor::start_with(&workspace, options);
+        initialize_as(&mut editor, client);
+        editor.open("a.rs");
+        let file = json!({"path": outside.path("b.rs"), "thread_id": "0123"});
+        let error = editor
+            .command("postil.replyAsAgent", file)
+            .expect_err("outside");
+        let message = error["message"].as_str().expect("a text").to_owned();
+        assert!(
+            message.ends_with("outside the workspace: open its folder to work with its threads"),
+            "{message}"
+        );
+        let told = |m: &Value| m["type"] == 1 && m["message"] == message.as_str();
+        if shows {
+            editor.wait_message("window/showMessage", told);
+        } else {
+            // The answer to this comes behind all that was sent before.
+            editor.request("shutdown", Value::Null).expect("shut down");
+            let state = editor.state();
+            let shown = |m: &&Value| m["method"] == "window/showMessage" && told(&m["params"]);
+            assert!(!state.received.iter().any(|m| shown(&m)));
+        }
+    }
+}
+
 #[test]
 fn a_client_that_stands_still_until_its_command_is_answered_is_answered_first() {
     let workspace = Workspace::new();
@@ -505,10 +549,7 @@ fn a_client_that_stands_still_until_its_command_is_answered_is_answered_first() 
         ..Options::default()
     };
     let mut editor = Editor::start_with(&workspace, options);
-    let mut params = editor.initialize_params(&Options::default());
-    params["clientInfo"] = json!({"name": "Eglot", "version": "1.17.30"});
-    editor.request("initialize", params).expect("initialized");
-    editor.notify("initialized", json!({}));
+    initialize_as(&mut editor, "Eglot");
     editor.open("a.rs");
     let before = editor
         .wait_diagnostics("a.rs", |list| !list.is_empty())

@@ -1,9 +1,82 @@
-//! Emacs with eglot, in batch, set up as docs/editors/emacs.md says.
+//! Emacs with eglot, set up as docs/editors/emacs.md says: in batch, and in a terminal by its keys.
 
 use std::path::{Path, PathBuf};
 
 use crate::harness::Workspace;
+use crate::helix::Terminal;
 use crate::peers;
+
+/// The page's own lines for a clean init file: its first block of Lisp.
+fn init() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/editors/emacs.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, rest) = page.split_once("```elisp\n").expect("a block");
+    let (lines, _) = rest.split_once("```").expect("its end");
+    lines.to_owned()
+}
+
+#[test]
+fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "notes.py",
+        "def load(path):\n    return path\n\n\nload(1)\n",
+    );
+    workspace.git(&["init", "-q"]);
+    let home = workspace.root().with_file_name("home").join(".emacs.d");
+    std::fs::create_dir_all(&home).expect("a folder");
+    std::fs::write(home.join("init.el"), init()).expect("init.el");
+    let terminal = Terminal::open(&workspace, &[], "emacs -nw notes.py");
+    let call = |name: &str| {
+        terminal.key("M-x");
+        terminal.wait("the prompt", |s| {
+            s.lines().any(|line| line.starts_with("M-x"))
+        });
+        terminal.text(name);
+        terminal.key("Enter");
+    };
+    terminal.wait("the file", |s| {
+        s.contains("def load(path)") && s.contains("(Python")
+    });
+    call("eglot");
+    terminal.wait("the server", |s| s.contains("[eglot:"));
+    terminal.text("# AUTHOR: where is `load` used?");
+    terminal.key("Enter");
+    // The mark in the margin, and the count of notes in the mode line.
+    terminal.wait("the mark", |s| {
+        s.contains("! # AUTHOR: where is `load` used?") && s.contains("Flymake[0 0 1]")
+    });
+    call("flymake-show-buffer-diagnostics");
+    terminal.wait("the list", |s| {
+        s.contains("awaiting agent: where is `load` used?")
+    });
+    terminal.key("C-x");
+    terminal.key("1");
+    terminal.key("M-<");
+    call("eglot-code-actions");
+    terminal.wait("the actions", |s| {
+        s.contains("Pick an action (default Reply as agent)")
+    });
+    terminal.key("Enter");
+    terminal.wait("the question", |s| {
+        s.contains("is not trusted. Trusting it lets an agent edit")
+            && s.contains("Choose an option: Trust this workspace")
+    });
+    terminal.key("Enter");
+    terminal.wait("the answer", |s| {
+        s.contains("# AGENT: `load` is used") && s.contains("# AUTHOR:")
+    });
+    assert!(
+        !workspace.read("notes.py").contains("AGENT"),
+        "the buffer is not saved by us"
+    );
+    // As one undo of Emacs's own.
+    terminal.key("C-/");
+    terminal.wait("the file without it", |s| !s.contains("# AGENT:"));
+}
 
 #[test]
 fn a_thread_is_shown_and_answered_by_eglot() {
@@ -23,10 +96,19 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         .map(PathBuf::from);
     let known = peers::path();
     let path = std::env::join_paths(built.into_iter().chain(std::env::split_paths(&known)));
+    // The page's own lines, up to what is said of lsp-mode.
+    let page = include_str!("../../docs/editors/emacs.md");
+    let init = page
+        .split("```elisp")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let init = workspace.write("../init.el", init.expect("a block"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/emacs/eglot.el");
     let output = workspace
         .command(peers::find("emacs").expect("emacs"))
         .args(["-Q", "--batch", "-l"])
+        .arg(init)
+        .arg("-l")
         .arg(script)
         .env("PATH", path.expect("a path"))
         .env("POSTIL_FILE", file)
@@ -39,7 +121,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
     for part in [
         "shown: (\"postil [pending]: awaiting agent: where is `load` used?\")",
         "\"Reply as agent\"",
-        "\n# AGENT: ",
+        "answered: \"stray = 1\n\n# AUTHOR: where is `load` used?\n# AGENT: ",
         "unsaved: t",
     ] {
         assert!(said.contains(part), "no {part} in {said}");

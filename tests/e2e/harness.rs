@@ -26,6 +26,8 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Among an editor's `choices`: this question and those after it are left open.
 pub const NEVER: &str = "<never>";
+/// Among them: from here on the editor says that it knows no such request, as Helix before 25.07 does.
+pub const UNKNOWN: &str = "<unknown>";
 
 /// What the editor does with `workspace/applyEdit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub enum OnApply {
     Pretend,
     /// Makes the edits, and finds then that it cannot rename a file.
     FailToRename,
+    /// Applies it and saves the files, and answers then: the author was quick.
+    ApplyAndSave,
     /// Never answers.
     Ignore,
 }

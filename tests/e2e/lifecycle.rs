@@ -259,6 +259,8 @@ fn initialize_tells_who_answers_and_what_it_can() {
     assert_eq!(answer["serverInfo"]["name"], "postil");
     assert_eq!(answer["capabilities"]["positionEncoding"], "utf-8");
     assert_eq!(answer["capabilities"]["textDocumentSync"]["change"], 2);
+    let protocol = &answer["capabilities"]["experimental"]["postil"]["protocol"];
+    assert_eq!(protocol, 1, "docs/editors/protocol.md names it too");
     let commands = answer["capabilities"]["executeCommandProvider"]["commands"]
         .as_array()
         .expect("commands");
@@ -478,4 +480,77 @@ fn attack_14_it_listens_on_this_machine_alone() {
         String::from_utf8_lossy(&output.stderr).contains("127.0.0.1"),
         "{output:?}"
     );
+}
+
+/// An editor that was started in the home folder, or has a file of no project there, names the whole home.
+#[test]
+fn a_home_folder_is_not_walked_unless_it_is_a_project() {
+    for project in [false, true] {
+        let workspace = Workspace::new();
+        workspace.write("todo.rs", "// AUTHOR: mine?\n");
+        workspace.write("other/b.rs", "// AUTHOR: of another project?\n");
+        if project {
+            workspace.git(&["init", "-q"]);
+        }
+        let home = workspace.root().to_string_lossy().into_owned();
+        let options = Options {
+            env: vec![
+                (String::from("HOME"), home),
+                (String::from("POSTIL_MODEL"), String::from("offline")),
+            ],
+            ..Options::default()
+        };
+        let mut editor = Editor::start_with(&workspace, options);
+        editor.open("todo.rs");
+        editor.wait_codes("todo.rs", &["pending"]);
+        let begun = editor
+            .command("postil.replyAll", json!({}))
+            .expect("turns begin");
+        let files: Vec<&str> = begun["runs"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|run| run["file"].as_str())
+            .collect();
+        let all: &[&str] = match project {
+            false => &["todo.rs"],
+            true => &["other/b.rs", "todo.rs"],
+        };
+        assert_eq!(files, all);
+    }
+}
+
+/// Such an editor watches from when it has a project too.
+#[test]
+fn the_client_watches_once_a_project_comes_beside_the_home() {
+    let workspace = Workspace::new();
+    workspace.write("other/b.rs", "fn b() {}\n");
+    let home = workspace.root().to_string_lossy().into_owned();
+    let options = Options {
+        env: vec![(String::from("HOME"), home)],
+        capabilities: json!({"workspace": {
+            "didChangeWatchedFiles": {"dynamicRegistration": true},
+            "didChangeConfiguration": {"dynamicRegistration": true},
+        }}),
+        ..Options::default()
+    };
+    let editor = Editor::start_with(&workspace, options);
+    let ids = |registrations: &[Value]| -> Vec<String> {
+        let ids = registrations.iter().filter_map(|one| one["id"].as_str());
+        ids.map(String::from).collect()
+    };
+    editor.wait_for("the registration of settings", |state| {
+        (ids(&state.registrations) == ["postil-settings"]).then_some(())
+    });
+    for name in ["other", "more"] {
+        workspace.write(&format!("{name}/c.rs"), "fn c() {}\n");
+        let folder = json!({"uri": editor.uri(name), "name": name});
+        editor.notify(
+            "workspace/didChangeWorkspaceFolders",
+            json!({"event": {"added": [folder], "removed": []}}),
+        );
+        editor.wait_for("one registration of files", |state| {
+            (ids(&state.registrations) == ["postil-settings", "postil-files"]).then_some(())
+        });
+    }
 }

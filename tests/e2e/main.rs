@@ -19,6 +19,7 @@ mod emacs; // the same in Emacs, where it is installed
 mod embedded; // threads in code that stands in other code
 mod faults; // bad input: bytes, names, what happens meanwhile
 mod helix; // the same in Helix
+mod kakoune; // the same in Kakoune, by its page
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server
 mod names; // what editors call languages, held beside the table
@@ -32,7 +33,9 @@ mod store; // runs and rounds, two processes
 mod threads; // reading and writing threads
 mod tools; // the tools of an agent, called through the binary
 mod turns; // agent turns on the scripted model, and offline
+mod vim; // the same in Vim with coc.nvim, by its page
 mod vscode; // the extension in the real editor
 mod whole; // whole trees: what is kept of a scan, branch switches, watching, hooks and CI
 mod why; // closed conversations, found again from the lines that they were about
 mod writing; // writes to disk beside others, on a full disk, killed half-way
+mod zed; // the lists of its extension

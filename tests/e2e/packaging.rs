@@ -1,6 +1,6 @@
-//! What packaging/ makes of a program: pages, completions and npm's packages, from any folder.
+//! What packaging/ makes of a program: pages, completions, a Debian package and npm's, from any folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -14,10 +14,137 @@ fn made(workspace: &Workspace, script: &str, arguments: &[&Path]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("packaging")
         .join(script);
-    let output = workspace.command(&script).args(arguments).output();
-    let output = output.expect("it runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", script.display());
+    let mut command = workspace.command(&script);
+    // A program with all that a debugger wants is large, and how well it is packed is not what is asked.
+    command
+        .env("DPKG_DEB_COMPRESSOR_TYPE", "gzip")
+        .env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
+    said(command.args(arguments));
+}
+
+/// What a command that must go well writes.
+fn said(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let errors = text(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    text(&output.stdout)
+}
+
+/// Every file below `folder` in the repository, by its path below it.
+fn kept(folder: &str) -> Vec<String> {
+    let mut git = Command::new("git");
+    git.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let list = said(git.args(["ls-files", "-z", "--", folder]));
+    let below = |path: &str| {
+        path.strip_prefix(folder)?
+            .strip_prefix('/')
+            .map(String::from)
+    };
+    let files: Vec<String> = list.split('\0').filter_map(below).collect();
+    assert!(!files.is_empty(), "nothing in {folder}");
+    files
+}
+
+/// What docs/install.md promises of it, as it lies there once it is unpacked.
+#[test]
+fn the_debian_package_has_all_that_its_page_promises() {
+    if !peers::on_path("dpkg-deb") {
+        return;
+    }
+    let workspace = Workspace::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_postil"));
+    let out = workspace.path("out");
+    std::fs::create_dir(&out).expect("a folder");
+    made(&workspace, "deb", &[program, &out]);
+    let architecture = said(Command::new("dpkg").arg("--print-architecture"));
+    let architecture = architecture.trim();
+    let package = out.join(format!("postil_{VERSION}_{architecture}.deb"));
+    let tool = |what: &str| said(Command::new("dpkg-deb").arg(what).arg(&package));
+
+    let about = tool("--field");
+    for line in [
+        "Package: postil",
+        &format!("Version: {VERSION}"),
+        &format!("Architecture: {architecture}"),
+    ] {
+        assert!(about.lines().any(|l| l == line), "no `{line}`: {about}");
+    }
+    // The libraries that it was linked with say which.
+    assert!(about.contains("\nDepends: libc6 (>= 2."), "{about}");
+    for line in tool("--contents").lines() {
+        let mode = &line[..10];
+        let right = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"].contains(&mode);
+        assert!(right && line.contains(" root/root "), "{line}");
+        assert!(line.contains(" ./usr/") || line.ends_with(" ./"), "{line}");
+    }
+
+    let root = workspace.path("root");
+    said(Command::new("dpkg-deb").arg("-x").args([&package, &root]));
+    let version = said(
+        workspace
+            .command(root.join("usr/bin/postil"))
+            .arg("--version"),
+    );
+    assert_eq!(version.trim(), format!("postil {VERSION}"));
+    let share = root.join("usr/share");
+    let copy = |folder: &str, to: &str| {
+        for file in kept(folder) {
+            let path = share.join(to).join(&file);
+            let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join(folder)
+                .join(&file);
+            let read = |path: &Path| std::fs::read(path).ok();
+            assert!(read(&path) == read(&source), "{}", path.display());
+        }
+    };
+    copy("editors/neovim", "nvim/site/pack/dist/start/postil");
+    copy("editors/helix", "doc/postil/helix");
+    copy(
+        "grammars/tree-sitter-postil",
+        "doc/postil/tree-sitter-postil",
+    );
+    for file in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let there = std::fs::read(share.join("doc/postil").join(file));
+        assert_eq!(there.ok(), std::fs::read(source).ok(), "{file}");
+    }
+
+    // The same pages and completions as the program makes itself, where man and the shells look for them.
+    let own = workspace.path("own");
+    made(&workspace, "files", &[program, &own]);
+    let mut pages = 0;
+    for page in std::fs::read_dir(own.join("man")).expect("pages") {
+        let page = page.expect("a page").path();
+        let name = page.file_name().expect("a name").to_string_lossy();
+        let packed = share.join(format!("man/man1/{name}.gz"));
+        let text = said(Command::new("gzip").arg("-dc").arg(packed));
+        assert_eq!(text, std::fs::read_to_string(&page).expect("a page"));
+        pages += 1;
+    }
+    assert!(pages > 10, "{pages} pages");
+    for (made, place) in [
+        ("postil.bash", "bash-completion/completions/postil"),
+        ("_postil", "zsh/vendor-completions/_postil"),
+        ("postil.fish", "fish/vendor_completions.d/postil.fish"),
+    ] {
+        let read = |path: &Path| std::fs::read_to_string(path).expect("a file");
+        assert_eq!(read(&share.join(place)), read(&own.join(made)), "{place}");
+    }
+
+    // Neovim finds the plugin and its help below a folder of the system's, without a word in a configuration.
+    for nvim in ["nvim", "nvim-new"] {
+        if !peers::have(&[nvim]) {
+            continue;
+        }
+        let ask = "lua io.write(vim.fn.expand('%:t'), ' ', vim.fn.exists(':Postil'))";
+        let mut command = workspace.command(peers::bin().join(nvim));
+        command
+            .env("XDG_DATA_DIRS", &share)
+            .args(["--headless", "+help :Postil"]);
+        let seen = said(command.args([&format!("+{ask}"), "+qa!"]));
+        assert_eq!(seen, "postil.txt 2", "{nvim}");
+    }
 }
 
 #[test]
@@ -83,21 +210,64 @@ fn npm_starts_the_program_that_it_carries() {
         }
     }
 
-    let here = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-    let node = PathBuf::from("node");
-    if !here || Command::new(&node).arg("--version").output().is_err() {
-        peers::note("node");
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) || !peers::have(&["code-server"]) {
         return;
     }
-    let output = workspace
-        .command(node)
-        .arg(workspace.path("node_modules/postil/postil.js"))
-        .args(["threads", "a b"])
-        .output()
-        .expect("it runs");
-    assert_eq!(output.status.code(), Some(7));
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "asked: threads a b\n"
+    // The Node of that peer, and the machine's npm.
+    let with_node = |program: &str| {
+        let mut command =
+            workspace.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers"));
+        if let Some(peers) = std::env::var_os("POSTIL_PEERS_DIR") {
+            command.env("POSTIL_PEERS_DIR", peers);
+        }
+        command.args(["with", "code-server", program]);
+        command
+    };
+    let starts = |mut command: Command| {
+        let output = command.args(["threads", "a b"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "asked: threads a b\n"
+        );
+    };
+    let mut command = with_node("node");
+    command.arg(workspace.path("node_modules/postil/postil.js"));
+    starts(command);
+
+    // As docs/install.md has it: packed, and installed without a registry.
+    let mut pack = with_node("npm");
+    said(pack.args([
+        "pack",
+        "./node_modules/postil-linux-x64",
+        "./node_modules/postil",
+    ]));
+    let home = workspace.path("global");
+    let tarballs = [
+        format!("./postil-linux-x64-{VERSION}.tgz"),
+        format!("./postil-{VERSION}.tgz"),
+    ];
+    let npm = |verb: &[&str]| {
+        let mut command = with_node("npm");
+        command.args(verb).arg("-g").arg("--prefix").arg(&home);
+        command
+    };
+    said(npm(&["install", "--offline", "--omit=optional"]).args(&tarballs));
+    let mut installed = with_node("env");
+    installed.arg(home.join("bin/postil"));
+    starts(installed);
+    said(
+        npm(&["uninstall"])
+            .args(["postil", "postil-linux-x64"])
+            .args(["--offline"]),
     );
+    assert!(!home.join("bin/postil").exists());
+    let left = std::fs::read_dir(home.join("lib/node_modules")).map_or(0, |left| {
+        left.filter(|e| {
+            e.as_ref()
+                .is_ok_and(|e| !e.file_name().to_string_lossy().starts_with('.'))
+        })
+        .count()
+    });
+    assert_eq!(left, 0);
 }

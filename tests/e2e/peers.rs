@@ -55,16 +55,27 @@ pub fn have(names: &[&str]) -> bool {
     false
 }
 
+/// The same for a program of the machine itself, which is no peer.
+#[must_use]
+pub fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    told(there, program, "not on the PATH")
+}
+
 /// The same for what is built in the repository by a step of its own (`npm ci`).
 #[must_use]
 pub fn have_built(path: &str) -> bool {
     let there = Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists();
-    assert!(
-        there || std::env::var_os("POSTIL_PEERS").is_none_or(|v| v != "require"),
-        "no {path}: see its README or .ci/run"
-    );
+    told(there, path, "see its README or .ci/run")
+}
+
+/// What is not there is a failure where it is required, and named where it is not.
+fn told(there: bool, what: &str, why: &str) -> bool {
+    let required = std::env::var_os("POSTIL_PEERS").is_some_and(|v| v == "require");
+    assert!(there || !required, "no {what}: {why}");
     if !there {
-        note(path);
+        note(what);
     }
     there
 }

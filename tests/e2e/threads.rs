@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 
 const FILE: &str = "src/net.rs";
 
@@ -145,6 +145,33 @@ fn the_author_answers_and_begins_threads() {
     );
 }
 
+#[test]
+fn a_new_thread_is_told_wherever_it_had_to_stand() {
+    let workspace = Workspace::new();
+    let text = "def f():\n    \"\"\"One.\n\n    Two.\n    \"\"\"\n    # AUTHOR: why?\n    # AGENT: So.\n    return 1\n";
+    workspace.write("a.py", text);
+    let mut editor = editor(&workspace);
+    editor.open("a.py");
+    let old = editor.wait_codes("a.py", &["awaiting_user"])[0]["data"]["thread_id"].clone();
+    // In the string, and within the thread.
+    for (line, words) in [(3, "which two?"), (8, "why so?")] {
+        let place = json!({"line": line, "character": 0});
+        let argument = json!({"uri": editor.uri("a.py"), "position": place, "text": words});
+        let done = editor.command("postil.newThread", argument).expect("begun");
+        assert_ne!(done["thread_id"], old);
+        let at = usize::try_from(done["line"].as_u64().expect("a line")).expect("a line");
+        let text = editor.text("a.py");
+        assert_eq!(
+            text.lines().nth(at).map(str::trim),
+            Some(format!("# AUTHOR: {words}").as_str()),
+            "{text}"
+        );
+        let argument =
+            json!({"thread_id": done["thread_id"], "uri": editor.uri("a.py"), "text": "!"});
+        assert!(editor.command("postil.reply", argument).is_ok(), "{done}");
+    }
+}
+
 /// Else an editor that goes on behind the command, into insert mode, types elsewhere first.
 #[test]
 fn the_cursor_is_placed_before_a_new_thread_is_answered() {
@@ -162,12 +189,25 @@ fn the_cursor_is_placed_before_a_new_thread_is_answered() {
     }
 }
 
-#[test]
-fn clear_and_commit_follows_the_save_and_takes_that_file_alone() {
+fn repository() -> Workspace {
     let workspace = Workspace::new();
     workspace.git(&["init", "-q", "-b", "main"]);
     workspace.git(&["config", "user.name", "Ada"]);
     workspace.git(&["config", "user.email", "ada@example.org"]);
+    workspace
+}
+
+fn wait_committed(editor: &Editor) {
+    editor.wait_message("window/showMessage", |m| {
+        m["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("committed src/net.rs as"))
+    });
+}
+
+#[test]
+fn clear_and_commit_follows_the_save_and_takes_that_file_alone() {
+    let workspace = repository();
     workspace.write(FILE, "fn f() {}\n");
     workspace.write("other.rs", "one\n");
     workspace.git(&["add", "."]);
@@ -188,16 +228,27 @@ fn clear_and_commit_follows_the_save_and_takes_that_file_alone() {
         "nothing is committed that the author has not saved"
     );
     editor.save(FILE);
-    editor.wait_message("window/showMessage", |m| {
-        m["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("committed src/net.rs as"))
-    });
+    wait_committed(&editor);
     assert_eq!(
         workspace.git(&["show", "--name-only", "--format=%s"]),
         "Clear review threads from net.rs\n\nsrc/net.rs\n"
     );
     assert_eq!(workspace.git(&["status", "--porcelain"]), "M  other.rs\n");
+}
+
+#[test]
+fn clear_and_commit_follows_a_save_that_overtakes_the_editors_answer() {
+    let workspace = repository();
+    workspace.write(FILE, "// AUTHOR: why?\nfn f() {}\n");
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.state().on_apply = OnApply::ApplyAndSave;
+    editor
+        .take_action(FILE, 0, "Clear threads and commit file")
+        .expect("cleared");
+    wait_committed(&editor);
+    assert_eq!(workspace.git(&["show", "HEAD:src/net.rs"]), "fn f() {}\n");
 }
 
 #[test]
@@ -216,6 +267,29 @@ fn action_words_are_carried_out_without_a_model() {
     assert_eq!(
         editor.wait_text(FILE, |text| !text.contains("AUTHOR")),
         "fn f() {}\n"
+    );
+}
+
+/// Such threads are numbered as they stand in the file: the second is the first when that has gone.
+#[test]
+fn action_words_of_threads_with_the_same_first_words_are_all_carried_out() {
+    let workspace = Workspace::new();
+    let done = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: done\n";
+    let open = "// AUTHOR: why?\n";
+    workspace.write(
+        FILE,
+        format!("{done}fn f() {{}}\n{open}fn g() {{}}\n{done}fn h() {{}}\n"),
+    );
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending", "pending", "pending"]);
+    let uri = editor.uri(FILE);
+    editor
+        .command("postil.processActions", json!({"uri": uri}))
+        .expect("carried out");
+    assert_eq!(
+        editor.wait_text(FILE, |text| !text.contains("done")),
+        format!("fn f() {{}}\n{open}fn g() {{}}\nfn h() {{}}\n")
     );
 }
 
@@ -333,6 +407,38 @@ fn a_wrong_argument_is_named() {
         );
     }
     assert_eq!(editor.text(FILE), "// AUTHOR: why?\nfn f() {}\n");
+}
+
+/// As where *Resolve* is pressed twice: the second thread has the first one's name by then.
+#[test]
+fn what_is_resolved_is_the_thread_that_was_meant_though_another_has_its_name_by_then() {
+    let workspace = Workspace::new();
+    workspace.write(
+        FILE,
+        "// AUTHOR: why?\nfn f() {}\n// AUTHOR: why?\nfn g() {}\n",
+    );
+    let mut editor = editor(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending", "pending"]);
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": thread_id(&editor)});
+    editor.state().on_apply = OnApply::Ignore;
+    let asked = editor.ask(
+        "workspace/executeCommand",
+        json!({"command": "postil.dismissThread", "arguments": [argument]}),
+    );
+    let id = editor.wait_for("an edit", |state| {
+        let mut received = state.received.iter();
+        let edit = received.find(|m| m["method"] == "workspace/applyEdit")?;
+        Some(edit["id"].clone())
+    });
+    editor.state().on_apply = OnApply::Apply;
+    editor.replace(FILE, "// AUTHOR: why?\nfn f", "fn f");
+    let no = json!({"jsonrpc": "2.0", "id": id, "result": {"applied": false}});
+    editor.send_raw(&frame(&no));
+    let error = editor.answer(asked).expect_err("another thread");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("no longer in src/net.rs"), "{message}");
+    assert_eq!(editor.text(FILE), "fn f() {}\n// AUTHOR: why?\nfn g() {}\n");
 }
 
 /// A client that takes no versions cannot tell that an edit was made for an older text: so one is on its way at a

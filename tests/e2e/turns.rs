@@ -8,6 +8,7 @@ use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{Model, Step, call};
 
 mod cancel; // a cancel wherever a turn waits
+mod folders; // threads with one id
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
 mod starts; // between the author's word and the model's first

@@ -1,7 +1,6 @@
 //! The packaged extension in the real VS Code (code-server in headless Chromium), driven as a person would:
 //! editors/vscode/test/browser/cases.mjs has what is done there, this makes the project.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -92,27 +91,15 @@ fn case(name: &str, files: &[(&str, &str)]) {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let once = || {
-        let workspace = Workspace::new();
-        for (file, text) in files {
-            workspace.write(file, text);
-        }
-        workspace.git(&["init", "-q"]);
-        workspace.git(&["add", "-A"]);
-        workspace.git(&["commit", "-q", "-m", "Begin"]);
-        run(name, &workspace)
-    };
-    // A browser beside all other tests now and then misses a click. What failed is told, loudly, and must not fail
-    // twice: each such line has a cause in test/browser/code.mjs or in the extension, and is to be mended.
-    if let Err(why) = once() {
-        let rule = "=".repeat(100);
-        let _ = writeln!(
-            std::io::stderr(),
-            "\n{rule}\nFAILED ONCE, tried again: vscode::{why}\n{rule}"
-        );
-        if let Err(why) = once() {
-            panic!("{why}");
-        }
+    let workspace = Workspace::new();
+    for (file, text) in files {
+        workspace.write(file, text);
+    }
+    workspace.git(&["init", "-q"]);
+    workspace.git(&["add", "-A"]);
+    workspace.git(&["commit", "-q", "-m", "Begin"]);
+    if let Err(why) = run(name, &workspace) {
+        panic!("{why}");
     }
 }
 
@@ -135,6 +122,11 @@ fn a_run_is_read_while_it_goes_on_and_reviewed_file_by_file() {
 }
 
 #[test]
+fn a_conversation_is_there_again_in_a_window_that_is_loaded_anew() {
+    case("reload", &[("load.rs", LOAD), ("main.rs", MAIN)]);
+}
+
+#[test]
 fn a_turn_is_begun_cancelled_and_answered_by_lens_bulb_and_button() {
     case("turn", &[("load.rs", LOAD), ("notes.rs", NOTES)]);
 }
@@ -145,9 +137,21 @@ fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
 }
 
 #[test]
+fn what_the_palette_and_the_settings_do_is_done_at_once() {
+    let todos = "// AUTHOR: list todos\nfn a() {}\n\nfn b() {} // TODO: something\n";
+    case("palette", &[("a.rs", todos), ("notes.rs", NOTES)]);
+}
+
+#[test]
 fn a_folder_that_is_not_trusted_is_only_read() {
     let text = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn load() {}\n";
     case("trust", &[("load.rs", text)]);
+}
+
+#[test]
+fn trust_that_is_given_while_the_server_starts_holds() {
+    let text = "# AUTHOR: rename load to load_rows\ndef load(): pass\nload()\n";
+    case("late", &[("a.py", text)]);
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn a_workspace_of_several_roots_has_one_server_and_all_threads() {
     let todos = "// AUTHOR: list todos\nfn b() {}\n// TODO: something\n";
     let files = [
         ("all.code-workspace", folders),
-        ("one/notes.rs", "// AUTHOR: why?\nfn a() {}\n"),
+        ("one/notes.rs", todos),
         ("two/notes.rs", todos),
     ];
     case("roots", &files);

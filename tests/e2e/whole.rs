@@ -175,7 +175,8 @@ fn another_branch_is_caught_up_with_by_one_look() {
             "one scan reads {} files, this read {reads}",
             FOLDERS * EACH
         );
-        assert!(scans_now - scans <= 3, "{}", scans_now - scans);
+        // One, where git writes without a pause; a busy machine makes some, and never one for each file.
+        assert!(scans_now - scans <= 20, "{}", scans_now - scans);
     }
 }
 

@@ -9,6 +9,32 @@
 -- Threads show as diagnostics, the verbs as code actions (`vim.lsp.buf.code_action()`; `gra` from 0.11 on).
 -- Settings go under `settings.postil`, with the names that postil.toml has.
 
+-- By client and address, the version of the text that its server was last told of. Neovim's own count is one for all
+-- clients of a buffer, and before 0.12 the late start of another server sets it to 0.
+local told = {}
+local function count(client)
+  local versions, notify = {}, client.rpc.notify
+  told[client.id] = versions
+  client.rpc.notify = function(method, params, ...)
+    local document = type(params) == "table" and params.textDocument
+    if method == "textDocument/didOpen" or method == "textDocument/didChange" then
+      versions[document.uri] = document.version
+    elseif method == "textDocument/didClose" then
+      versions[document.uri] = nil
+    end
+    return notify(method, params, ...)
+  end
+end
+
+-- The version that an edit must be made for; `nil`: the text is not open, or there is a newer one than was told.
+local function version(client, uri, buffer)
+  local now, known = vim.lsp.util.buf_versions[buffer], told[client.id]
+  if not known then
+    return now
+  end
+  return (now == 0 or now == known[uri]) and known[uri] or nil
+end
+
 -- Takes the server's edits. Three things differ from Neovim's own handler. The versions of all files are
 -- checked before any is touched, and a text that went on is answered `applied = false` (the built-in one
 -- skips that file with a message and answers `true`). A text nobody has changed since it was opened has
@@ -33,14 +59,14 @@ local function apply_edit(_, params, ctx)
       local buffer = add(document.uri)
       -- vim.NIL: any version
       if type(document.version) == "number" then
-        local now = vim.lsp.util.buf_versions[buffer]
+        local now = version(client, document.uri, buffer)
         if now ~= document.version then
           return {
             applied = false,
             failedChange = index - 1,
             failureReason = ("%s is at version %s, the edit is for %d"):format(
               document.uri,
-              now or "(not open)",
+              now or "(not open, or newer than the server knows)",
               document.version
             ),
           }
@@ -63,6 +89,28 @@ local function apply_edit(_, params, ctx)
   return { applied = applied, failureReason = not applied and tostring(problem) or nil }
 end
 
+-- The rest of the plugin is there too.
+local whole = #vim.api.nvim_get_runtime_file("lua/postil/conversation.lua", false) > 0
+
+-- Neovim tells every server of ours of a buffer that is written under another name, also those that it is not attached
+-- to (as of 0.12), and a server looks through repositories within its folder, which may have one of their own: their
+-- word on a file is not shown beside that of the file's own.
+local function publish(error, result, ctx, config)
+  local name = vim.uri_to_fname(result.uri)
+  local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
+  local own = buffer and vim.lsp.get_clients({ bufnr = buffer, name = "postil" }) or {}
+  local is_theirs = #own > 0 and not vim.lsp.buf_is_attached(buffer, ctx.client_id)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if whole and client then
+    is_theirs = not require("postil.client").speaks(client, name)
+  end
+  -- What is taken back always goes.
+  if is_theirs and #result.diagnostics > 0 then
+    return
+  end
+  return vim.lsp.handlers["textDocument/publishDiagnostics"](error, result, ctx, config)
+end
+
 local config = {
   name = "postil",
   cmd = { "postil" },
@@ -74,18 +122,25 @@ local config = {
     -- buffer that count columns alike, so other servers get their changes at once too.
     debounce_text_changes = 0,
   },
-  handlers = { ["workspace/applyEdit"] = apply_edit },
+  handlers = { ["workspace/applyEdit"] = apply_edit, ["textDocument/publishDiagnostics"] = publish },
+  on_init = count,
 }
 
 -- Neovim takes edits with versions, and does not say so. Without them an edit could meet a text that went on.
 config.capabilities = { workspace = { workspaceEdit = { documentChanges = true } } }
 
--- The rest of the plugin is there too: a conversation is then a document of the server, and goes on while it is read.
-local whole = #vim.api.nvim_get_runtime_file("lua/postil/conversation.lua", false) > 0
+-- A conversation is then a document of the server, and goes on while it is read.
 if whole then
   config.capabilities.workspace.textDocumentContent = vim.empty_dict()
+  config.init_options = { reviews = true }
+  config.before_init = function(_, started)
+    require("postil").starting(started)
+  end
   config.on_exit = function(...)
     require("postil").ended(...)
+  end
+  config.handlers["postil/review"] = function(...)
+    return require("postil.proposed").ask(...)
   end
   config.handlers["window/showDocument"] = function(...)
     return require("postil.conversation").show(...)

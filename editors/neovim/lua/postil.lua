@@ -7,9 +7,10 @@ local M = {}
 
 ---@class postil.Ui
 ---@field signs table|false signs of threads by status; false: as all diagnostics have them
+---@field state "auto"|"eol"|"sign" whether the state of a thread is a word too, beside its sign
 ---@field turns "eol"|"below"|false where a running turn shows what it does
 ---@field slow integer milliseconds after which it is said that the server has not answered
-local ui = { signs = { pending = "?", awaiting_user = "»" }, turns = "eol", slow = 10000 }
+local ui = { signs = { pending = "?", awaiting_user = "»" }, state = "auto", turns = "eol", slow = 10000 }
 
 local given
 
@@ -53,6 +54,12 @@ local wanted = {
     function(value)
       return value == false
         or type(value) == "table" and type(value.pending) == "string" and type(value.awaiting_user) == "string"
+    end,
+  },
+  ["ui.state"] = {
+    '"auto", "eol" or "sign"',
+    function(value)
+      return value == "auto" or value == "eol" or value == "sign"
     end,
   },
   ["ui.turns"] = {
@@ -137,7 +144,9 @@ end
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.
 function M.unfit(buffer)
   local name = vim.api.nvim_buf_get_name(buffer)
-  if name:match("^%a[%w+.-]+://") then
+  if vim.startswith(name, "postil://") then
+    return "this window shows no file"
+  elseif name:match("^%a[%w+.-]+://") then
     return "it reads files of this machine, and " .. name .. " is none; open the file itself, or run nvim where it lies"
   elseif vim.bo[buffer].buftype ~= "" then
     return "this window shows no file"
@@ -170,6 +179,11 @@ function M.ended(code, signal, id)
     local root = client.config.root_dir or ""
     ended[root] = client.initialized and (ended[root] or 0) + 1 or MOST
   end
+  vim.schedule(function()
+    if package.loaded["postil.show"] then
+      require("postil.show").ended(id)
+    end
+  end)
 end
 
 -- A sentence, where the server of this root is not to be started again unasked.
@@ -179,9 +193,58 @@ local function broken(root)
   end
 end
 
--- The folder that the server of a buffer works in.
+-- The client's `before_init`: says so when the server does not come.
+function M.starting(config)
+  local slow = M.ui().slow
+  vim.defer_fn(function()
+    for _, client in ipairs(vim.lsp.get_clients({ name = "postil", _uninitialized = true })) do
+      if client.config == config and not client.initialized then
+        return M.say(
+          ("the server has been starting for %g s; `:Postil restart` tries again, :checkhealth postil tells more"):format(
+            slow / 1000
+          ),
+          vim.log.levels.WARN
+        )
+      end
+    end
+  end, slow)
+end
+
+local function holds(folder, path)
+  return vim.startswith(path .. "/", folder:gsub("/$", "") .. "/")
+end
+
+-- The nearest folder of a running server that holds this file.
+local function running_root(name, markers)
+  local found
+  for _, client in ipairs(vim.lsp.get_clients({ name = "postil", _uninitialized = true })) do
+    local root = client.config.root_dir
+    local fits = type(root) == "string" and not client.rpc.is_closing() and holds(root, name)
+    -- Of a lone file it is just where that lies, and nothing that belongs together.
+    if fits and vim.fs.root(root, markers) == root and not holds(root, vim.uv.os_homedir() or "") then
+      found = (not found or #found < #root) and root or found
+    end
+  end
+  return found
+end
+
+local function own_root(name, markers)
+  return vim.fs.root(name, markers) or vim.fs.dirname(name)
+end
+
+-- The folder that the server of a file works in. That of a repository within the folder of a server that runs is the
+-- latter: it looks through the inner one as well, and two that know of the same file would change it each for itself.
+function M.root_of(name, markers)
+  return running_root(name, markers) or own_root(name, markers)
+end
+
 function M.root(buffer, config)
-  return vim.fs.root(buffer, config.root_markers or {}) or vim.fs.dirname(vim.api.nvim_buf_get_name(buffer))
+  return M.root_of(vim.api.nvim_buf_get_name(buffer), config.root_markers or {})
+end
+
+-- The same where no server runs.
+function M.own_root(buffer, config)
+  return own_root(vim.api.nvim_buf_get_name(buffer), config.root_markers or {})
 end
 
 -- Why the server of a buffer is not to be started: a sentence.
@@ -222,7 +285,11 @@ end
 
 -- A buffer was opened, or got a name or a type.
 function M.begin(buffer)
-  if not vim.api.nvim_buf_is_valid(buffer) or not vim.api.nvim_buf_is_loaded(buffer) or M.unfit(buffer) then
+  if not vim.api.nvim_buf_is_valid(buffer) then
+    return
+  end
+  vim.b[buffer].postil_begins = nil
+  if not vim.api.nvim_buf_is_loaded(buffer) or M.unfit(buffer) then
     return
   end
   if #vim.lsp.get_clients({ bufnr = buffer, name = "postil" }) > 0 then
@@ -261,10 +328,11 @@ end
 
 -- The cursor to the `count`-th next thread, round the end; negative: back.
 function M.go(count)
-  local lines = {}
+  local lines, last = {}, vim.api.nvim_buf_line_count(0)
   for _, diagnostic in ipairs(vim.diagnostic.get(0)) do
     if diagnostic.source == "postil" then
-      lines[diagnostic.lnum + 1] = diagnostic.col
+      -- What was deleted a moment ago may still be told of.
+      lines[math.min(diagnostic.lnum + 1, last)] = diagnostic.col
     end
   end
   local sorted = vim.tbl_keys(lines)

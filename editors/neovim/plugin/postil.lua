@@ -6,6 +6,12 @@ if vim.g.loaded_postil or vim.g.postil == false then
 end
 vim.g.loaded_postil = 1
 
+-- A system's package may bring this to a Neovim that is too old: that is told when it is used, not at each start.
+if vim.fn.has("nvim-0.10") == 0 then
+  vim.cmd([[command! -nargs=* -bang -range Postil echohl ErrorMsg | echo "postil needs Neovim 0.10 or newer" | echohl None]])
+  return
+end
+
 vim.api.nvim_create_user_command("Postil", function(options)
   require("postil.commands").run(options)
 end, {
@@ -18,7 +24,10 @@ end, {
   end,
 })
 
-for _, name in ipairs({ "reply", "plan", "say", "new", "resolve", "open", "review", "cancel", "undo", "threads", "pick" }) do
+-- All sub-commands; that none is missing is tested, for to load them takes time.
+local names = "reply plan say new choose continue resolve threads pick open runs review accept reject cancel undo "
+  .. "why clear trust restart health"
+for name in names:gmatch("%a+") do
   vim.keymap.set({ "n", "x" }, ("<Plug>(postil-%s)"):format(name), (":Postil %s<CR>"):format(name), { silent = true })
 end
 for name, step in pairs({ next = 1, prev = -1 }) do
@@ -32,6 +41,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "FileT
   group = group,
   callback = function(event)
     -- After whatever else the event does, which may find out the file's type.
+    vim.b[event.buf].postil_begins = true
     vim.schedule(function()
       require("postil").begin(event.buf)
     end)
@@ -42,7 +52,7 @@ vim.api.nvim_create_autocmd("LspAttach", {
   callback = function(event)
     local client = vim.lsp.get_client_by_id(event.data.client_id)
     if client and client.name == "postil" then
-      require("postil.show").attached(client)
+      require("postil.show").attached(client, event.buf)
     end
   end,
 })

@@ -1,6 +1,8 @@
 // Draws the rounds of a run as they come. Everything is put in as text: nothing of it is markup.
 (() => {
     const vscode = acquireVsCodeApi();
+    // By this it is opened again when the window is.
+    vscode.setState({ run: document.body.dataset.run });
     const at = (id) => document.getElementById(id);
     const make = (name, kind, text) => {
         const element = document.createElement(name);
@@ -94,6 +96,7 @@
     };
 
     window.addEventListener("message", ({ data }) => {
+        if (data.is === "failed") at("doing").textContent = data.why;
         if (data.is !== "rounds") return;
         if (data.first) at("rounds").replaceChildren();
         const { run } = data;
@@ -104,7 +107,7 @@
         at("facts").textContent = facts.filter(Boolean).join(" · ");
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
         at("cancel").hidden = !run.running;
-        at("review").hidden = run.running;
+        at("review").hidden = run.running || run.has_changes === false;
         at("rounds").append(...data.rounds.map(draw));
         if (below && !data.first) window.scrollTo(0, document.body.scrollHeight);
     });

@@ -1,6 +1,6 @@
 // dist/postil.vsix: node scripts/package.mjs [POSTIL TARGET]
 //
-// With a program and a platform (`linux-x64`, `darwin-arm64`, `win32-x64` …) the program comes along as server/postil.
+// With a program and a platform (`linux-x64`, `darwin-arm64` …) the program comes along as server/postil.
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,19 @@ const [, , program, target] = process.argv;
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = (file, ...args) => execFileSync(process.execPath, [file, ...args], { cwd: root, stdio: "inherit" });
 
-rmSync(`${root}server`, { recursive: true, force: true });
+const shared = ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"];
+const away = () => {
+    // Started from its sources, the extension is to find the program that is on the PATH.
+    rmSync(`${root}server`, { recursive: true, force: true });
+    for (const file of shared) {
+        rmSync(root + file, { force: true });
+    }
+};
+
+away();
+for (const file of shared) {
+    copyFileSync(`${root}../../${file}`, root + file);
+}
 if (program) {
     const name = target.startsWith("win32") ? "postil.exe" : "postil";
     mkdirSync(`${root}server`);
@@ -21,6 +33,5 @@ const out = program ? `dist/postil-${target}.vsix` : "dist/postil.vsix";
 try {
     run("node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", out, ...(target ? ["--target", target] : []));
 } finally {
-    // Started from its sources, the extension is to find the program that is on the PATH.
-    rmSync(`${root}server`, { recursive: true, force: true });
+    away();
 }

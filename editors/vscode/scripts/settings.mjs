@@ -12,6 +12,8 @@ const text = readFileSync(file, "utf8");
 const manifest = JSON.parse(text);
 
 const properties = {};
+// The schema's order; without numbers the editor would sort by name.
+let order = 0;
 const walk = (path, node) => {
     if (node["x-from"] === "user") return;
     if (node.properties) {
@@ -22,7 +24,10 @@ const walk = (path, node) => {
     const described = (node.description ?? "").replaceAll("\n", " ");
     // Shown, never sent: a default of the editor would stand before what postil.toml says.
     const fallback = node.default === undefined ? {} : { default: node.default };
-    properties[["postil", ...path].join(".")] = { ...known, ...fallback, markdownDescription: described, scope: "window" };
+    // Of a text that may be absent the editor shows a box where it is not told of `null`: an empty one is absent.
+    const type = String(node.type) === "string,null" ? { type: "string" } : {};
+    order += 1;
+    properties[["postil", ...path].join(".")] = { ...known, ...type, ...fallback, markdownDescription: described, scope: "window", order };
 };
 walk([], schema);
 manifest.contributes.configuration[0].properties = properties;

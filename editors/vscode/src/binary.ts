@@ -2,13 +2,16 @@
 
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { access, readFile, realpath, stat } from "node:fs/promises";
 import * as path from "node:path";
 
-/** The oldest server that says what this extension shows. */
-export const OLDEST = "0.1.0";
+/** The protocol for plugins that this extension needs (docs/editors/protocol.md). */
+export const NEEDED = 1;
 
-export type Found = { path: string; version: string } | Problem;
+export interface Program {
+    path: string;
+    version: string;
+}
 
 export interface Problem {
     problem: "missing" | "not-executable" | "too-old" | "not-postil";
@@ -27,96 +30,190 @@ export interface Places {
     /** Folders of the workspace: nothing inside them is run. */
     workspace: string[];
     platform: NodeJS.Platform;
+    arch: string;
 }
+
+/** What is asked of the machine. Nothing of it fails: what cannot be had is not there. */
+export interface Disk {
+    isFile(file: string): Promise<boolean>;
+    runs(file: string): Promise<boolean>;
+    read(file: string): Promise<string>;
+    /** Without links. */
+    real(file: string): Promise<string>;
+    /** What the program answers to `--version`. */
+    version(file: string): Promise<string>;
+}
+
+const machine: Disk = {
+    isFile: (file) =>
+        stat(file).then(
+            (found) => found.isFile(),
+            () => false,
+        ),
+    runs: (file) =>
+        access(file, constants.X_OK).then(
+            () => true,
+            () => false,
+        ),
+    read: (file) => readFile(file, "utf8").catch(() => ""),
+    real: (file) => realpath(file).catch(() => file),
+    version: (file) =>
+        new Promise((resolve) => {
+            execFile(file, ["--version"], { timeout: 10_000, windowsHide: true }, (error, stdout) => {
+                resolve(error ? "" : stdout);
+            });
+        }),
+};
+
+const paths = (places: Places): path.PlatformPath => (places.platform === "win32" ? path.win32 : path.posix);
 
 /** Every place that is looked at, best first. */
 export function candidates(places: Places): string[] {
-    const name = places.platform === "win32" ? "postil.exe" : "postil";
+    return looked(places).map(({ file }) => file);
+}
+
+/** `searched`: the PATH leads there, on which a folder of the workspace may be. */
+function looked(places: Places): { file: string; searched: boolean }[] {
+    const at = paths(places);
     if (places.setting !== "") {
-        const home = places.setting.replace(/^~(?=$|[/\\])/, places.home);
-        return [home];
+        return [{ file: places.setting.replace(/^~(?=$|[/\\])/, () => places.home), searched: false }];
     }
-    const dirs = places.search
-        .split(path.delimiter)
-        .filter((dir) => path.isAbsolute(dir) && !places.workspace.some((folder) => isInside(folder, dir)));
-    // Where cargo puts it, which a window that was not started from a shell may not have on its PATH.
-    dirs.push(path.join(places.home, ".cargo", "bin"));
-    return [path.join(places.extension, "server", name), ...dirs.map((dir) => path.join(dir, name))];
+    const search = places.search.split(at.delimiter).filter((dir) => at.isAbsolute(dir) && !isOfWorkspace(dir, places.workspace, at));
+    const dirs = [
+        { dir: at.join(places.extension, "server"), searched: false },
+        ...search.map((dir) => ({ dir, searched: true })),
+        // Where cargo puts it, which a window that was not started from a shell may not have on its PATH.
+        { dir: at.join(places.home, ".cargo", "bin"), searched: false },
+    ];
+    const names = places.platform === "win32" ? ["postil.exe", "postil.cmd"] : ["postil"];
+    return dirs.flatMap(({ dir, searched }) => names.map((name) => ({ file: at.join(dir, name), searched })));
 }
 
-function isInside(folder: string, dir: string): boolean {
-    const relative = path.relative(folder, dir);
-    return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
+function isOfWorkspace(place: string, folders: string[], at: path.PlatformPath): boolean {
+    return folders.some((folder) => {
+        const way = at.relative(folder, place);
+        return way !== ".." && !way.startsWith(`..${at.sep}`) && !at.isAbsolute(way);
+    });
 }
 
-export async function find(places: Places): Promise<Found> {
+/**
+ * The program behind what npm puts on the PATH: a script for Windows' shell, elsewhere a link to one for Node. Neither is
+ * started: the first would need a shell, which reads more out of arguments than is meant, the second a Node. The
+ * program lies where Node would look for it from `postil.js`. `undefined`: it is not there.
+ */
+async function behind(file: string, places: Places, disk: Disk): Promise<string | undefined> {
+    const at = paths(places);
+    let script = await disk.real(file);
+    if (/\.cmd$/i.test(file)) {
+        const named = /"%(?:~dp0|dp0%)\\?([^"%]*\bpostil\.js)"/i.exec(await disk.read(file))?.[1];
+        if (named === undefined) {
+            return undefined;
+        }
+        script = await disk.real(at.join(at.dirname(file), named));
+    }
+    if (at.basename(script) !== "postil.js") {
+        return file;
+    }
+    const name = places.platform === "win32" ? "postil.exe" : "postil";
+    for (let dir = at.dirname(script), last = ""; dir !== last; last = dir, dir = at.dirname(dir)) {
+        const program = at.join(dir, "node_modules", `postil-${places.platform}-${places.arch}`, "bin", name);
+        if (await disk.isFile(program)) {
+            return program;
+        }
+    }
+    return undefined;
+}
+
+/** What is found at each place, best first. */
+async function* look(places: Places, disk: Disk): AsyncGenerator<Program | Problem> {
+    const seen = new Set<string>();
+    const at = paths(places);
+    const folders = [...places.workspace, ...(await Promise.all(places.workspace.map((folder) => disk.real(folder))))];
+    // Links lead into the workspace too.
+    const isOfOthers = async (place: string): Promise<boolean> => !isOfWorkspace(await disk.real(place), folders, at);
+    for (const { file: candidate, searched } of looked(places)) {
+        if (!(await disk.isFile(candidate)) || (searched && !(await isOfOthers(at.dirname(candidate))))) {
+            continue;
+        }
+        const file = await behind(candidate, places, disk);
+        if (file === undefined) {
+            yield {
+                problem: "not-executable",
+                message: `${candidate} is a script, and the program that npm puts beside it for ${places.platform} on ${places.arch} is not there. Install postil another way, or set postil.path to the program.`,
+            };
+            continue;
+        }
+        // Folders of the PATH may be links to each other.
+        const real = await disk.real(file);
+        if (seen.has(real)) {
+            continue;
+        }
+        if (searched && !(await isOfOthers(real))) {
+            continue;
+        }
+        seen.add(real);
+        if (await disk.runs(file)) {
+            yield await check(file, disk);
+        } else if (places.setting !== "") {
+            yield { problem: "not-executable", message: `The setting postil.path names ${file}, which cannot be executed.` };
+        }
+    }
+}
+
+/** Asks a program for its version. */
+async function check(file: string, disk: Disk): Promise<Program | Problem> {
+    const version = /^postil (\d+\.\d+\.\d+\S*)/.exec(await disk.version(file))?.[1];
+    return version === undefined
+        ? {
+              problem: "not-postil",
+              message: `${file} does not answer as postil does when it is asked for its version. Set postil.path to the right program.`,
+          }
+        : { path: file, version };
+}
+
+/** `protocol`: what its server says; `undefined`: it does not know of one. */
+export function tooOld({ path: file, version }: Program, protocol: number | undefined): Problem {
+    const has = protocol === undefined ? "no protocol for plugins" : `protocol ${protocol}`;
+    return {
+        problem: "too-old",
+        message: `${file} is postil ${version}, which is too old for this extension: it has ${has}, and ${NEEDED} is needed. Install a newer postil, then try again.`,
+    };
+}
+
+/**
+ * Starts the best program that fits. What does not fit is passed over, and told where no other does: what was wrong
+ * with the first. A program that is set is the only one.
+ */
+export async function choose<T extends object>(
+    places: Places,
+    start: (program: Program) => Promise<T | Problem>,
+    passed: (problem: Problem) => void,
+    disk: Disk = machine,
+): Promise<T | Problem> {
     const set = places.setting !== "";
-    if (set && !path.isAbsolute(candidates(places)[0] ?? "")) {
+    if (set && !paths(places).isAbsolute(candidates(places)[0] ?? "")) {
         return {
             problem: "missing",
             message: `The setting postil.path is to be an absolute path; it is \`${places.setting}\`.`,
         };
     }
-    for (const file of candidates(places)) {
-        const there = await stat(file).then(
-            (found) => found.isFile(),
-            () => false,
-        );
-        if (!there) {
-            continue;
+    let first: Problem | undefined;
+    for await (const found of look(places, disk)) {
+        const started = "problem" in found ? found : await start(found);
+        if (!("problem" in started)) {
+            return started;
         }
-        const runs = await access(file, constants.X_OK).then(
-            () => true,
-            () => false,
-        );
-        if (runs) {
-            return check(file);
+        passed(started);
+        first ??= started;
+    }
+    return (
+        first ?? {
+            problem: "missing",
+            message: set
+                ? `The setting postil.path names ${places.setting}, which is not there.`
+                : "The program postil is neither on the PATH nor set by postil.path. Install it, then try again.",
         }
-        if (set) {
-            return { problem: "not-executable", message: `The setting postil.path names ${file}, which cannot be executed.` };
-        }
-    }
-    return {
-        problem: "missing",
-        message: set
-            ? `The setting postil.path names ${places.setting}, which is not there.`
-            : "The program postil is neither on the PATH nor set by postil.path. Install it, then try again.",
-    };
-}
-
-/** Asks a program for its version. */
-async function check(file: string): Promise<Found> {
-    const said = await new Promise<string | undefined>((resolve) => {
-        execFile(file, ["--version"], { timeout: 10_000, windowsHide: true }, (error, stdout) => {
-            resolve(error ? undefined : stdout);
-        });
-    });
-    const version = /^postil (\d+\.\d+\.\d+)/.exec(said ?? "")?.[1];
-    if (version === undefined) {
-        return {
-            problem: "not-postil",
-            message: `${file} does not answer as postil does when it is asked for its version. Set postil.path to the right program.`,
-        };
-    }
-    if (older(version, OLDEST)) {
-        return {
-            problem: "too-old",
-            message: `${file} is postil ${version}, and this extension needs ${OLDEST} or newer. Install the newer one.`,
-        };
-    }
-    return { path: file, version };
-}
-
-export function older(version: string, than: string): boolean {
-    const numbers = (text: string): number[] => text.split(".").map(Number);
-    const [left, right] = [numbers(version), numbers(than)];
-    for (const [index, number] of right.entries()) {
-        const mine = left[index] ?? 0;
-        if (mine !== number) {
-            return mine < number;
-        }
-    }
-    return false;
+    );
 }
 
 /** More ends than this within so many milliseconds are too many. */

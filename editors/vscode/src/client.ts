@@ -4,17 +4,27 @@ import { spawn } from "node:child_process";
 import * as vscode from "vscode";
 import {
     CloseAction,
+    CodeLensRefreshRequest,
+    CodeLensRequest,
+    DocumentDiagnosticRequest,
     ErrorAction,
+    ErrorCodes,
     LanguageClient,
     MessageType,
+    ResponseError,
     RevealOutputChannelOn,
     ShowMessageNotification,
     ShowMessageRequest,
+    vsdiag,
     type LanguageClientOptions,
+    type ServerCapabilities,
     type ServerOptions,
 } from "vscode-languageclient/node";
+import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
+import { Lenses } from "./lenses";
 import { complain, inform, warn } from "./say";
+import { unlinked } from "./threads";
 
 export interface Hooks {
     log: vscode.LogOutputChannel;
@@ -35,16 +45,55 @@ export interface Connection {
     request(verb: string, argument: object): Promise<unknown>;
     /** Comes back when the server has answered anything, or is gone. */
     alive(): Promise<void>;
+    /** What it was told last. */
+    readonly trusted: boolean;
     trustChanged(trusted: boolean): void;
+    /** The user's own settings that no editor may set. */
+    configFile: string | undefined;
     stop(): Promise<void>;
 }
 
+/** Milliseconds that a server has to end when it is asked to. */
+const PATIENCE = 2000;
+
+/** What the server says of itself beside the protocol. */
+interface Experimental {
+    postil?: { protocol?: number; configFile?: string };
+}
+
+const said = (capabilities: ServerCapabilities | undefined): Experimental["postil"] => (capabilities?.experimental as Experimental | undefined)?.postil;
+
+/** A server that lacks what is relied on here: it was ended again. */
+export interface Old {
+    old: true;
+    protocol: number | undefined;
+}
+
+/** What goes wrong here is told by who asked for it, once and in a sentence. */
+class Client extends LanguageClient {
+    override error(message: string, data?: unknown): void {
+        super.error(message, data, false);
+    }
+}
+
 /** `givenUp`: nobody waits for it any more. */
-export async function connect(program: string, hooks: Hooks, givenUp: AbortSignal): Promise<Connection> {
+export async function connect(program: string, hooks: Hooks, givenUp: AbortSignal): Promise<Connection | Old> {
     // A process of ours, for one that hangs at its start cannot be stopped by the client.
+    let kill = (): void => undefined;
+    let asked = false;
     const server: ServerOptions = () => {
+        if (asked) {
+            // The client starts it again for what comes while it ends.
+            return Promise.reject(new Error("it was asked to end"));
+        }
         const child = spawn(program, ["serve"], { stdio: "pipe", windowsHide: true });
-        givenUp.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
+        kill = () => {
+            child.kill("SIGKILL");
+            // Where `program` only starts another one, that holds on to them.
+            child.stdin.destroy();
+            child.stdout.destroy();
+        };
+        givenUp.addEventListener("abort", kill, { once: true });
         return new Promise((resolve, reject) => {
             child.once("spawn", () => {
                 resolve(child);
@@ -52,8 +101,8 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             child.once("error", reject);
         });
     };
-    let asked = false;
     let started = false;
+    let trusted = vscode.workspace.isTrusted;
     const options: LanguageClientOptions = {
         // Every language has comments.
         documentSelector: [{ scheme: "file" }],
@@ -61,7 +110,8 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             commandPrefix: PREFIX,
             threads: true,
             reviews: true,
-            trusted: vscode.workspace.isTrusted,
+            ownSettings: true,
+            trusted,
         },
         diagnosticCollectionName: "postil",
         outputChannel: hooks.log,
@@ -81,13 +131,34 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             workspace: {
                 configuration: (params) => params.items.map((item) => (item.section === "postil" ? hooks.settings() : null)),
             },
-            provideCodeLenses: (document, token, next) => (hooks.shows("codeLens") ? next(document, token) : []),
+            provideCodeLenses: (document, token, next) =>
+                lenses.asked(
+                    document.uri.toString(),
+                    async () => (hooks.shows("codeLens") ? next(document, token) : []),
+                    () => token.isCancellationRequested,
+                ),
             handleDiagnostics: (uri, diagnostics, next) => {
                 next(uri, hooks.shows("diagnostics") ? diagnostics : []);
             },
-            provideDiagnostics: async (document, previous, token, next) => {
-                const report = await next(document, previous, token);
-                return report && "items" in report && !hooks.shows("diagnostics") ? { ...report, items: [] } : report;
+            // Switched off, what was shown goes; and nothing is known any more that could be the same when it is switched on.
+            provideDiagnostics: (document, previous, token, next) =>
+                hooks.shows("diagnostics") ? next(document, previous, token) : { kind: vsdiag.DocumentDiagnosticReportKind.full, items: [] },
+            provideWorkspaceDiagnostics: (previous, token, report, next) => {
+                if (hooks.shows("diagnostics")) {
+                    return next(previous, token, report);
+                }
+                report({ items: previous.map(({ uri }) => ({ kind: vsdiag.DocumentDiagnosticReportKind.full, uri, version: null, items: [] })) });
+                return { items: [] };
+            },
+            // It is shown in a notification, as it stands here: `next` takes no other words.
+            handleWorkDoneProgress: (token, params, next) => {
+                if ("title" in params) {
+                    params.title = unlinked(params.title);
+                }
+                if (params.message !== undefined) {
+                    params.message = unlinked(params.message);
+                }
+                next(token, params);
             },
             executeCommand: async (command, args, next) => {
                 if (command === `${PREFIX}openConversation`) {
@@ -102,7 +173,50 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             },
         },
     };
-    const client = new LanguageClient("postil", "postil", server, options);
+    const client = new Client("postil", "postil", server, options);
+    let old: Old | undefined;
+    // Before it is told of anything that is open.
+    client.registerFeature({
+        fillClientCapabilities: () => undefined,
+        preInitialize: (capabilities) => {
+            const protocol = said(capabilities)?.protocol;
+            if ((protocol ?? 0) < NEEDED) {
+                old = { old: true, protocol };
+                throw new Error("it is too old");
+            }
+        },
+        initialize: () => undefined,
+        getState: () => ({ kind: "static" }),
+        clear: () => undefined,
+    });
+    const lenses = new Lenses({
+        visible: () => vscode.window.visibleTextEditors.map(({ document }) => document.uri).flatMap((uri) => (uri.scheme === "file" ? uri.toString() : [])),
+        tell: () => {
+            const feature = client.getFeature(CodeLensRequest.method);
+            for (const provider of new Set(vscode.workspace.textDocuments.map((document) => feature.getProvider(document)))) {
+                provider?.onDidChangeCodeLensEmitter.fire();
+            }
+        },
+    });
+    const watching = vscode.Disposable.from(
+        lenses,
+        vscode.window.onDidChangeVisibleTextEditors(() => {
+            lenses.moved();
+        }),
+        vscode.workspace.onDidChangeConfiguration((change) => {
+            if (change.affectsConfiguration("postil.editor.codeLens")) {
+                lenses.refresh();
+            }
+            if (change.affectsConfiguration("postil.editor.diagnostics")) {
+                client.getFeature(DocumentDiagnosticRequest.method).refresh();
+            }
+        }),
+        vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+            if (contentChanges.length > 0) {
+                lenses.changed(document.uri.toString());
+            }
+        }),
+    );
     // In place of the client's own, which show the server's words as they come.
     const say = (kind: MessageType): typeof inform => (kind === MessageType.Error ? complain : kind === MessageType.Warning ? warn : inform);
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void say(type)(message));
@@ -112,6 +226,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     });
     client.onNotification("postil/threads", (params: ThreadsParams) => {
         hooks.threads(params);
+        lenses.changed(client.protocol2CodeConverter.asUri(params.uri).toString());
     });
     client.onNotification("postil/turns", (params: TurnsParams) => {
         hooks.turns(params);
@@ -120,27 +235,47 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     try {
         await client.start();
     } catch (error) {
+        watching.dispose();
         await client.dispose().catch(() => undefined);
+        if (old) {
+            return old;
+        }
         throw error;
     }
     started = true;
+    // In place of the client's own, which tells the editor each time.
+    client.onRequest(CodeLensRefreshRequest.type, () => {
+        lenses.refresh();
+    });
     return {
         request: (verb, argument) =>
-            client.sendRequest("workspace/executeCommand", { command: PREFIX + verb, arguments: [argument] }),
+            client.sendRequest("workspace/executeCommand", { command: PREFIX + verb, arguments: [argument] }).catch((error: unknown) => {
+                const answered = error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
+                throw answered ? error : new Error("the server ended before it answered");
+            }),
         alive: () =>
             // It does not know this, and says so.
             client.sendRequest("$/alive").then(
                 () => undefined,
                 () => undefined,
             ),
-        trustChanged: (trusted) => {
+        get trusted() {
+            return trusted;
+        },
+        trustChanged: (now) => {
+            trusted = now;
             void client.sendNotification("postil/didChangeTrust", { trusted });
         },
+        configFile: said(client.initializeResult?.capabilities)?.configFile,
         stop: async () => {
             asked = true;
-            await client.dispose(2000).catch((error: unknown) => {
+            watching.dispose();
+            // Killed while the client waits for it, it takes all with it that was asked; later the client leaves that open.
+            const hung = setTimeout(kill, PATIENCE);
+            await client.dispose(2 * PATIENCE).catch((error: unknown) => {
                 hooks.log.info(`the server was not stopped in order: ${String(error)}`);
             });
+            clearTimeout(hung);
         },
     };
 }

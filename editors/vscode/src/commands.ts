@@ -5,14 +5,29 @@ import * as vscode from "vscode";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
-import type { Position } from "./protocol";
+import type { Position, Turn } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { complain, inform } from "./say";
+import { complain, inform, warn } from "./say";
 import type { Server } from "./server";
-import { CHOOSE, said, unfit } from "./threads";
+import { CHOOSE, money, place, said, short, stateOf, unfit } from "./threads";
 import type { Node, ThreadTree } from "./tree";
 import type { Whys } from "./why";
+
+/** More turns than this are not begun by one press without a word. */
+const MANY = 5;
+/** Milliseconds between the presses of a double click. */
+const DOUBLE = 500;
+/** How many runs can be chosen from. */
+const RUNS = 200;
+
+/** How a config.toml begins that was not there. */
+const BEGUN = `# Who answers. The key comes from ANTHROPIC_API_KEY or OPENAI_API_KEY; a model of this machine needs none.
+# model = "anthropic/claude-sonnet-5-5"
+# model = "openai/gpt-6.1-sol"
+# model = "ollama/qwen3:8b"
+# model = "acp/claude"             # an agent that is installed
+`;
 
 interface Parts {
     server: Server;
@@ -56,9 +71,9 @@ export function register(parts: Parts): vscode.Disposable[] {
         if (isNode(argument) && argument.is === "thread") {
             return argument;
         }
-        const id = (argument as { thread_id?: unknown } | undefined)?.thread_id;
+        const { thread_id: id, uri } = (argument as { thread_id?: unknown; uri?: unknown } | undefined) ?? {};
         if (typeof id === "string") {
-            return known.byId(id);
+            return known.byId(id, typeof uri === "string" ? uri : undefined);
         }
         const editor = vscode.window.activeTextEditor;
         const thread = editor && known.at(editor.document.uri, editor.selection.active.line);
@@ -84,6 +99,23 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
+    /** Threads that are put away at this moment: another with the same first words has the name of the first of them then. */
+    const resolving = new Set<string>();
+
+    const resolve = async (located: Located): Promise<void> => {
+        const named = name(located);
+        const key = JSON.stringify(named);
+        if (resolving.has(key)) {
+            return;
+        }
+        resolving.add(key);
+        const takeBack = comments.resolve(located.uri, located.thread.id);
+        if ((await server.run("dismissThread", named)) === undefined) {
+            takeBack();
+        }
+        setTimeout(() => resolving.delete(key), DOUBLE);
+    };
+
     /** The line that is asked about. */
     const cursor = (): { uri: string; position: Position } | undefined => {
         const uri = here();
@@ -97,6 +129,8 @@ export function register(parts: Parts): vscode.Disposable[] {
             const file = reviews.file(argument);
             if (file) {
                 await act(file);
+            } else {
+                void inform("postil: open the diff of a file that is to be reviewed first: *Review Changes* at its thread leads there.");
             }
         };
 
@@ -106,34 +140,61 @@ export function register(parts: Parts): vscode.Disposable[] {
             const review = reviews.review(argument);
             if (review) {
                 await act(review);
+            } else {
+                void inform("postil: choose one of the reviews in the view Review.");
             }
         };
 
-    /** Writes what stands in a reply box into the file. `undefined`: it could not, the text stays in the box. */
+    /** Writes a thread that was begun in the margin. It may come to stand elsewhere: above a text over several lines, say. */
+    const begin = async (view: vscode.CommentThread, text: string): Promise<Named | undefined> => {
+        const uri = view.uri.toString();
+        const line = view.range.start.line;
+        comments.adopt(view, line);
+        try {
+            const done = await server.ask<{ thread_id?: string | null; line?: number | null }>("newThread", { uri, position: { line, character: 0 }, text });
+            if (typeof done.thread_id === "string") {
+                comments.adopted(view, done.thread_id, done.line ?? line);
+                return { uri, thread_id: done.thread_id };
+            }
+        } catch (error) {
+            comments.release(view);
+            throw error;
+        }
+        if (comments.isElsewhere(view) === "awaited") {
+            comments.release(view);
+            view.dispose();
+        }
+        void warn("postil: your words were written into the file, but not found there as a thread: look at them in the text, and have them answered from there.");
+        return undefined;
+    };
+
+    /** Writes what stands in a reply box into the file. Where it could not the author is told, and this fails. */
     const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
         const text = reply.text.trim();
         const there = comments.shown(reply.thread);
         const uri = reply.thread.uri.toString();
         try {
+            if (comments.isStale(reply.thread)) {
+                throw new Error("the server was started again and has not read this file yet: your text stays in its box, send it once more");
+            }
             if (there) {
                 if (text !== "") {
                     await server.ask("reply", { uri, thread_id: there.id, text });
                 }
                 return { uri, thread_id: there.id };
             }
-            const line = reply.thread.range.start.line;
-            comments.adopt(reply.thread, line);
-            const done = await server.ask<{ thread_id?: string }>("newThread", { uri, position: { line, character: 0 }, text });
-            return done.thread_id === undefined ? undefined : { uri, thread_id: done.thread_id };
-        } catch (error) {
-            comments.release(reply.thread);
-            const why = error instanceof Error ? error.message : String(error);
-            // The box is empty by now: what was typed must not be lost with it.
-            const again = "Copy My Text";
-            if ((await complain(`postil: ${why}`, again)) === again) {
-                await vscode.env.clipboard.writeText(reply.text);
+            switch (comments.isElsewhere(reply.thread)) {
+                case "awaited":
+                    throw new Error("these words are on their way into the file already");
+                case "gone":
+                    throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
+                case undefined:
+                    return await begin(reply.thread, text);
             }
-            return undefined;
+        } catch (error) {
+            void complain(`postil: ${error instanceof Error ? error.message : String(error)}`);
+            // After a command that ends well the window empties the box.
+            throw new vscode.CancellationError();
         }
     };
 
@@ -147,8 +208,8 @@ export function register(parts: Parts): vscode.Disposable[] {
     /** Writes the words in a message's box into the file. Where it could not, they stay in the box. */
     const save = async (note: Note): Promise<void> => {
         const there = comments.shown(note.view);
-        const stands = there?.messages[note.index];
-        const was = note.told && stands?.role === note.role ? stands.text : note.text;
+        const stands = there && place(there.messages, note);
+        const was = stands !== undefined && stands.text === note.told ? note.told : note.text;
         if (there && note.draft.trim() === was) {
             comments.leave(note);
             return;
@@ -157,7 +218,13 @@ export function register(parts: Parts): vscode.Disposable[] {
             if (!there) {
                 throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
             }
-            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: note.index, was, text: note.draft });
+            if (stands?.text !== was) {
+                // What is told here is what may be written over, and nothing newer.
+                note.told = stands?.text;
+                const now = stands && `: there it says \u201c${short(stands.text)}\u201d; save again, and yours hold`;
+                throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
+            }
+            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
             comments.saved(note);
         } catch (error) {
             comments.refused(note);
@@ -175,7 +242,68 @@ export function register(parts: Parts): vscode.Disposable[] {
         if (said(there).length > 1) {
             await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
         } else {
-            await server.run("dismissThread", named);
+            await resolve({ uri: note.view.uri, thread: there });
+        }
+    };
+
+    /** Every thread that waits, of a file or of all. Each is a turn, and may be paid. */
+    const replyAll = async (uri: vscode.Uri | undefined): Promise<void> => {
+        const waiting = (uri ? known.threads(uri) : [...known.all()].map(({ thread }) => thread)).filter((thread) => stateOf(thread) === "pending").length;
+        if (waiting === 0) {
+            void inform("postil: no thread waits for an answer.");
+            return;
+        }
+        const go = `Start ${waiting} Turns`;
+        if (waiting > MANY && (await warn(`postil: ${waiting} threads wait. Each is answered by a turn of its own.`, go, "Not Now")) !== go) {
+            return;
+        }
+        const done = await server.run<{ refused: { error: string }[] }>("replyAll", uri ? { uri: uri.toString() } : {});
+        const [first, ...others] = done?.refused ?? [];
+        if (first) {
+            void complain(`postil: ${first.error}${others.length > 0 ? ` (and ${others.length} more)` : ""}`);
+        }
+    };
+
+    /** One of the history, though its thread may be gone. */
+    const openRun = async (): Promise<void> => {
+        const runs = await server.run<Turn[]>("workflowList", { limit: RUNS });
+        if (!runs) {
+            return;
+        }
+        if (runs.length === 0) {
+            void inform("postil: there is no run yet.");
+            return;
+        }
+        const items = runs.map((run) => ({
+            label: run.file,
+            description: [run.status.replaceAll("_", " "), `${run.rounds} rounds`, money(run.cost)].filter((part) => part !== "").join(" · "),
+            detail: new Date(run.started).toLocaleString(),
+            id: run.id,
+        }));
+        const picked = await vscode.window.showQuickPick(items, { placeHolder: "A run, the newest first", matchOnDescription: true, matchOnDetail: true });
+        if (picked) {
+            await conversations.show({ run_id: picked.id });
+        }
+    };
+
+    /** The user's own settings that no editor may set; made where they are not there yet. */
+    const openConfig = async (): Promise<void> => {
+        const file = server.configFile;
+        if (file === undefined) {
+            void inform("postil: its server does not run; `postil doctor` in a terminal tells where config.toml is.");
+            return;
+        }
+        const uri = vscode.Uri.file(file);
+        const there = await vscode.workspace.fs.stat(uri).then(
+            () => true,
+            () => false,
+        );
+        const document = await vscode.workspace.openTextDocument(there ? uri : uri.with({ scheme: "untitled" }));
+        const editor = await vscode.window.showTextDocument(document);
+        if (!there && document.getText() === "") {
+            await editor.edit((edit) => {
+                edit.insert(new vscode.Position(0, 0), BEGUN);
+            });
         }
     };
 
@@ -196,19 +324,22 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.plan": onThread("plan"),
         [CHOOSE]: (choice: Parameters<Questions["choose"]>[0]) => questions.choose(choice),
         "postil.reply": onThread("reply"),
-        "postil.resolve": onThread("dismissThread"),
+        "postil.resolve": async (argument: unknown) => {
+            const located = thread(argument);
+            if (located) {
+                await resolve(located);
+            }
+        },
         "postil.cancel": onThread("cancelTurn"),
         "postil.undoTurn": onThread("undoTurn"),
-        "postil.replyAll": async (argument: unknown) => {
-            const uri = isNode(argument) && argument.is === "file" ? argument.uri : undefined;
-            await server.run("replyAll", uri ? { uri: uri.toString() } : {});
-        },
+        "postil.replyAll": (argument: unknown) => replyAll(isNode(argument) && argument.is === "file" ? argument.uri : undefined),
         "postil.replyAllInFile": async () => {
             const uri = here();
             if (uri) {
-                await server.run("replyAll", { uri: uri.toString() });
+                await replyAll(uri);
             }
         },
+        "postil.continue": onThread("continue"),
         "postil.newThread": async () => {
             const at = cursor();
             if (at) {
@@ -235,7 +366,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
             const located = thread(argument);
             if (located) {
-                await conversations.show({ thread_id: located.thread.id });
+                await conversations.show(name(located));
             }
         },
         "postil.reviewTurn": async (argument: unknown) => {
@@ -246,7 +377,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
             const located = thread(argument);
             if (located) {
-                await reviews.show({ thread_id: located.thread.id });
+                await reviews.show(name(located));
             }
         },
         "postil.review.diff": onFile((file) => reviews.diff(file)),
@@ -278,6 +409,8 @@ export function register(parts: Parts): vscode.Disposable[] {
             terminal.show();
             terminal.sendText(`${quoted(server.program ?? "postil")} doctor`);
         },
+        "postil.openRun": openRun,
+        "postil.openConfig": openConfig,
         "postil.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:postil.postil"),
         "postil.walkthrough": async () => {
             await vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false);
@@ -314,7 +447,7 @@ export async function reveal({ uri, thread }: Located, comments: Comments): Prom
     }
 }
 
-/** The next thread that waits, in this file and then in the others. */
+/** The next thread, in this file and then in the others. */
 async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void> {
     const all = [...known.all()].sort((a, b) => a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line);
     if (all.length === 0) {

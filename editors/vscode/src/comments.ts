@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
-import { CHOOSE, asMarkdown, offers, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
+import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
 const BOXES = 25;
@@ -15,9 +15,31 @@ const NEAR = 40;
 /** Threads of files that are not open are shown up to here; the tree has all. */
 const MOST = 2000;
 
+/**
+ * Milliseconds that a thread which left the text stays in the margin: cut, it may be pasted; undone, it may be done again.
+ * VS Code hands the words in a reply box to no extension, nor tells whether there are any.
+ */
+const STAYS = 10_000;
+
+const GONE = "No longer in the file";
+
+/** Changes of a text that are remembered until the server tells of a newer one. */
+const CHANGES = 1000;
+
 interface Shown {
     id: string;
+    /** Begun in the margin and not told of by the server yet. */
+    awaited: boolean;
     line: number;
+    /** Where it begins in that line; -1: its begin was taken out of the text. */
+    column: number;
+    /** Of the text in which it begins there; 0: as on the disk. */
+    version: number;
+    said: string;
+    /** The text is without it; until the timer ends it may come back. */
+    gone: { timer: NodeJS.Timeout; late: boolean } | undefined;
+    /** The author put it away. */
+    resolved: boolean;
     label: string;
     comments: string;
     notes: Note[];
@@ -29,8 +51,8 @@ export class Note implements vscode.Comment {
     body: string | vscode.MarkdownString = "";
     mode = vscode.CommentMode.Preview;
     contextValue = "";
-    /** The author was told that the file has other words by now: saved once more, theirs hold. */
-    told = false;
+    /** The other words that the author was told stand in the file by now: saved once more over these, theirs hold. */
+    told: string | undefined;
     /** Its box was open and is shut again. */
     shut = false;
 
@@ -72,6 +94,8 @@ export class Note implements vscode.Comment {
 export class Comments implements vscode.Disposable {
     private readonly controller: vscode.CommentController;
     private readonly files = new Map<string, Shown[]>();
+    /** Of files with threads: what the server has not told of yet. */
+    private readonly changes = new Map<string, { version: number; changes: readonly Change[] }[]>();
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -84,19 +108,36 @@ export class Comments implements vscode.Disposable {
             prompt: "Reply",
             placeHolder: "Write to the agent; it stands in the file as an AUTHOR line",
         };
+        // The window asks once for each file that it shows, which may be before there is a server; who begins a thread then is
+        // told. It could be told to ask again, but loses threads that come at that moment.
         this.controller.commentingRangeProvider = {
-            provideCommentingRanges: (document) =>
-                document.uri.scheme === "file" && this.server.state.is === "running"
-                    ? [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)]
-                    : [],
+            provideCommentingRanges: (document) => (document.uri.scheme === "file" ? [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)] : []),
         };
         this.subscriptions = [
             this.controller,
             known.onFile((uri) => {
                 this.update(uri);
             }),
+            server.onState(({ is }) => {
+                if (is === "running") {
+                    void this.settle();
+                }
+            }),
             vscode.workspace.onDidOpenTextDocument((document) => {
                 this.update(document.uri);
+            }),
+            vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+                const key = document.uri.toString();
+                if (contentChanges.length > 0 && this.files.has(key)) {
+                    const before = this.changes.get(key) ?? [];
+                    this.changes.set(key, [...before.slice(1 - CHANGES), { version: document.version, changes: contentChanges }]);
+                }
+            }),
+            vscode.workspace.onDidCloseTextDocument(({ uri }) => {
+                this.changes.delete(uri.toString());
+                for (const shown of this.files.get(uri.toString()) ?? []) {
+                    shown.version = 0;
+                }
             }),
             vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => {
                 this.boxes(textEditor.document.uri);
@@ -112,38 +153,129 @@ export class Comments implements vscode.Disposable {
     /** The thread that a comment thread shows. */
     shown(view: vscode.CommentThread): Thread | undefined {
         const shown = this.of(view);
-        return shown && this.known.threads(view.uri).find((thread) => thread.id === shown.id);
+        // Another with the same first words may have its id by now.
+        return shown && !shown.gone ? this.known.threads(view.uri).find((thread) => thread.id === shown.id) : undefined;
     }
 
     /** The comment thread that shows this thread. */
     viewOf(uri: vscode.Uri, id: string): vscode.CommentThread | undefined {
-        return this.files.get(uri.toString())?.find((one) => one.id === id)?.view;
+        return this.live(uri, id)?.view;
+    }
+
+    private live(uri: vscode.Uri, id: string): Shown | undefined {
+        return this.files.get(uri.toString())?.find((one) => one.id === id && !one.gone);
+    }
+
+    /** The author puts this thread away: its box goes with it. The answer takes that back. */
+    resolve(uri: vscode.Uri, id: string): () => void {
+        const shown = this.live(uri, id);
+        if (shown) {
+            shown.resolved = true;
+        }
+        return () => {
+            if (shown) {
+                shown.resolved = false;
+            }
+        };
     }
 
     /** A thread that was begun in the margin and is being written into the file: the one that comes there is it. */
     adopt(view: vscode.CommentThread, line: number): void {
         const shown = this.files.get(view.uri.toString()) ?? [];
-        shown.push({ id: "", line, label: "", comments: "", notes: [], view });
+        const version = document(view.uri)?.version ?? 0;
+        shown.push({ ...fresh(view), awaited: true, line, version });
         this.files.set(view.uri.toString(), shown);
+    }
+
+    /** It is written, as the thread `id`, which may stand elsewhere than where it was begun. */
+    adopted(view: vscode.CommentThread, id: string, line: number): void {
+        const shown = this.of(view);
+        if (!shown || shown.id === id) {
+            return;
+        }
+        shown.id = id;
+        shown.line = line;
+        shown.version = document(view.uri)?.version ?? 0;
+        shown.awaited = true;
+        // A box of its own that it got meanwhile, or that of another thread, which is shown anew.
+        if (this.known.threads(view.uri).some((thread) => thread.id === id && thread.range.start.line === line)) {
+            this.remove(view.uri, (one) => {
+                const twin = one !== shown && one.id === id;
+                if (twin) {
+                    one.view.dispose();
+                }
+                return twin;
+            });
+        }
+        this.update(view.uri);
     }
 
     /** It was not written after all. */
     release(view: vscode.CommentThread): void {
-        const shown = this.files.get(view.uri.toString()) ?? [];
-        this.files.set(
-            view.uri.toString(),
-            shown.filter((one) => one.view !== view || one.id !== ""),
-        );
+        this.remove(view.uri, (one) => one.view === view);
+    }
+
+    /** Whether it shows a thread that is not in the file: one that is being written there, or was taken out of it. */
+    isElsewhere(view: vscode.CommentThread): "awaited" | "gone" | undefined {
+        const shown = this.of(view);
+        return !shown || this.shown(view) ? undefined : shown.awaited ? "awaited" : "gone";
+    }
+
+    private remove(uri: vscode.Uri, which: (shown: Shown) => boolean): void {
+        const key = uri.toString();
+        const left = (this.files.get(key) ?? []).filter((one) => !which(one));
+        if (left.length > 0) {
+            this.files.set(key, left);
+        } else {
+            this.files.delete(key);
+        }
+    }
+
+    /** Whether the server that told of this thread is gone, and the next has not read its file yet. */
+    isStale(view: vscode.CommentThread): boolean {
+        return this.of(view) !== undefined && this.known.isStale(view.uri);
+    }
+
+    /** Of files without threads the next server does not tell. */
+    private async settle(): Promise<void> {
+        for (const uri of this.known.staleFiles()) {
+            let left: number;
+            try {
+                left = (await this.server.ask<{ threads: unknown[] }>("listThreads", { uri: uri.toString() })).threads.length;
+            } catch (error) {
+                // Gone from the disk, unless it is the server that is gone again; of one that is open it is another error.
+                this.server.log.info(`${uri.toString()}: ${String(error)}`);
+                left = document(uri) ? 1 : 0;
+            }
+            if (this.server.state.is !== "running") {
+                return;
+            }
+            if (left === 0) {
+                this.known.settle(uri);
+            }
+        }
     }
 
     private update(uri: vscode.Uri): void {
         const key = uri.toString();
         const before = this.files.get(key) ?? [];
+        if (this.known.isStale(uri)) {
+            // What is being written in a box would be gone with its thread.
+            for (const shown of before) {
+                shown.label = shown.view.label = "postil is not running";
+                shown.view.contextValue = "";
+            }
+            return;
+        }
         const now = this.known.threads(uri).filter((thread) => said(thread).length > 0);
-        const open = vscode.workspace.textDocuments.some((document) => document.uri.toString() === key);
+        const open = document(uri) !== undefined;
         const room = open ? now.length : MOST - this.count() + before.length;
         const threads = now.slice(0, Math.max(0, room));
-        const found = pair(before, threads);
+        this.move(uri, before);
+        const found = pair(
+            before.map((one) => ({ ...one, gone: one.gone !== undefined || one.column < 0 })),
+            threads,
+        );
         const after = threads.map((thread, index) => {
             const shown = before[found[index] ?? -1] ?? this.show(uri, thread);
             this.refresh(shown, thread);
@@ -153,14 +285,14 @@ export class Comments implements vscode.Disposable {
             if (found.includes(index)) {
                 continue;
             }
-            if (shown.id === "") {
+            const stands = (thread: Thread): boolean => thread.id === shown.id && thread.range.start.line <= shown.line && shown.line <= thread.range.end.line;
+            if (shown.awaited && !threads.some(stands)) {
                 // Its lines are on their way.
                 after.push(shown);
-            } else if (shown.notes.some((note) => note.edited)) {
-                // What is being written there is not thrown away with it.
-                shown.label = shown.view.label = "No longer in the file";
+            } else if (!shown.awaited && this.stays(uri, shown, open)) {
                 after.push(shown);
             } else {
+                clearTimeout(shown.gone?.timer);
                 shown.view.dispose();
             }
         }
@@ -168,8 +300,55 @@ export class Comments implements vscode.Disposable {
             this.files.set(key, after);
         } else {
             this.files.delete(key);
+            this.changes.delete(key);
         }
         this.boxes(uri);
+    }
+
+    /** To where the threads have come by what was typed up to the text that the server told of. */
+    private move(uri: vscode.Uri, all: Shown[]): void {
+        const now = this.known.version(uri);
+        const known = this.changes.get(uri.toString());
+        if (now === null || !known) {
+            return;
+        }
+        for (const { version, changes } of known.filter(({ version }) => version <= now)) {
+            for (const shown of all.filter((one) => one.version < version)) {
+                const { line, cut } = moved({ line: shown.line, character: shown.column }, changes);
+                shown.line = line;
+                shown.column = cut ? -1 : shown.column;
+            }
+        }
+        for (const shown of all) {
+            shown.version = Math.max(shown.version, now);
+        }
+        this.changes.set(
+            uri.toString(),
+            known.filter(({ version }) => version > now),
+        );
+    }
+
+    /** Whether a thread that left the text stays in the margin, which then says so. */
+    private stays(uri: vscode.Uri, shown: Shown, open: boolean): boolean {
+        const edited = shown.notes.some((note) => note.edited);
+        if (!edited && (!open || shown.resolved || shown.gone?.late)) {
+            return false;
+        }
+        if (!shown.gone) {
+            const gone = {
+                late: false,
+                timer: setTimeout(() => {
+                    gone.late = true;
+                    this.update(uri);
+                }, STAYS),
+            };
+            shown.gone = gone;
+        }
+        if (shown.label !== GONE) {
+            shown.label = shown.view.label = GONE;
+            shown.view.contextValue = "";
+        }
+        return true;
     }
 
     /** The window makes an editor for each reply box at once, seen or not: of hundreds it would be busy for seconds. */
@@ -200,16 +379,27 @@ export class Comments implements vscode.Disposable {
         view.state = vscode.CommentThreadState.Unresolved;
         const expanded = vscode.workspace.getConfiguration("postil.editor").get<string>("threads") === "expanded";
         view.collapsibleState = expanded ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;
-        return { id: thread.id, line: thread.range.start.line, label: "", comments: "", notes: [], view };
+        return fresh(view);
     }
 
     /** Sets what differs, for each assignment is a message to the window. */
     private refresh(shown: Shown, thread: Thread): void {
         const { view } = shown;
         const [line, last] = [thread.range.start.line, thread.range.end.line];
+        const back = shown.gone !== undefined || shown.column < 0;
+        clearTimeout(shown.gone?.timer);
+        shown.gone = undefined;
         shown.id = thread.id;
+        shown.awaited = false;
         shown.line = line;
-        if (view.range.start.line !== line || view.range.end.line !== last) {
+        shown.column = thread.range.start.character;
+        shown.version = this.known.version(view.uri) ?? 0;
+        shown.said = content(thread);
+        if (back) {
+            // The window moved it with the text that was taken out. What is equal to what it was is not sent.
+            view.range = new vscode.Range(line, 0, last, 1);
+        }
+        if (back || view.range.start.line !== line || view.range.end.line !== last) {
             view.range = range(thread);
         }
         const context = contextOf(thread, this.known);
@@ -223,8 +413,12 @@ export class Comments implements vscode.Disposable {
         }
         const messages = spoken(thread);
         const newest = messages.at(-1)?.index;
-        const below = (index: number): string => (index === newest ? offers(thread) : "");
-        const comments = JSON.stringify(messages.map(({ message, index, context }) => [index, context, speaker(message), message.text, below(index)]));
+        const below = (index: number): string => (index === newest ? offers(view.uri.toString(), thread) : "");
+        // Of a message that has a box nothing is shown that its text could change; told of it, the window gives the box the keyboard.
+        const boxed = (message: Message, index: number): boolean => shown.notes.some((note) => note.edited && note.index === index && note.role === message.role);
+        const comments = JSON.stringify(
+            messages.map(({ message, index, context }) => [index, context, speaker(message), boxed(message, index) ? "" : message.text, below(index)]),
+        );
         if (shown.comments !== comments) {
             shown.comments = comments;
             const edited = shown.notes.filter((note) => note.edited);
@@ -256,6 +450,7 @@ export class Comments implements vscode.Disposable {
         }
         note.edit(note.text);
         note.view.comments = [...note.view.comments];
+        this.update(note.view.uri);
     }
 
     /** The box goes; what stands in the file is shown. */
@@ -274,7 +469,7 @@ export class Comments implements vscode.Disposable {
     refused(note: Note): void {
         const again = this.reopen(note, note.draft);
         if (again) {
-            again.told = true;
+            again.told = note.told;
         }
     }
 
@@ -290,6 +485,7 @@ export class Comments implements vscode.Disposable {
         again.edit(draft);
         shown.notes[at] = again;
         note.view.comments = [...shown.notes];
+        this.update(note.view.uri);
         return again;
     }
 
@@ -314,17 +510,34 @@ export class Comments implements vscode.Disposable {
     }
 
     dispose(): void {
+        for (const shown of [...this.files.values()].flat()) {
+            clearTimeout(shown.gone?.timer);
+        }
         for (const subscription of this.subscriptions) {
             subscription.dispose();
         }
     }
 }
 
+/** Nothing is shown in it yet. */
+function fresh(view: vscode.CommentThread): Shown {
+    return { id: "", awaited: false, line: 0, column: 0, version: 0, said: "", gone: undefined, resolved: false, label: "", comments: "", notes: [], view };
+}
+
+/** Its text, where it is open. */
+function document(uri: vscode.Uri): vscode.TextDocument | undefined {
+    return vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+}
+
 function range(thread: Thread): vscode.Range {
     return new vscode.Range(thread.range.start.line, 0, thread.range.end.line, 0);
 }
 
-/** `pending`, `running`, `answered`, `new`, and with a turn of this window `.turn` behind it, `.review` where it waits for one. */
+/**
+ * `pending`, `running`, `answered`, `new`; behind it `.run` where there is a conversation to read, `.changes` where its last
+ * turn changed files, and `.review` where it waits for one.
+ */
 export function contextOf(thread: Thread, known: Known): string {
-    return stateOf(thread) + (thread.turn ? ".turn" : "") + (thread.turn && known.isReviewed(thread.turn.run_id) ? ".review" : "");
+    const waits = thread.turn && known.isReviewed(thread.turn.run_id);
+    return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.has_changes ? ".changes" : "") + (waits ? ".review" : "");
 }

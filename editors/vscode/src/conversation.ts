@@ -1,5 +1,5 @@
 // The conversation of a run beside the code: what was asked, which tools were called, what they answered, what it
-// took. It grows while the turn runs.
+// took. It grows while the turn runs, and is there again after the window was loaded anew.
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
@@ -7,24 +7,47 @@ import type { Known } from "./known";
 import type { Rounds } from "./protocol";
 import type { Server } from "./server";
 
+const KIND = "postil.conversation";
+
 export class Conversations implements vscode.Disposable {
     private readonly open = new Map<string, Panel>();
-    private readonly subscription: vscode.Disposable;
+    private readonly subscriptions: vscode.Disposable[];
 
     constructor(
         private readonly context: vscode.ExtensionContext,
         private readonly server: Server,
         known: Known,
     ) {
-        this.subscription = known.onTurns((turns) => {
-            for (const turn of turns) {
-                void this.open.get(turn.id)?.more();
-            }
-        });
+        this.subscriptions = [
+            known.onTurns((turns) => {
+                for (const turn of turns) {
+                    void this.open.get(turn.id)?.more();
+                }
+            }),
+            // What another server left running does not run any more.
+            server.onState(({ is }) => {
+                if (is === "running") {
+                    for (const panel of this.open.values()) {
+                        void panel.more();
+                    }
+                }
+            }),
+            vscode.window.registerWebviewPanelSerializer(KIND, {
+                deserializeWebviewPanel: (view, state: unknown) => {
+                    const run = (state as { run?: unknown } | undefined)?.run;
+                    if (typeof run === "string" && !this.open.has(run)) {
+                        this.fill(view, run);
+                    } else {
+                        view.dispose();
+                    }
+                    return Promise.resolve();
+                },
+            }),
+        ];
     }
 
     /** `id`: of a run, or of a thread, whose newest run it is. */
-    async show(argument: { run_id?: string; thread_id?: string }): Promise<void> {
+    async show(argument: { run_id?: string; uri?: string; thread_id?: string }): Promise<void> {
         const first = await this.server.run<Rounds>("workflowRounds", { ...argument, after: 0 });
         if (!first?.run) {
             return;
@@ -37,11 +60,16 @@ export class Conversations implements vscode.Disposable {
             return;
         }
         const view = vscode.window.createWebviewPanel(
-            "postil.conversation",
+            KIND,
             `Conversation: ${file.split("/").pop() ?? file}`,
             { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
-            { enableScripts: true, retainContextWhenHidden: false, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] },
+            { enableFindWidget: true, retainContextWhenHidden: false },
         );
+        this.fill(view, id);
+    }
+
+    private fill(view: vscode.WebviewPanel, id: string): void {
+        view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] };
         view.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "resources", "agent.svg");
         const panel = new Panel(view, this.server, id, this.context.extensionUri);
         this.open.set(id, panel);
@@ -49,7 +77,7 @@ export class Conversations implements vscode.Disposable {
     }
 
     dispose(): void {
-        this.subscription.dispose();
+        vscode.Disposable.from(...this.subscriptions).dispose();
         for (const panel of this.open.values()) {
             panel.dispose();
         }
@@ -61,6 +89,8 @@ class Panel {
     private last = 0;
     private reading: Promise<void> = Promise.resolve();
     private ready = false;
+    /** It was closed: what is sent to it fails. */
+    private gone = false;
 
     constructor(
         private readonly view: vscode.WebviewPanel,
@@ -84,7 +114,10 @@ class Panel {
                     break;
             }
         });
-        view.webview.html = page(view.webview, extension);
+        view.onDidDispose(() => {
+            this.gone = true;
+        });
+        view.webview.html = page(view.webview, extension, run);
     }
 
     reveal(): void {
@@ -96,7 +129,7 @@ class Panel {
         this.reading = this.reading
             .then(async () => {
                 let more = this.ready;
-                while (more) {
+                while (more && !this.gone) {
                     const read = await this.server.ask<Rounds>("workflowRounds", { run_id: this.run, after: this.last });
                     await this.view.webview.postMessage({ is: "rounds", first: this.last === 0, ...read });
                     this.last = read.rounds.at(-1)?.seq ?? this.last;
@@ -104,7 +137,12 @@ class Panel {
                 }
             })
             .catch((error: unknown) => {
-                this.server.log.info(`the conversation of ${this.run}: ${String(error)}`);
+                const why = error instanceof Error ? error.message : String(error);
+                this.server.log.info(`the conversation of ${this.run}: ${why}`);
+                if (this.last === 0 && !this.gone) {
+                    return this.view.webview.postMessage({ is: "failed", why }).then(() => undefined);
+                }
+                return undefined;
             });
         return this.reading;
     }
@@ -114,7 +152,7 @@ class Panel {
     }
 }
 
-function page(webview: vscode.Webview, extension: vscode.Uri): string {
+function page(webview: vscode.Webview, extension: vscode.Uri, run: string): string {
     const nonce = randomBytes(16).toString("base64");
     const media = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(extension, "media", name)).toString();
     return `<!DOCTYPE html>
@@ -125,7 +163,7 @@ function page(webview: vscode.Webview, extension: vscode.Uri): string {
 <link rel="stylesheet" href="${media("conversation.css")}">
 <title>Conversation</title>
 </head>
-<body>
+<body data-run="${run.replace(/[^\w-]/g, "")}">
 <header><h1 id="title"></h1><p id="facts"></p><p id="doing" role="status"></p><p><button id="cancel" hidden>Cancel</button><button id="review" hidden>Review changes</button></p></header>
 <main id="rounds"></main>
 <script nonce="${nonce}" src="${media("conversation.js")}"></script>

@@ -28,6 +28,7 @@ export interface Api {
     known: Known;
     comments: Comments;
     server: Server;
+    reviews: Reviews;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -44,7 +45,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
         review: (change, token) => reviews.ask(change, token),
         why: (argument) => whys.show(argument as { uri: string; position: Position }),
-        openConversation: (argument) => conversations.show(argument as { thread_id?: string }),
+        openConversation: (argument) => conversations.show(argument as { uri?: string; thread_id?: string }),
     });
     server = running;
     const known = new Known(running);
@@ -99,7 +100,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = loading + performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, comments, server: running };
+    return { activation, known, comments, server: running, reviews };
 }
 
 export async function deactivate(): Promise<void> {

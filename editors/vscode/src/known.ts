@@ -12,9 +12,12 @@ export interface Located {
 
 export class Known implements vscode.Disposable {
     /** By URI as the editor writes it; files without threads are not here. */
-    readonly files = new Map<string, { uri: vscode.Uri; threads: Thread[] }>();
+    readonly files = new Map<string, { uri: vscode.Uri; version: number | null; threads: Thread[] }>();
     /** Those that run and those that ran in this window. */
     readonly turns = new Map<string, Turn>();
+
+    /** Files whose threads a server told of that is gone, and of which the one now has not said a word. */
+    private readonly stale = new Set<string>();
 
     /** Runs that wait for the author to look at their changes. */
     private readonly reviewed = new Set<string>();
@@ -45,9 +48,10 @@ export class Known implements vscode.Disposable {
 
     private told(params: ThreadsParams): void {
         const uri = vscode.Uri.parse(params.uri, true);
+        this.stale.delete(uri.toString());
         const atWork = new Set(this.threads(uri).flatMap((thread) => (this.isRunning(thread) ? [thread.id] : [])));
         if (params.threads.length > 0) {
-            this.files.set(uri.toString(), { uri, threads: params.threads });
+            this.files.set(uri.toString(), { uri, version: params.version, threads: params.threads });
         } else {
             this.files.delete(uri.toString());
         }
@@ -82,6 +86,9 @@ export class Known implements vscode.Disposable {
 
     private forget(): void {
         const files = [...this.files.values()];
+        for (const key of this.files.keys()) {
+            this.stale.add(key);
+        }
         this.files.clear();
         for (const [id, turn] of this.turns) {
             this.turns.set(id, { ...turn, running: false });
@@ -90,6 +97,22 @@ export class Known implements vscode.Disposable {
             this.file.fire(uri);
         }
         this.turn.fire([]);
+    }
+
+    /** Whether what is known of a file is what a server told that is gone. */
+    isStale(uri: vscode.Uri): boolean {
+        return this.stale.has(uri.toString());
+    }
+
+    staleFiles(): vscode.Uri[] {
+        return [...this.stale].map((key) => vscode.Uri.parse(key, true));
+    }
+
+    /** The server now knows no thread of this file. */
+    settle(uri: vscode.Uri): void {
+        if (this.stale.delete(uri.toString())) {
+            this.file.fire(uri);
+        }
     }
 
     /** Whether a run waits for the author to look at its changes. */
@@ -123,6 +146,11 @@ export class Known implements vscode.Disposable {
         return this.files.get(uri.toString())?.threads ?? [];
     }
 
+    /** Of the text that its threads were read in; `null`: of none that is open. */
+    version(uri: vscode.Uri): number | null {
+        return this.files.get(uri.toString())?.version ?? null;
+    }
+
     *all(): Generator<Located> {
         for (const { uri, threads } of this.files.values()) {
             for (const thread of threads) {
@@ -141,9 +169,11 @@ export class Known implements vscode.Disposable {
         );
     }
 
-    byId(id: string): Located | undefined {
+    /** Two roots may have the same words in files of the same path, and so the same id: `uri` tells which is meant. */
+    byId(id: string, uri?: string): Located | undefined {
+        const file = uri === undefined ? undefined : vscode.Uri.parse(uri).toString();
         for (const located of this.all()) {
-            if (located.thread.id === id) {
+            if (located.thread.id === id && (file === undefined || located.uri.toString() === file)) {
                 return located;
             }
         }

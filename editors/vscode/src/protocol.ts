@@ -1,4 +1,4 @@
-// What the server tells of threads and turns, in its own words (server/lsp/margin.rs).
+// What the server tells of threads and turns, in its own words (docs/editors/protocol.md).
 
 export interface Position {
     line: number;
@@ -36,6 +36,10 @@ export interface Thread {
     /** What its newest question offers to choose from, `(a) …`. A server may be older than this. */
     choices?: string[];
     turn: TurnOfThread | null;
+    /** The history has a run of it. */
+    has_run: boolean;
+    /** Its newest run changed files, and not all of that is undone. */
+    has_changes: boolean;
 }
 
 /** `postil/threads`: every thread of a file; none: it has none any more. */
@@ -101,6 +105,8 @@ export interface ProposedChange extends ChangedFile {
 export interface Changes {
     run_id: string;
     thread_id: string;
+    /** Its number in the run; 0: none has changes. */
+    turn: number;
     files: ChangedFile[];
 }
 

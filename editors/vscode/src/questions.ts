@@ -9,6 +9,7 @@ import { buttons, question } from "./threads";
 
 /** What the link below a question names. */
 interface Choice {
+    uri: string;
     thread_id: string;
     text: string;
 }
@@ -26,25 +27,26 @@ export class Questions implements vscode.Disposable {
 
     private async ask(located: Located): Promise<void> {
         const choices = located.thread.choices ?? [];
+        const uri = located.uri.toString();
         const text = `postil: ${question(located.thread)}`;
         const [show, choose] = ["Show Thread", "Choose …"];
         const labels = buttons(located.thread);
         const pressed = await inform(text, ...(labels ?? [choose]), show);
         if (pressed === show) {
-            await this.reveal(this.known.byId(located.thread.id) ?? located);
+            await this.reveal(this.known.byId(located.thread.id, uri) ?? located);
             return;
         }
         const listed = labels === undefined && pressed === choose;
         const answer = listed ? await vscode.window.showQuickPick(choices, { title: text }) : choices[labels?.indexOf(pressed ?? "") ?? -1];
         if (answer !== undefined) {
-            await this.choose({ thread_id: located.thread.id, text: answer });
+            await this.choose({ uri, thread_id: located.thread.id, text: answer });
         }
     }
 
     /** The author's answer, and on goes the turn. */
     async choose(choice: Partial<Choice> | undefined): Promise<void> {
-        const { thread_id: id = "", text = "" } = choice ?? {};
-        const located = this.known.byId(id);
+        const { uri, thread_id: id = "", text = "" } = choice ?? {};
+        const located = this.known.byId(id, uri);
         if (!located?.thread.choices?.includes(text)) {
             void inform("postil: this question was answered already, or is no longer in the file.");
             return;

@@ -5,15 +5,16 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
 import type { ChangedFile, Changes, ProposedChange } from "./protocol";
-import { inform, warn } from "./say";
+import { inform } from "./say";
 import type { Server } from "./server";
 
-/** `postil-turn:/path?RUN`: a file as it was before a turn. */
+/** `postil-turn:/path?RUN.N`: a file as it was before a turn. `N` counts on: an editor reads a URI once, and a run has several turns. */
 const BEFORE = "postil-turn";
-/** `postil-proposed:/path?RUN`: a file as a turn would have it, or as nothing where it is removed. */
+/** `postil-proposed:/path?RUN.N`: a file as a turn would have it, or as nothing where it is removed. */
 const AFTER = "postil-proposed";
 /** What the editor of several diffs is called. */
 const PROPOSED = "Changes That the Agent Proposes";
+const MADE = "Changes of the Turn";
 /** How long to wait for the other files that are asked about together. */
 const TOGETHER = 1000;
 
@@ -22,7 +23,12 @@ interface Review {
     run: string;
     /** Nothing of it is made yet. */
     proposed: boolean;
+    /** The one of the run's turns that made it. */
+    turn?: number;
     files: Reviewed[];
+    /** How many were asked about so far, and those of which the author was not told yet. */
+    came: number;
+    untold: Reviewed[];
 }
 
 export interface Reviewed {
@@ -42,6 +48,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     private readonly asked = new Map<string, Review>();
     private made: Review | undefined;
     private readonly texts = new Map<string, string>();
+    private shown = 0;
     private readonly changed = new vscode.EventEmitter<undefined>();
     readonly onDidChangeTreeData = this.changed.event;
     private readonly view: vscode.TreeView<Node>;
@@ -76,7 +83,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     private text(scheme: string, run: string, uri: string, text: string | null): vscode.Uri {
-        const made = vscode.Uri.parse(uri).with({ scheme, query: run });
+        const made = vscode.Uri.parse(uri).with({ scheme, query: `${run}.${(this.shown += 1)}` });
         this.texts.set(made.toString(), text ?? "");
         return made;
     }
@@ -86,7 +93,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         const { run_id: run } = change;
         let review = this.asked.get(run);
         if (!review) {
-            review = { is: "review", run, proposed: true, files: [] };
+            review = { is: "review", run, proposed: true, files: [], came: 0, untold: [] };
             this.asked.set(run, review);
             this.known.reviewing(run, true);
         }
@@ -106,40 +113,44 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             });
             asked.files.push(file);
             asked.files.sort((a, b) => a.change.file.localeCompare(b.change.file));
+            asked.came += 1;
+            asked.untold.push(file);
             this.draw();
-            if (asked.files.length === 1) {
+            if (asked.untold.length === 1) {
                 void this.tell(asked, change.of);
             }
         });
     }
 
-    /** One message for all that are asked about together. */
+    /** One message for all that are asked about together. What comes later is told in one of its own: a button is for what its message named. */
     private async tell(review: Review, of: number): Promise<void> {
         const end = Date.now() + TOGETHER;
-        while (review.files.length < of && Date.now() < end) {
+        while (review.came < of && Date.now() < end) {
             await new Promise((resolve) => setTimeout(resolve, 20));
         }
-        const [first, ...more] = review.files;
+        const told = review.untold.splice(0).filter((file) => review.files.includes(file));
+        const [first, ...more] = told;
         if (!first) {
             return;
         }
         const what = more.length === 0 ? `${first.change.file} (${lines(first)})` : `${more.length + 1} files`;
         const [show, accept, reject] = more.length === 0 ? ["Show Change", "Accept", "Reject"] : ["Show Changes", "Accept All", "Reject All"];
         const pressed = await inform(`postil: the agent wants to change ${what}, and waits for you.`, show, accept, reject);
-        if (pressed !== undefined && review.files.length === 0) {
+        const left = told.filter((file) => review.files.includes(file));
+        if (pressed !== undefined && left.length === 0) {
             void inform("postil: these changes were decided on already, or the turn has ended.");
         } else if (pressed === show) {
             await this.open(review);
-        } else if (pressed === accept) {
-            await this.accept(review);
-        } else if (pressed === reject) {
-            await this.reject(review);
+        } else if (pressed === accept || pressed === reject) {
+            for (const file of left) {
+                await (pressed === accept ? this.accept(file) : this.reject(file));
+            }
         }
     }
 
     /** What a run asks about, or else what its last turn made. */
-    async show(argument: { run_id?: string; thread_id?: string }): Promise<void> {
-        const run = argument.run_id ?? this.known.byId(argument.thread_id ?? "")?.thread.turn?.run_id;
+    async show(argument: { run_id?: string; uri?: string; thread_id?: string }): Promise<void> {
+        const run = argument.run_id ?? this.known.byId(argument.thread_id ?? "", argument.uri)?.thread.turn?.run_id;
         const asked = run === undefined ? undefined : this.asked.get(run);
         if (asked) {
             await this.open(asked);
@@ -153,10 +164,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             void inform("postil: this turn changed no file that could be reviewed.");
             return;
         }
-        this.made?.files.forEach((file) => {
-            this.texts.delete(file.left.toString());
-        });
-        const review: Review = { is: "review", run: changes.run_id, proposed: false, files: [] };
+        await this.leave();
+        const review: Review = { is: "review", run: changes.run_id, proposed: false, turn: changes.turn, files: [], came: 0, untold: [] };
         review.files = changes.files.map((change) => ({
             is: "changed",
             review,
@@ -167,6 +176,21 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         this.made = review;
         this.draw();
         await this.open(review);
+    }
+
+    /** What an earlier turn made is not looked at any more: its diffs would show what is no longer so. */
+    private async leave(): Promise<void> {
+        const gone = this.made?.files ?? [];
+        this.made = undefined;
+        const lefts = new Set(gone.map(({ left }) => left.toString()));
+        const tabs = vscode.window.tabGroups.all
+            .flatMap((group) => group.tabs)
+            .filter(({ input, label }) => (input instanceof vscode.TabInputTextDiff && lefts.has(input.original.toString())) || (lefts.size > 0 && label.startsWith(MADE)));
+        await vscode.window.tabGroups.close(tabs, true);
+        for (const file of gone) {
+            this.texts.delete(file.left.toString());
+            this.texts.delete(file.right.toString());
+        }
     }
 
     private async open(review: Review): Promise<void> {
@@ -180,7 +204,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
                 change.before === null ? undefined : left,
                 change.after === null ? undefined : right,
             ]);
-            await vscode.commands.executeCommand("vscode.changes", review.proposed ? PROPOSED : "Changes of the Turn", resources);
+            await vscode.commands.executeCommand("vscode.changes", review.proposed ? PROPOSED : MADE, resources);
         }
         // The buttons are there.
         await vscode.commands.executeCommand("postil.review.focus", { preserveFocus: true });
@@ -209,15 +233,17 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         await vscode.commands.executeCommand("vscode.diff", file.left, file.right, `${name} (${what})`);
     }
 
-    /** The file that is meant: a row of the view, or what stands on the right of a diff. */
+    /** The file that is meant: a row of the view, or what stands on the right of a diff; with no argument, of the one looked at. */
     file(argument: unknown): Reviewed | undefined {
-        if (argument instanceof vscode.Uri) {
-            const right = argument.toString();
+        const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        const looked = argument === undefined && tab instanceof vscode.TabInputTextDiff ? tab.modified : argument;
+        if (looked instanceof vscode.Uri) {
+            const right = looked.toString();
             return this.all()
                 .flatMap((review) => review.files)
                 .find((file) => file.right.toString() === right);
         }
-        return isNode(argument) && argument.is === "changed" && argument.review.files.includes(argument) ? argument : undefined;
+        return isNode(looked) && looked.is === "changed" && looked.review.files.includes(looked) ? looked : undefined;
     }
 
     /** The review that is meant: a row of the view, or the only one. */
@@ -234,28 +260,35 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         }
     }
 
-    /** It is not made, or put back as it was before the turn, unless somebody changed it since. */
+    /** It is not made, or put back as it was before the turn, but for the lines that somebody changed since. */
     async reject(what: Node): Promise<void> {
-        if (what.is === "review" && !what.proposed) {
-            if (await this.server.run("undoTurn", { run_id: what.run })) {
-                for (const file of [...what.files]) {
-                    await this.take(file);
-                }
-            }
-            return;
+        const review = what.is === "review" ? what : what.review;
+        const files = what.is === "review" ? [...what.files] : [what];
+        for (const file of review.proposed ? files : await this.putBack(review, files)) {
+            file.decide?.(false);
+            await this.take(file);
         }
-        for (const file of what.is === "review" ? [...what.files] : [what]) {
-            if (file.decide) {
-                file.decide(false);
-                await this.take(file);
-            } else if (await putBack(file.change)) {
-                await this.take(file);
-            } else {
-                void warn(
-                    `postil: ${file.change.file} was changed since the turn; *Undo last turn* takes back the turn's lines alone.`,
-                );
-            }
+    }
+
+    /** Those of `files` in which nothing of the turn is left. What was accepted, and what other turns made, stays. */
+    private async putBack({ run: run_id, turn = 0 }: Review, files: Reviewed[]): Promise<Reviewed[]> {
+        const uris = new Set(files.map(({ change }) => vscode.Uri.parse(change.uri).toString()));
+        // What is the same on the disk goes back there too.
+        const saved = vscode.workspace.textDocuments.filter(({ isDirty, uri }) => !isDirty && uris.has(uri.toString()));
+        const undone = await this.server.run<{ success: boolean }>("undoTurn", { run_id, turn, files: files.map(({ change }) => change.file) });
+        for (const document of saved.filter(({ isDirty }) => isDirty)) {
+            await document.save();
         }
+        if (undone?.success) {
+            return files;
+        }
+        // Refused as a whole or for some, of which the author was told.
+        const now = await this.server.ask<Changes>("turnChanges", { run_id }).catch(() => undefined);
+        if (!now || now.turn > turn) {
+            return [];
+        }
+        const left = new Set(now.turn === turn ? now.files.map(({ file }) => file) : []);
+        return files.filter(({ change }) => !left.has(change.file));
     }
 
     /** It is decided on: away with it, and on to the next one where this one was being looked at. */
@@ -340,37 +373,6 @@ function lines({ change: { added, removed } }: Reviewed): string {
 
 function isNode(argument: unknown): argument is Node {
     return typeof argument === "object" && argument !== null && "is" in argument && (argument.is === "review" || argument.is === "changed");
-}
-
-async function putBack(file: ChangedFile): Promise<boolean> {
-    const uri = vscode.Uri.parse(file.uri);
-    const edit = new vscode.WorkspaceEdit();
-    if (binary(file)) {
-        return false;
-    }
-    if (file.after === null) {
-        edit.createFile(uri, { overwrite: false, contents: Buffer.from(file.before ?? "") });
-        return vscode.workspace.applyEdit(edit);
-    }
-    const document = await vscode.workspace.openTextDocument(uri).then(
-        (found) => found,
-        () => undefined,
-    );
-    if (!document || document.getText() !== file.after.replace(/\r\n|\r|\n/g, document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n")) {
-        return false;
-    }
-    const dirty = document.isDirty;
-    if (file.before === null) {
-        edit.deleteFile(uri, { ignoreIfNotExists: true });
-    } else {
-        edit.replace(uri, new vscode.Range(0, 0, document.lineCount, 0), file.before);
-    }
-    const applied = await vscode.workspace.applyEdit(edit);
-    if (applied && !dirty && file.before !== null) {
-        // The turn wrote it to the disk, where it goes back to.
-        await document.save();
-    }
-    return applied;
 }
 
 /** No text of UTF-8: what could not be read stands there as the replacement character. */

@@ -2,7 +2,7 @@
 
 import * as os from "node:os";
 import * as vscode from "vscode";
-import { Backoff, find } from "./binary";
+import { Backoff, choose, tooOld, type Problem, type Program } from "./binary";
 import type { Connection, Hooks } from "./client";
 import type { ThreadsParams, TurnsParams } from "./protocol";
 import { complain, warn } from "./say";
@@ -51,8 +51,8 @@ export class Server implements vscode.Disposable {
     private set(state: State): void {
         this.current = state;
         this.changed.fire(state);
-        // The walkthrough's first step is done.
-        void vscode.commands.executeCommand("setContext", "postil.running", state.is === "running");
+        // By it the walkthrough's first step is done, and the empty view says why it is.
+        void vscode.commands.executeCommand("setContext", "postil.state", state.is);
     }
 
     start(): Promise<void> {
@@ -89,42 +89,30 @@ export class Server implements vscode.Disposable {
             this.fail(`The setting postil.path is to be a text in quotation marks; it is \`${JSON.stringify(setting)}\`.`, false);
             return;
         }
-        const found = await find({
+        const places = {
             setting: setting.trim(),
             extension: this.context.extensionPath,
             search: process.env["PATH"] ?? "",
             home: os.homedir(),
             workspace: (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath),
             platform: process.platform,
-        });
-        if ("problem" in found) {
-            this.fail(found.message, found.problem === "missing" || found.problem === "too-old");
-            return;
-        }
-        this.program = found.path;
-        this.log.info(`starting ${found.path}, version ${found.version}`);
-        const { connect } = await import("./client.js");
+            arch: process.arch,
+        };
         this.starting = new AbortController();
         const givenUp = this.starting.signal;
-        const slow = setTimeout(() => {
-            this.slow("postil is slow to start: it has not answered yet. The editor can be used meanwhile.");
-        }, SLOW);
         try {
-            this.connection = await connect(found.path, {
-                ...this.more,
-                log: this.log,
-                threads: (params) => {
-                    this.threads.fire(params);
-                },
-                turns: (params) => {
-                    this.turns.fire(params);
-                },
-                ended: () => {
-                    this.crashed();
-                },
-            }, givenUp);
+            const started = await choose(places, (program) => this.connect(program, givenUp), ({ message }) => {
+                this.log.warn(message);
+            });
+            if ("problem" in started) {
+                this.fail(started.message, started.problem === "missing" || started.problem === "too-old");
+                return;
+            }
+            this.connection = started;
             // From here on it is asked to end.
             this.starting = new AbortController();
+            // Given while it started.
+            this.trustChanged();
             this.set({ is: "running" });
         } catch (error) {
             if (givenUp.aborted) {
@@ -132,6 +120,33 @@ export class Server implements vscode.Disposable {
             }
             this.log.error(`the server did not start: ${String(error)}`);
             this.retry("postil could not be started; its log says why.");
+        }
+    }
+
+    private async connect(program: Program, givenUp: AbortSignal): Promise<Connection | Problem> {
+        givenUp.throwIfAborted();
+        this.program = program.path;
+        this.log.info(`starting ${program.path}, version ${program.version}`);
+        const { connect } = await import("./client.js");
+        const slow = setTimeout(() => {
+            this.slow("postil is slow to start: it has not answered yet. The editor can be used meanwhile.");
+        }, SLOW);
+        try {
+            const hooks = {
+                ...this.more,
+                log: this.log,
+                threads: (params: ThreadsParams) => {
+                    this.threads.fire(params);
+                },
+                turns: (params: TurnsParams) => {
+                    this.turns.fire(params);
+                },
+                ended: () => {
+                    this.crashed();
+                },
+            };
+            const connected = await connect(program.path, hooks, givenUp);
+            return "old" in connected ? tooOld(program, connected.protocol) : connected;
         } finally {
             clearTimeout(slow);
         }
@@ -251,8 +266,16 @@ export class Server implements vscode.Disposable {
         this.checking = false;
     }
 
+    /** Where the user writes what no editor may set. */
+    get configFile(): string | undefined {
+        return this.connection?.configFile;
+    }
+
     trustChanged(): void {
-        this.connection?.trustChanged(vscode.workspace.isTrusted);
+        const { isTrusted } = vscode.workspace;
+        if (this.connection && this.connection.trusted !== isTrusted) {
+            this.connection.trustChanged(isTrusted);
+        }
     }
 
     async stop(): Promise<void> {

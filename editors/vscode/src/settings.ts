@@ -4,20 +4,30 @@
 export interface Inspected {
     globalValue?: unknown;
     workspaceValue?: unknown;
-    workspaceFolderValue?: unknown;
 }
 
-/** The section `postil` as the server reads it. `keys` are those of its schema, without `postil.`. */
+/**
+ * The section `postil` as the server reads it, and in it under `$user` what the author set for themselves, which may be
+ * wider than what a workspace may set. `keys` are those of its schema, without `postil.`.
+ */
 export function explicit(keys: readonly string[], inspect: (key: string) => Inspected | undefined): Record<string, unknown> {
     const section: Record<string, unknown> = {};
+    const own: Record<string, unknown> = {};
     for (const key of keys) {
         const found = inspect(key);
-        const value = found?.workspaceFolderValue ?? found?.workspaceValue ?? found?.globalValue;
-        if (value !== undefined) {
-            put(section, key.split("."), value);
+        if (isSet(found?.globalValue)) {
+            put(own, key.split("."), found?.globalValue);
+        }
+        if (isSet(found?.workspaceValue)) {
+            put(section, key.split("."), found?.workspaceValue);
         }
     }
-    return section;
+    return { ...section, $user: own };
+}
+
+/** An empty box is one that nobody filled in. */
+function isSet(value: unknown): boolean {
+    return value !== undefined && value !== null && value !== "";
 }
 
 function put(into: Record<string, unknown>, path: string[], value: unknown): void {

@@ -1,7 +1,7 @@
 // Threads as plain data: which shown thread a new one is, what it is called, what its texts look like. Knows nothing
 // of the editor.
 
-import type { Message, Thread } from "./protocol";
+import type { Message, Position, Range, Thread } from "./protocol";
 
 /** What a thread waits for; the first part of `contextValue`, on which menus depend. */
 export type State = "running" | "pending" | "answered" | "new";
@@ -47,6 +47,14 @@ export function spoken(thread: Thread): { message: Message; index: number; conte
     );
 }
 
+/** The author's message that a box was opened for, and where it stands by now. `undefined`: it is not there any more. */
+export function place(messages: Message[], was: { index: number; text: string }): { index: number; text: string } | undefined {
+    const own = messages.flatMap(({ role, text }, index) => (role === "author" ? [{ index, text }] : []));
+    const same = own.filter(({ text }) => text === was.text);
+    const [only] = same;
+    return same.find(({ index }) => index === was.index) ?? (same.length === 1 ? only : own.find(({ index }) => index === was.index));
+}
+
 export function speaker(message: Message): string {
     const role = message.role === "author" ? "AUTHOR" : "AGENT";
     return message.name ? `${role} (${message.name})` : role;
@@ -54,12 +62,16 @@ export function speaker(message: Message): string {
 
 /** The agent's newest words in one line of a notification. */
 export function question(thread: Thread): string {
-    const text = thread.messages.findLast((message) => message.role === "agent")?.text ?? "";
+    return short(thread.messages.findLast((message) => message.role === "agent")?.text ?? "");
+}
+
+/** What was said, in one line of a notification. */
+export function short(text: string): string {
     const line = text.split(/\s+/).join(" ").trim();
     return line.length > QUESTION ? `${line.slice(0, QUESTION - 1)}…` : line;
 }
 
-/** Characters of a question in a notification. */
+/** Characters of what was said in a notification. */
 const QUESTION = 300;
 
 /** Characters for which the buttons of a notification have room. */
@@ -77,9 +89,9 @@ export function buttons(thread: Thread): string[] | undefined {
 }
 
 /** What a question offers, below it: a link for each answer that gives it. Empty: nothing. */
-export function offers(thread: Thread): string {
+export function offers(uri: string, thread: Thread): string {
     const links = (thread.choices ?? []).map((text) => {
-        const choice = encodeURIComponent(JSON.stringify([{ thread_id: thread.id, text }]));
+        const choice = encodeURIComponent(JSON.stringify([{ uri, thread_id: thread.id, text }]));
         const whole = choice.replace(/[()]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
         return `[${escape(text)}](command:${CHOOSE}?${whole})`;
     });
@@ -110,33 +122,124 @@ export function unfit(scheme: string | undefined, open: boolean): string | undef
     }
 }
 
+/** A thread as it is shown. */
+export interface Placed {
+    id: string;
+    line: number;
+    /** [`content`] of it. */
+    said?: string;
+    /** Begun in the margin. */
+    awaited?: boolean;
+    /** It was taken out of the text, for good or for a moment. */
+    gone?: boolean;
+}
+
+/** What is said in a thread, to tell it from others. */
+export function content(thread: Thread): string {
+    return JSON.stringify(thread.messages.map(({ role, text }) => [role, text]));
+}
+
 /**
- * For each of `now` the index of the shown thread that it is, or -1. By id first; the id of a thread changes with its
- * first words, so that one that is being typed is known by where it stands.
+ * For each of `now` the index of the shown thread that it is, or -1. By id first, of which only what stands for the first
+ * words is lasting: threads with the same are numbered as they stand in the file. One whose first words are being typed
+ * is known by its line.
  */
-export function pair(shown: { id: string; line: number }[], now: Thread[]): number[] {
-    const byId = new Map(shown.map((one, index) => [one.id, index]));
-    const free = new Set(shown.keys());
-    const found = now.map((thread) => {
-        const index = byId.get(thread.id);
-        return index !== undefined && free.delete(index) ? index : -1;
-    });
-    const byLine = new Map<number, number>();
-    for (const index of free) {
-        const one = shown[index];
-        if (one) {
-            byLine.set(one.line, index);
+export function pair(shown: Placed[], now: Thread[]): number[] {
+    const found = now.map(() => -1);
+    const threads = now.map((thread, at) => ({ at, thread, base: base(thread.id), line: thread.range.start.line }));
+    const free = new Set(shown.map((one, index) => ({ index, base: base(one.id), ...one })));
+    type Free = typeof free extends Set<infer One> ? One : never;
+    type Sought = (typeof threads)[number];
+    const take = ({ at }: Sought, one: Free): void => {
+        found[at] = one.index;
+        free.delete(one);
+    };
+    const sought = (): Sought[] => threads.filter(({ at }) => found[at] === -1);
+    const distance = (one: Free, { line }: Sought): number => Math.abs(one.line - line);
+    // What left the text comes back to what nothing else is.
+    for (const gone of [false, true]) {
+        const left = (): Free[] => [...free].filter((one) => (one.gone ?? false) === gone);
+        const named = new Map<string, Free[]>();
+        for (const one of left()) {
+            const others = named.get(one.base);
+            if (others) {
+                others.push(one);
+            } else {
+                named.set(one.base, [one]);
+            }
+        }
+        for (const thread of sought()) {
+            const there = (named.get(thread.base) ?? []).filter((one) => free.has(one) && one.line === thread.line);
+            const one = there.find(({ awaited }) => awaited) ?? there[0];
+            if (one) {
+                take(thread, one);
+            }
+        }
+        for (const name of new Set(sought().map((thread) => thread.base))) {
+            const all = named.get(name) ?? [];
+            const ones = (): Free[] => all.filter((one) => free.has(one));
+            const these = (): Sought[] => sought().filter((thread) => thread.base === name);
+            if (ones().length + these().length > 2) {
+                for (const thread of these()) {
+                    const said = content(thread.thread);
+                    const [one, ...others] = ones().filter((one) => one.said === said);
+                    if (one && others.length === 0 && these().filter((other) => content(other.thread) === said).length === 1) {
+                        take(thread, one);
+                    }
+                }
+            }
+            const [olds, news] = [ones().sort((a, b) => a.line - b.line), these()];
+            if (olds.length === news.length) {
+                for (const [at, thread] of news.entries()) {
+                    const one = olds[at];
+                    if (one) {
+                        take(thread, one);
+                    }
+                }
+            }
+            const near = olds.flatMap((one) => news.map((thread) => ({ one, thread }))).sort((a, b) => distance(a.one, a.thread) - distance(b.one, b.thread));
+            for (const { one, thread } of near) {
+                if (free.has(one) && found[thread.at] === -1) {
+                    take(thread, one);
+                }
+            }
+        }
+        const byLine = new Map(left().map((one) => [one.line, one]));
+        for (const thread of sought()) {
+            const one = byLine.get(thread.line);
+            if (one && free.has(one)) {
+                take(thread, one);
+            }
         }
     }
-    return found.map((index, at) => {
-        const line = now[at]?.range.start.line;
-        const same = line === undefined ? undefined : byLine.get(line);
-        if (index >= 0 || same === undefined || line === undefined) {
-            return index;
+    return found;
+}
+
+/** Without the number by which threads with the same first words are told apart. */
+function base(id: string): string {
+    return id.replace(/-\d+$/, "");
+}
+
+/** One of the changes that are made to a text together, all in terms of what it was before. */
+export interface Change {
+    range: Range;
+    text: string;
+}
+
+/** To which line these changes move what begins at `at`; `cut`: they take its begin away. */
+export function moved(at: Position, changes: readonly Change[]): { line: number; cut: boolean } {
+    const isBefore = (one: Position): boolean => one.line < at.line || (one.line === at.line && one.character <= at.character);
+    let { line } = at;
+    let cut = false;
+    for (const { range, text } of changes) {
+        if (isBefore(range.end)) {
+            line += text.split("\n").length - 1 - (range.end.line - range.start.line);
+        } else if (isBefore(range.start)) {
+            line += range.start.line - at.line;
+            cut = true;
         }
-        byLine.delete(line);
-        return same;
-    });
+    }
+    return { line, cut };
 }
 
 /**
@@ -147,7 +250,8 @@ export function asMarkdown(text: string): string {
     const out: string[] = [];
     let fence: string | undefined;
     for (const line of text.split("\n")) {
-        const mark = /^\s*(```+|~~~+)/.exec(line)?.[1];
+        // What has a back quote behind it is code in a line.
+        const mark = /^\s*(```+(?!.*`)|~~~+)/.exec(line)?.[1];
         if (fence !== undefined) {
             out.push(line);
             if (mark?.startsWith(fence) && line.trim() === mark) {
@@ -164,7 +268,7 @@ export function asMarkdown(text: string): string {
     if (fence !== undefined) {
         out.push(fence);
     }
-    return out.join("\n");
+    return out.join("\n").trimEnd();
 }
 
 /** One line: what stands between back quotes as code, the rest escaped. */
@@ -173,18 +277,22 @@ function inline(line: string): string {
     const indent = "&nbsp;".repeat(line.length - trimmed.length);
     const parts = trimmed.split(/(`[^`]+`)/);
     const shown = parts.map((part, index) => (index % 2 === 1 ? part : escape(part)));
-    return indent + shown.join("");
+    return indent + begun(shown.join(""));
 }
 
+/** Only what would mean something, for a screen reader reads the escapes too. A `_` inside a word means nothing. */
 function escape(text: string): string {
     return (
         text
-            .replace(/&/g, "&amp;")
-            .replace(/</g, "&lt;")
-            .replace(/[\\`*_{}[\]()#+\-.!|~>$]/g, "\\$&")
+            .replace(/[`*[\]~|$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?=[!-/:-@[-`{-~]|$)|<(?=\S)|&(?=#?\w+;)/g, "\\$&")
             // A bare address would become a link: what is clicked should have been meant so.
-            .replace(/(https?|www|ftp|mailto)(?=[:\\])/gi, "$1&#8203;")
+            .replace(/:(?=\/\/)|(?<=mailto|xmpp):|(?<=www)\.|(?<=\S)@(?=\S)/gi, "\\$&")
     );
+}
+
+/** What means something at the begin of a line alone: a heading, a list, a quotation, a rule, a table. */
+function begun(line: string): string {
+    return line.replace(/^(?:#{1,6}(?=\s|$)|[-+=>:])/, "\\$&").replace(/^(\d{1,9})([.)])(?=\s|$)/, "$1\\$2");
 }
 
 export interface Counts {

@@ -126,6 +126,8 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const line = thread.range.start.line + 1;
                 item.description = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
                 item.contextValue = `thread.${contextOf(thread, this.known)}`;
+                // The icon has the state for who sees it.
+                item.accessibilityInformation = { label: `${thread.title}, ${stateLabel(thread)}, ${item.description}` };
                 const options: vscode.TextDocumentShowOptions = {
                     selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
                 };
@@ -138,7 +140,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     /** What it does at this moment is read when the mouse asks for it. */
     resolveTreeItem(item: vscode.TreeItem, node: Node): vscode.TreeItem {
         if (node.is === "thread") {
-            const thread = this.known.byId(node.thread.id)?.thread ?? node.thread;
+            const thread = this.known.byId(node.thread.id, node.uri.toString())?.thread ?? node.thread;
             item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(node.uri)}:${thread.range.start.line + 1}`;
         }
         return item;

@@ -16,5 +16,6 @@ export function activate(context: vscode.ExtensionContext): void {
         await vscode.window.showInformationMessage(WHY);
     };
     const commands = (context.extension.packageJSON as { contributes: { commands: { command: string }[] } }).contributes.commands;
+    void vscode.commands.executeCommand("setContext", "postil.state", "web");
     context.subscriptions.push(item, ...commands.map(({ command }) => vscode.commands.registerCommand(command, say)));
 }

@@ -42,7 +42,9 @@ pub(super) async fn preview(
     let answer = match asked.await {
         Ok(answer) => answer,
         Err(ClientError::Gone) => return Err(NotApplied::NoEditor),
-        Err(ClientError::Answered(why)) => return Err(NotApplied::Refused(why)),
+        Err(ClientError::Answered(why) | ClientError::Unknown(why)) => {
+            return Err(NotApplied::Refused(why));
+        }
     };
     if answer.get("applied").and_then(Value::as_bool) != Some(true) {
         let typed = |sent: &Sent| version(server, &sent.path) != Some(sent.version);

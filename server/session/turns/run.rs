@@ -20,6 +20,7 @@ use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
 use crate::threads::{Action, Role};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::trust;
 use crate::turn::{self, Answerer, Job, Outcome};
 
 /// How often a cancel from another process is looked for.
@@ -82,6 +83,7 @@ impl Session {
             self.turns.clone(),
             self.host.clone(),
             &task.run.id,
+            &task.path,
         ));
         let turn = async {
             let may_write = self.may_write(task, &*host).await;
@@ -210,11 +212,15 @@ impl Session {
             return false;
         }
         if !self.is_trusted(root) {
+            let mut text = format!(
+                "{} is not trusted. Trusting it lets an agent edit its files and lets language servers start in it.",
+                root.display()
+            );
+            if trust::holds_home(root) {
+                text = format!("{text} {}", trust::HOLDS_HOME);
+            }
             let question = Question {
-                text: format!(
-                    "{} is not trusted. Trusting it lets an agent edit its files and lets language servers start in it.",
-                    root.display()
-                ),
+                text,
                 choices: vec![
                     String::from("Trust this workspace"),
                     String::from("Read-only this time"),
@@ -407,7 +413,10 @@ impl Session {
 
     fn note_round(&self, task: &Task, role: &str, metadata: serde_json::Value, content: &str) {
         let metadata = match metadata {
-            serde_json::Value::Object(map) => map,
+            // What is not known is left out, and not shown as `null`.
+            serde_json::Value::Object(map) => {
+                map.into_iter().filter(|(_, v)| !v.is_null()).collect()
+            }
             _ => Map::new(),
         };
         if let Err(error) = task.store.append(&task.run.id, role, metadata, content) {

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::comments::Symbol;
 use crate::files::Tree;
+use crate::threads;
 use crate::turn::source::Source;
 
 /// One file that holds the name.
@@ -128,14 +129,24 @@ pub(super) fn todos(
     }
     let (mut shown, mut count) = (Vec::new(), 0);
     for source in files.values() {
+        // A thread that speaks of to-dos is none.
+        let threads = threads::find(&source.file, &source.text, &source.syntax);
+        let of_thread = |bytes: &Range<usize>| {
+            let mut messages = threads.iter().flat_map(|thread| &thread.messages);
+            messages
+                .any(|message| message.marker.start < bytes.end && bytes.start < message.range.end)
+        };
         for comment in source
             .syntax
             .comments_in(&source.text, 0..source.text.len())
         {
             let first = source.line_of(comment.range.start);
             let lines = source.slice(comment.range.clone()).split('\n');
+            let mut at = comment.range.start;
             for (line, text) in (first..).zip(lines) {
-                if let Some(note) = note(text, WORDS) {
+                let bytes = at..at + text.len();
+                at = bytes.end + 1;
+                if let Some(note) = note(text, WORDS).filter(|_| !of_thread(&bytes)) {
                     count += 1;
                     if shown.len() < limit {
                         shown.push(format!(
@@ -154,10 +165,6 @@ pub(super) fn todos(
 
 /// The to-do note of a comment's line, from its word on.
 fn note<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
-    // A thread that speaks of to-dos is none.
-    if text.contains("AUTHOR:") || text.contains("AGENT:") {
-        return None;
-    }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     words.iter().find_map(|word| {
         text.match_indices(word).find_map(|(at, _)| {
@@ -263,6 +270,5 @@ mod tests {
         assert_eq!(note("// TODO: later", &words), Some("TODO: later"));
         assert_eq!(note("/* FIXME(me) now */", &words), Some("FIXME(me) now"));
         assert_eq!(note("// MASTODONTODOS", &words), None);
-        assert_eq!(note("// AUTHOR: list TODO notes", &words), None);
     }
 }

@@ -261,3 +261,34 @@ fn the_users_own_settings_are_checked_in_the_editor_and_hold_when_they_are_saved
     editor.save(file);
     editor.wait_codes("postil.toml", &[]);
 }
+
+/// A workspace must not pass off its own as the user's, by way of an editor that does not tell them apart.
+#[test]
+fn the_users_own_settings_are_taken_from_an_editor_that_knows_them() {
+    let workspace = Workspace::new();
+    for (knows, initialization_options) in
+        [(true, json!({"ownSettings": true})), (false, json!({}))]
+    {
+        let editor = Editor::start_with(
+            &workspace,
+            Options {
+                initialization_options,
+                settings: json!({"$user": {"turn": {"maxRound": 3}}, "proxy": {"timeouts": 1}}),
+                ..Options::default()
+            },
+        );
+        let about = |m: &Value, word: &str| m["message"].as_str().is_some_and(|m| m.contains(word));
+        if knows {
+            editor.wait_message("window/showMessage", |params| about(params, "maxRound"));
+        }
+        // What is told last of one reading.
+        editor.wait_message("window/showMessage", |params| about(params, "timeouts"));
+        let state = editor.state();
+        let messages = state
+            .received
+            .iter()
+            .filter(|m| m["method"] == "window/showMessage");
+        let told = messages.filter(|m| about(&m["params"], "maxRound")).count();
+        assert_eq!(told, usize::from(knows));
+    }
+}

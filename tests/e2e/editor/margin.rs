@@ -94,6 +94,50 @@ fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
     );
 }
 
+/// As VS Code does: it pulls diagnostics, of the whole workspace too.
+#[test]
+fn the_threads_of_a_folder_that_goes_are_taken_back() {
+    let workspace = Workspace::new();
+    workspace.write("one/a.py", "# AUTHOR: why?\nx = 1\n");
+    workspace.write("two/b.py", "# AUTHOR: why?\nx = 1\n");
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            capabilities: json!({"textDocument": {"diagnostic": {}}}),
+            initialization_options: json!({"threads": true}),
+            folders: Some(vec![workspace.path("one"), workspace.path("two")]),
+            ..Options::default()
+        },
+    );
+    threads(&editor, "one/a.py", |list| list.len() == 1);
+    threads(&editor, "two/b.py", |list| list.len() == 1);
+    editor.wait_codes("one/a.py", &["pending"]);
+    editor.wait_codes("two/b.py", &["pending"]);
+    let shown = editor
+        .request("workspace/diagnostic", json!({"previousResultIds": []}))
+        .expect("a report");
+    let shown = shown["items"].as_array().expect("items").clone();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    let have: Vec<Value> = shown
+        .iter()
+        .map(|item| json!({"uri": item["uri"], "value": item["resultId"]}))
+        .collect();
+    editor.wait_codes("one/a.py", &[]);
+    let waiting = editor.ask("workspace/diagnostic", json!({"previousResultIds": have}));
+    let gone = json!([{"uri": editor.uri("one"), "name": "one"}]);
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        json!({"event": {"added": [], "removed": gone}}),
+    );
+    threads(&editor, "one/a.py", <[Value]>::is_empty);
+    threads(&editor, "two/b.py", |list| list.len() == 1);
+    let report = editor.answer(waiting).expect("a report");
+    let items = report["items"].as_array().expect("items");
+    let uri = editor.uri("one/a.py");
+    let gone = items.iter().find(|item| item["uri"] == uri);
+    assert_eq!(gone.expect("the file")["items"], json!([]), "{items:?}");
+}
+
 #[test]
 fn who_does_not_ask_is_not_told() {
     let workspace = Workspace::new();
@@ -140,7 +184,12 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
     editor.open("a.rs");
     editor.replace("a.rs", "fn a", "// AUTHOR: name it b\nfn a");
-    let thread = threads(&editor, "a.rs", |list| list.len() == 1)[0]["id"].clone();
+    let asked = threads(&editor, "a.rs", |list| list.len() == 1);
+    let thread = asked[0]["id"].clone();
+    assert_eq!(
+        (&asked[0]["has_run"], &asked[0]["has_changes"]),
+        (&json!(false), &json!(false))
+    );
     editor
         .take_action("a.rs", 0, "Reply as agent")
         .expect("started");
@@ -165,6 +214,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     let rounds = read["rounds"].as_array().expect("a list").clone();
     assert_eq!(read["run"]["thread_id"], thread);
     assert_eq!(read["more"], false);
+    assert_eq!(read["run"]["has_changes"], true);
     assert!(rounds.len() >= 4, "{rounds:?}");
     let last = rounds.last().expect("one")["seq"].as_u64();
     let rest = editor
@@ -183,6 +233,16 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     assert_eq!(file["before"], "// AUTHOR: name it b\nfn a() {}\n");
     assert_eq!(file["after"].as_str(), Some(editor.text("a.rs").as_str()));
     assert_eq!(changes["files"].as_array().map(Vec::len), Some(1));
+
+    threads(&editor, "a.rs", |list| {
+        list[0]["has_run"] == true && list[0]["has_changes"] == true
+    });
+    editor
+        .command("postil.undoTurn", json!({"run_id": run}))
+        .expect("undone");
+    threads(&editor, "a.rs", |list| {
+        list[0]["has_run"] == true && list[0]["has_changes"] == false
+    });
 }
 
 /// So that a client can show buttons for them.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+#[derive(Clone)]
 pub struct Buffer {
     pub text: String,
     pub version: i32,

@@ -88,6 +88,19 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
                     Ok(()) => json!({"applied": true}),
                     Err(reason) => json!({"applied": false, "failureReason": reason}),
                 },
+                OnApply::ApplyAndSave => {
+                    let applied = apply(shared, &edit);
+                    let buffers = shared.lock().buffers.clone();
+                    for (uri, buffer) in buffers {
+                        let path = uri.strip_prefix("file://").expect("a file's URI");
+                        std::fs::write(path, buffer.text).expect("the file can be written");
+                        shared.send(
+                            &json!({"jsonrpc": "2.0", "method": "textDocument/didSave", "params": {
+                            "textDocument": {"uri": uri}}}),
+                        );
+                    }
+                    json!({"applied": applied.is_ok()})
+                }
                 OnApply::Refuse => json!({"applied": false, "failureReason": "the test says no"}),
                 OnApply::Pretend => json!({"applied": true}),
                 OnApply::Ignore => return None,
@@ -121,6 +134,8 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
             let mut state = shared.lock();
             if state.choices.first().is_some_and(|c| c == super::NEVER) {
                 return None;
+            } else if state.choices.first().is_some_and(|c| c == super::UNKNOWN) {
+                return Some(Err(json!({"code": -32601, "message": "no such request"})));
             } else if state.choices.is_empty() {
                 Value::Null
             } else {

@@ -134,13 +134,11 @@ fn the_grammar_colours_threads_in_helix() {
         "<!-- AUTHOR(jane): said `code` more -->\n<p>AUTHOR: no</p>\n<!-- plain -->\n",
     );
 
-    let mut command = workspace.command(peers::bin().join("tmux"));
-    command
-        .env("PATH", super::path())
-        .env("TERM", "xterm-256color")
-        .env("COLORTERM", "truecolor");
-    let socket = workspace.data().parent().expect("a folder").join("tmux");
-    let terminal = Terminal::open(command, socket, "hx a.html");
+    let terminal = Terminal::open(
+        &workspace,
+        &[("COLORTERM", "truecolor".as_ref())],
+        "hx a.html",
+    );
     terminal.wait("the file", |s| s.contains("plain -->"));
     let coloured = || terminal.tmux(&["capture-pane", "-e", "-p", "-t", "t"]);
     // Colours come when the text was parsed: a moment after the text.

@@ -11,7 +11,7 @@ use crate::peers;
 const BEGIN: &str = "# The rows below are made by a command: see docs/editors/helix.md.\n";
 const END: &str = "\n# Threads in colour";
 
-fn file() -> PathBuf {
+pub(super) fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("editors/helix/languages.toml")
 }
 

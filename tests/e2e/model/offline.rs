@@ -120,6 +120,14 @@ async fn notes_help_and_history() {
         said,
         "Found 1 to-do note in the comments:\nsrc/net.rs:6 TODO: load more"
     );
+    // Asked once more, it does not find its own answer.
+    let again = format!(
+        "// AUTHOR: list todos\n// AGENT: {}\n// AUTHOR: list todos\n// TODO: load more\nfn a() {{}}\n",
+        "Found 1 to-do note in the comments:\n//   src/net.rs:4 TODO: load more"
+    );
+    let bench = Bench::with(&[("src/net.rs", &again)]);
+    let said = text(bench.offline().await);
+    assert!(said.starts_with("Found 1 to-do note in"), "{said}");
     let (said, _) = answer("please make this faster").await;
     assert!(
         said.contains("rename X to Y")

@@ -152,7 +152,7 @@ fn both(program: &str, workspace: &Workspace, pair: &Pair) {
     assert!(text.contains("load_text("), "{text}");
 
     // The other goes; ours stays.
-    nvim.lua("vim.lsp.stop_client(vim.lsp.get_clients({ name = 'theirs' })[1].id)");
+    nvim.lua("require('postil.client').stop(vim.lsp.get_clients({ name = 'theirs' })[1])");
     nvim.wait("ours alone", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
     nvim.keys(":Postil say thanks<CR>");
     nvim.wait_text("AUTHOR: thanks");

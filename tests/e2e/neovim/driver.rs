@@ -196,6 +196,17 @@ impl Nvim {
         note.as_str().unwrap_or_default().to_owned()
     }
 
+    /// Waits until it has ended by itself.
+    pub fn wait_end(&mut self) {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(state, PROMPTLY, |s| !s.over);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(state.over, "Neovim goes on");
+    }
+
     /// A command line.
     pub fn ex(&mut self, command: &str) {
         self.lua(&format!("vim.cmd({})", json!(command)));
@@ -227,9 +238,9 @@ impl Nvim {
 
     /// What there is to see, for a test that fails.
     fn account(&mut self) -> String {
-        let code = "local f = io.open(vim.lsp.get_log_path()); local log = f and f:read('a') or ''; \
-            return vim.inspect({ name = vim.api.nvim_buf_get_name(0), text = text(), codes = codes(), messages = messages, notes = notes, offered = offered, \
-            mode = vim.api.nvim_get_mode(), clients = #vim.lsp.get_clients(), log = log:sub(-3000) })";
+        let code = "local f = io.open(require('vim.lsp.log').get_filename()); local log = f and f:read('a') or ''; \
+            return vim.inspect({ name = vim.api.nvim_buf_get_name(0), text = text(), codes = codes(), threads = threads(), messages = messages, notes = notes, offered = offered, \
+            mode = vim.api.nvim_get_mode(), clients = vim.tbl_map(function(c) return { c.id, c.root_dir or 'no folder', vim.tbl_keys(c.attached_buffers) } end, vim.lsp.get_clients()), log = log:sub(-3000) })";
         let seen = self.lua(code);
         format!(
             "{}\n{}",
@@ -241,6 +252,16 @@ impl Nvim {
 
 impl Drop for Nvim {
     fn drop(&mut self) {
+        if !std::thread::panicking() && !self.shared.lock().over {
+            // What the author has seen, in any test: nothing that Neovim will not have for long.
+            let seen = self.lua(
+                "return vim.fn.execute('messages') .. table.concat(notes, '\\n') .. table.concat(messages, '\\n')",
+            );
+            let seen = seen.as_str().unwrap_or_default();
+            // nvim-lspconfig warns of its own older way.
+            let warns = |line: &str| line.contains("deprecated") && !line.contains("lspconfig");
+            assert!(!seen.lines().any(warns), "{seen}");
+        }
         let mut bytes = Vec::new();
         msgpack::encode(&json!([2, "nvim_command", ["qall!"]]), &mut bytes);
         let _ = self.pipe.write_all(&bytes).and_then(|()| self.pipe.flush());

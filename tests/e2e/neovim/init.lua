@@ -83,6 +83,13 @@ function _G.codes()
   end, found), " ")
 end
 
+-- Which they are and whose, for a test that fails.
+function _G.threads()
+  return vim.tbl_map(function(d)
+    return ("%d:%d %s, namespace %d"):format(d.lnum + 1, d.col + 1, d.message, d.namespace)
+  end, vim.diagnostic.get(0))
+end
+
 -- The ways to have the server started.
 local client = vim.json.decode(vim.env.POSTIL_CLIENT)
 local way = vim.env.POSTIL_WAY or "setup"

@@ -27,17 +27,22 @@ in_both!(
     threads_are_listed_chosen_and_gone_to,
     a_running_turn_is_shown_read_and_cancelled,
     a_turn_is_reviewed_as_a_diff_and_undone,
+    a_review_takes_back_no_other_turn_than_its_own,
     a_plan_edits_nothing,
     words_are_completed,
     a_folder_is_trusted_and_a_file_cleared,
+    a_command_may_come_with_its_file,
     why_shows_what_was_said,
-    a_question_is_answered_by_a_choice,
+    a_turn_without_a_buffer_ends_with_its_server,
+    a_thread_that_is_gone_meanwhile_is_passed_over,
+    every_command_has_a_map,
+    the_state_is_told_in_words_and_not_twice,
 );
 
-const NONE: &[(&str, &str)] = &[("POSTIL_MODEL", "offline")];
+pub(super) const NONE: &[(&str, &str)] = &[("POSTIL_MODEL", "offline")];
 
 /// A plain file in a committed and trusted project, opened.
-fn open(program: &str, workspace: &Workspace, env: &[(&str, &str)], file: &str) -> Nvim {
+pub(super) fn open(program: &str, workspace: &Workspace, env: &[(&str, &str)], file: &str) -> Nvim {
     let mut nvim = Nvim::start_as(program, workspace, env, json!({}));
     nvim.edit(&workspace.path(file));
     nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
@@ -221,9 +226,13 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
         "require('postil').statusline():find('⟳', 1, true)",
     );
     // Whoever has inlay hints on sees it as one of these, and not twice.
-    nvim.lua("vim.lsp.inlay_hint.enable(true, { bufnr = 0 }); pcall(vim.api.nvim_exec_autocmds, 'User', {})");
+    nvim.ex("lua vim.lsp.inlay_hint.enable(true, { bufnr = 0 })");
+    nvim.wait("no mark", &format!("{marks} == ''"));
+    nvim.wait("one hint", "#vim.lsp.inlay_hint.get({ bufnr = 0 }) == 1");
+    nvim.ex("lua vim.lsp.inlay_hint.enable(false, { bufnr = 0 })");
+    nvim.wait("the mark again", &format!("{marks} ~= ''"));
 
-    // The conversation as far as it is, in a split.
+    // The conversation as far as it is, in a split; there its run is meant.
     nvim.keys(":vertical Postil open<CR>");
     nvim.wait(
         "the conversation",
@@ -232,24 +241,37 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
     nvim.wait_text("file_edit");
     assert_eq!(nvim.lua("return vim.fn.winnr('$') .. vim.bo.filetype .. tostring(vim.bo.modifiable) .. vim.fn.winlayout()[1]"), "2markdownfalserow");
     assert!(!nvim.text().contains("It reads UTF-8 now."));
-    nvim.keys("G");
+    nvim.keys("G:Postil say and then<CR>");
+    nvim.wait_note("`:Postil say` is about a file or a thread in it, and this window shows a run");
     model.release();
     nvim.wait_text("It reads UTF-8 now.");
     // Who reads at its end stays there.
     nvim.wait("the end", "vim.fn.line('.') == vim.fn.line('$')");
+    nvim.wait(
+        "the turn's end",
+        "not require('postil').statusline():find('⟳', 1, true)",
+    );
+    nvim.keys(":Postil cancel<CR>");
+    nvim.wait_note("no turn of this run is at work");
+    nvim.keys(":Postil open<CR>");
+    nvim.keys(":Postil review<CR>");
+    nvim.wait("the diff", "vim.fn.tabpagenr('$') == 2 and vim.wo.diff");
+    nvim.keys(":tabclose<CR>");
+    nvim.wait("the conversation again", "vim.b.postil_run");
+    nvim.lua("notes = {}");
+    nvim.keys(":Postil undo<CR>");
+    nvim.wait_note("notes.py: put back");
     nvim.keys("q");
     nvim.wait(
         "the file alone",
         "#vim.api.nvim_list_wins() == 1 and vim.bo.buftype == ''",
     );
-    nvim.wait_codes("awaiting_user");
+    nvim.wait_codes("pending");
     nvim.wait("no mark", &format!("{marks} == ''"));
     nvim.wait(
         "a quiet status line",
-        "require('postil').statusline() == '1»'",
+        "require('postil').statusline() == '1?'",
     );
-    nvim.keys(":Postil cancel<CR>");
-    nvim.wait_note("no turn runs");
 
     // Another one is cancelled.
     drop(nvim);
@@ -263,11 +285,14 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
         "the status line",
         "require('postil').statusline():find('⟳', 1, true)",
     );
+    // From a window that is no file's, too.
+    nvim.ex("help");
     nvim.keys(":Postil cancel<CR>");
     nvim.wait(
         "the end",
         "not require('postil').statusline():find('⟳', 1, true)",
     );
+    nvim.ex("helpclose");
     assert!(!nvim.text().contains("AGENT: It reads"));
     nvim.lua("pick = 'cancelled'");
     nvim.keys(":tab Postil runs<CR>");
@@ -314,6 +339,28 @@ fn a_turn_is_reviewed_as_a_diff_and_undone(program: &str) {
     nvim.wait_note("changed no file");
 }
 
+fn a_review_takes_back_no_other_turn_than_its_own(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("In `load`."), Step::text("Nowhere else.")]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new where is it read?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait("the diff", "vim.fn.tabpagenr('$') == 2 and vim.wo.diff");
+    nvim.keys(":4<CR>:Postil say and where else?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    let answered = nvim.text();
+    assert!(answered.contains("AGENT: Nowhere else."), "{answered}");
+    nvim.keys("<C-w>h:Postil undo<CR>");
+    nvim.wait_note("in a newer turn since");
+    nvim.keys("<C-w>l");
+    assert_eq!(nvim.text(), answered);
+}
+
 fn a_plan_edits_nothing(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("I would pass the encoding.")]);
@@ -330,12 +377,39 @@ fn a_plan_edits_nothing(program: &str) {
     workspace.write("one.py", "# AUTHOR: where is `load` used?\n");
     let mut nvim = open(program, &workspace, NONE, "count.py");
     nvim.keys(":Postil! reply<CR>");
-    nvim.wait_note("1 turns started");
+    nvim.wait_note("1 turn started");
     nvim.edit(&workspace.path("one.py"));
     nvim.wait(
         "the answer",
         "vim.cmd('checktime') or text():find('AGENT:', 1, true)",
     );
+    nvim.wait_codes("awaiting_user");
+    nvim.wait(
+        "the turn's end",
+        "not require('postil').statusline():find('⟳', 1, true)",
+    );
+    nvim.keys(":Postil! reply<CR>");
+    nvim.wait_note("no thread waits for an answer");
+
+    // Many are asked about; the answer that was not saved is not on the disk, so that thread waits again.
+    drop(nvim);
+    workspace.write(
+        "six.py",
+        "# AUTHOR: where is `load` used?\nx = 1\n\n".repeat(6),
+    );
+    let mut nvim = open(program, &workspace, NONE, "six.py");
+    nvim.lua("vim.fn.confirm = function(question) asked = question; return 2 end");
+    nvim.keys(":Postil! reply<CR>");
+    nvim.wait("the question", "asked");
+    assert_eq!(
+        nvim.lua("return asked"),
+        "postil: Start 7 turns, one for each thread that waits?"
+    );
+    assert!(!nvim.text().contains("AGENT"));
+    nvim.lua("vim.fn.confirm = function() return 1 end");
+    nvim.keys(":Postil! reply<CR>");
+    nvim.wait_note("7 turns started");
+    nvim.wait("all answers", "select(2, text():gsub('AGENT:', '')) == 6");
 }
 
 fn words_are_completed(program: &str) {
@@ -364,15 +438,16 @@ fn words_are_completed(program: &str) {
     }
     assert_eq!(
         offered(&mut nvim, "Postil re"),
-        ["reply", "resolve", "restart", "review"]
+        ["reject", "reply", "resolve", "restart", "review"]
     );
     assert_eq!(offered(&mut nvim, "Postil! rev"), ["review"]);
     // A verb of the server's that this list does not know.
-    assert_eq!(offered(&mut nvim, "Postil process"), ["processActions"]);
+    assert_eq!(offered(&mut nvim, "Postil cons"), ["consult"]);
     nvim.keys(":4Postil new one<CR>");
     nvim.wait_codes("pending");
     let ids = offered(&mut nvim, "4Postil reply ");
     assert_eq!(ids.len(), 1, "{ids:?}");
+    assert_eq!(offered(&mut nvim, "Post reply "), ids);
     assert_eq!(
         offered(&mut nvim, &format!("Postil resolve {}", &ids[0][..4])),
         ids
@@ -403,6 +478,17 @@ fn a_folder_is_trusted_and_a_file_cleared(program: &str) {
     );
 }
 
+/// As `nvim -c 'Postil new …' notes.py` has it.
+fn a_command_may_come_with_its_file(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    let file = json!(workspace.path("notes.py"));
+    nvim.lua(&format!(
+        "vim.cmd.edit(vim.fn.fnameescape({file})); vim.cmd('4Postil new why so soon?')"
+    ));
+    nvim.wait_text("# AUTHOR: why so soon?");
+}
+
 fn why_shows_what_was_said(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
@@ -425,53 +511,91 @@ fn why_shows_what_was_said(program: &str) {
     );
 }
 
-fn a_question_is_answered_by_a_choice(program: &str) {
+fn a_turn_without_a_buffer_ends_with_its_server(program: &str) {
     let workspace = python_project();
-    let input = json!({"question": "Bytes or text?", "choices": ["bytes", "text"]});
-    let ask = |id: &str| Step::calls(vec![call(id, "ask_user", input.clone())]);
-    let model = Model::start(vec![
-        ask("a"),
-        Step::text("Text it is."),
-        ask("b"),
-        Step::text("Bytes it is."),
-    ]);
+    let model = edit_then_answer();
     let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
     nvim.keys(":4Postil new read it as UTF-8?<CR>");
     nvim.wait_codes("pending");
-    nvim.keys(":5<CR>:Postil reply<CR>");
-    nvim.wait_text("AGENT: Bytes or text?");
-    nvim.wait_codes("awaiting_user");
-    nvim.keys(":Postil choose text<CR>");
-    nvim.wait_text("AGENT: Text it is.");
-    nvim.wait_codes("awaiting_user");
-    // From the menu, which holds the choices alone.
-    nvim.keys(":4<CR>:Postil say and now?<CR>");
-    nvim.wait_codes("pending");
     nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(3);
+    let turns = "require('postil').statusline():find('⟳', 1, true)";
+    nvim.wait("the turn", turns);
+    nvim.ex("bwipeout! notes.py");
+    assert!(nvim.lua(&format!("return {turns}")).is_u64(), "it goes on");
+    // So that it tells no more.
+    nvim.lua("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, 'sigkill') end)");
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    nvim.wait("no turn", &format!("not {turns}"));
+    model.release();
+}
+
+fn a_thread_that_is_gone_meanwhile_is_passed_over(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":5Postil new one<CR>");
+    nvim.wait_codes("pending");
+    // Before the server could tell.
+    nvim.lua("vim.cmd('2,$delete _'); require('postil').go(1)");
+    assert_eq!(nvim.lua("return vim.fn.line('.')"), 1);
+}
+
+fn every_command_has_a_map(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    let missing = nvim.lua(
+        "local none = {}
+        for name in pairs(require('postil.commands').all) do
+            for _, mode in ipairs({ 'n', 'x' }) do
+                if vim.fn.maparg('<Plug>(postil-' .. name .. ')', mode) == '' then table.insert(none, name) end
+            end
+        end
+        return none",
+    );
+    assert!(missing.as_array().is_none_or(Vec::is_empty), "{missing}");
+    nvim.lua("for key, name in pairs({ n = 'new', r = 'reply', d = 'resolve' }) do vim.keymap.set({ 'n', 'x' }, '<F2>' .. key, '<Plug>(postil-' .. name .. ')') end");
+    nvim.keys(":4<CR><F2>n");
     nvim.wait(
-        "the second question",
-        "select(2, text():gsub('Bytes or text', '')) == 2",
+        "the marker",
+        "vim.api.nvim_get_mode().mode == 'i' and text():find('AUTHOR', 1, true)",
     );
+    nvim.keys("where is `load` used?<Esc>");
+    nvim.wait_codes("pending");
+    nvim.keys("V<F2>r");
+    nvim.wait_text("AGENT:");
     nvim.wait_codes("awaiting_user");
-    nvim.lua("pick, offered = 'bytes', {}");
-    nvim.keys(":4<CR>:Postil choose<CR>");
-    let one = nvim.wait(
-        "the menu or the answer",
-        "(#offered > 0 and offered) or text():find('Bytes it is', 1, true)",
-    );
-    assert!(!one.to_string().contains("Resolve"), "{one}");
-    nvim.wait_text("AGENT: Bytes it is.");
-    // Nothing stopped half-way: the server says so, and nothing is changed. While the turn that wrote the answer
-    // is still ending, there is one to go on with.
-    nvim.wait_codes("awaiting_user");
-    nvim.wait(
-        "the turn's end",
-        "not require('postil').statusline():find('⟳', 1, true)",
-    );
-    let text = nvim.text();
-    nvim.keys(":4<CR>:Postil continue<CR>");
-    nvim.wait("the refusal", "#notes > 0");
-    assert_eq!(nvim.text(), text);
+    nvim.keys(":4<CR><F2>d");
+    nvim.wait_codes("");
+}
+
+fn the_state_is_told_in_words_and_not_twice(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    // What all of Neovim draws behind lines.
+    let drawn = "(function() local all = {} for _, m in ipairs(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })) do for _, part in ipairs(m[4].virt_text or {}) do all[#all + 1] = part[1] end end return vim.trim(table.concat(all, '')) end)()";
+    for (global, seen) in [
+        ("{ virtual_text = false }", "== 'awaiting agent'"),
+        (
+            "{ virtual_text = { prefix = '' } }",
+            "== 'awaiting agent: one'",
+        ),
+        ("{ virtual_text = false, virtual_lines = true }", "== ''"),
+        (
+            "{ virtual_text = false, virtual_lines = false }",
+            "== 'awaiting agent'",
+        ),
+    ] {
+        // 0.10 has no virtual lines, and says nothing of one that it does not know.
+        nvim.ex(&format!("lua vim.diagnostic.config({global})"));
+        nvim.wait(global, &format!("{drawn} {seen}"));
+    }
+    for (how, seen) in [("sign", "== ''"), ("eol", "== 'awaiting agent'")] {
+        nvim.lua(&format!("require('postil').setup({{ cmd = vim.lsp.get_clients()[1].config.cmd, ui = {{ state = '{how}' }} }})"));
+        nvim.ex("lua vim.diagnostic.config({ underline = true })");
+        nvim.wait(how, &format!("{drawn} {seen}"));
+    }
 }
 
 /// The figures of the plugin's page are of the whole file; here only that nothing but it is loaded at the start.

@@ -16,7 +16,16 @@ in_both!(
     a_server_that_always_ends_is_left_alone,
     options_of_the_wrong_kind_are_left_out,
     a_large_file_has_its_threads,
+    what_cannot_be_done_at_a_thread_is_said,
+    whatever_is_completed_can_be_run,
+    a_server_that_is_slow_to_start_is_told,
+    a_server_that_hangs_while_it_starts_is_started_anew,
+    a_restart_keeps_all_buffers,
+    no_command_waits_for_a_server_in_vain,
     several_roots_have_a_server_each,
+    a_repository_in_another_has_the_server_that_runs,
+    a_repository_in_another_may_have_its_own,
+    a_project_beside_a_lone_file_has_its_own_server,
     the_ways_to_start_it,
     with_the_real_lspconfig,
 );
@@ -91,6 +100,8 @@ fn buffers_that_are_no_files_of_this_machine(program: &str) {
         "file {}",
         outside.with_file_name("renamed.py").display()
     ));
+    nvim.keys(":1<CR>:Postil say too soon<CR>");
+    nvim.wait_note("this buffer has got another name; save it first (:write)");
     nvim.ex("write");
     nvim.wait_codes("pending");
     std::fs::remove_file(outside.with_file_name("renamed.py")).expect("removed");
@@ -155,13 +166,14 @@ fn a_server_that_always_ends_is_left_alone(program: &str) {
 fn options_of_the_wrong_kind_are_left_out(program: &str) {
     let workspace = python_project();
     let options = json!({
-        "ui": {"signs": 3, "turns": "above", "slow": "soon"},
+        "ui": {"signs": 3, "state": "loud", "turns": "above", "slow": "soon"},
         "settings": {"postil": {"turn": {"maxRounds": "many"}}},
     });
     let mut nvim = Nvim::start_as(program, &workspace, &[], options);
     nvim.edit(&workspace.path("notes.py"));
     for part in [
         "the option `ui.signs` must be false, or a table",
+        "the option `ui.state` must be \"auto\", \"eol\" or \"sign\"",
         "the option `ui.turns` must be \"eol\", \"below\" or false",
         "the option `ui.slow` must be a number of milliseconds",
         "`turn.maxRounds` is \"many\": it must be a whole number",
@@ -253,6 +265,181 @@ fn a_server_that_is_old_or_slow(program: &str) {
     nvim.wait_text("still usable");
 }
 
+fn what_cannot_be_done_at_a_thread_is_said(program: &str) {
+    let workspace = python_project();
+    let env = [("POSTIL_MODEL", "offline")];
+    let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+    nvim.edit(&workspace.path("notes.py"));
+    // While the server still starts.
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    for name in ["undo", "review", "open", "continue"] {
+        nvim.lua("notes = {}");
+        nvim.ex(&format!("4Postil {name}"));
+        nvim.wait_note("no agent has worked on this thread yet");
+    }
+    nvim.ex("Postil cancel");
+    nvim.wait_note("no turn runs");
+    nvim.ex("4Postil choose");
+    nvim.wait_note("no question with choices on line 4");
+
+    nvim.ex("4Postil reply");
+    nvim.wait_codes("awaiting_user");
+    nvim.ex("4Postil undo");
+    nvim.wait_note("Undone.");
+    nvim.wait_codes("pending");
+    for name in ["undo", "review"] {
+        nvim.lua("notes = {}");
+        nvim.ex(&format!("4Postil {name}"));
+        nvim.wait_note("undone already");
+    }
+    // Nor is offered what takes more than a thread.
+    let words = nvim.lua("return vim.fn.getcompletion('Postil ', 'cmdline')");
+    let words = words.to_string();
+    assert!(words.contains("\"consult\""), "{words}");
+    for name in ["workflow", "editMessage"] {
+        assert!(!words.contains(name), "{words}");
+    }
+}
+
+/// Whatever is offered is understood: no answer tells of what a message between programs has to hold.
+fn whatever_is_completed_can_be_run(program: &str) {
+    let workspace = python_project();
+    let env = [("POSTIL_MODEL", "offline")];
+    let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.lua("vim.fn.confirm = function() return 2 end");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    let words = nvim.lua("return vim.fn.getcompletion('Postil ', 'cmdline')");
+    let words = words.as_array().cloned().unwrap_or_default();
+    assert!(words.contains(&json!("processActions")), "{words:?}");
+    // What ends the thread or the server comes last.
+    for name in words.iter().filter_map(|word| word.as_str()) {
+        if !["resolve", "restart", "health"].contains(&name) {
+            // At one go, for what an earlier one asked for may open its window in between.
+            nvim.lua(&format!(
+                "vim.cmd('buffer notes.py | stopinsert | silent! only'); vim.cmd('4Postil {name}')"
+            ));
+            // An answer that comes after this one's was asked for before.
+            nvim.lua("require('postil.client').verb_now(vim.lsp.get_clients({ name = 'postil' })[1], 'listThreads', {}, 20000)");
+        }
+    }
+    let notes = nvim.lua("return notes").to_string() + &nvim.lua("return messages").to_string();
+    for part in ["thread_id", "run_id", "uri`", "` needs `", "E5108"] {
+        assert!(!notes.contains(part), "{part} in {notes}");
+    }
+    // About the file.
+    nvim.lua("notes = {}");
+    nvim.ex("buffer notes.py | silent! only");
+    nvim.keys("<Esc>:1<CR>O# AUTHOR: done<Esc>:Postil processActions<CR>");
+    nvim.wait_note("notes.py: thread removed");
+    nvim.wait("it is gone", "not text():find('AUTHOR: done', 1, true)");
+}
+
+fn a_server_that_is_slow_to_start_is_told(program: &str) {
+    let workspace = python_project();
+    let script = workspace.data().parent().expect("a folder").join("slow.sh");
+    let gate = script.with_file_name("gate");
+    let text = format!(
+        "#!/bin/sh\nwhile ! test -e '{}'; do sleep 0.05; done\nexec '{}' \"$@\"\n",
+        gate.display(),
+        env!("CARGO_BIN_EXE_postil")
+    );
+    std::fs::write(&script, text).expect("a script");
+    let client = json!({"cmd": ["sh", script], "ui": {"slow": 200}});
+    let mut nvim = Nvim::start_as(program, &workspace, &[], client);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("the server has been starting for 0.2 s");
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_note("its server is being started; try again in a moment");
+    assert_eq!(nvim.text() + "\n", super::NOTES);
+    std::fs::write(&gate, "").expect("it goes on");
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_codes("pending");
+}
+
+fn a_server_that_hangs_while_it_starts_is_started_anew(program: &str) {
+    let workspace = python_project();
+    let script = workspace.data().parent().expect("a folder").join("hang.sh");
+    let tried = script.with_file_name("tried");
+    // Not the first time.
+    let text = format!(
+        "#!/bin/sh\nif ! test -e '{0}'; then touch '{0}'; exec sleep 1000; fi\nexec '{1}' \"$@\"\n",
+        tried.display(),
+        env!("CARGO_BIN_EXE_postil")
+    );
+    std::fs::write(&script, text).expect("a script");
+    let client = json!({"cmd": ["sh", script]});
+    let mut nvim = Nvim::start_as(program, &workspace, &[], client);
+    nvim.edit(&workspace.path("notes.py"));
+    let file = json!(tried);
+    nvim.wait("the first try", &format!("vim.uv.fs_stat({file})"));
+    nvim.ex("Postil restart");
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_codes("pending");
+}
+
+/// The buffers of every server, each with its root.
+const ATTACHED: &str = "vim.iter(vim.lsp.get_clients()):map(function(c) local names = vim.tbl_map(function(b) return vim.fn.fnamemodify(vim.api.nvim_buf_get_name(b), ':t') end, vim.tbl_keys(c.attached_buffers)) table.sort(names) return vim.fs.basename(c.config.root_dir) .. ': ' .. table.concat(names, ' ') end):join('; ')";
+
+fn a_restart_keeps_all_buffers(program: &str) {
+    for way in ["setup", "enable"] {
+        if way == "enable" && program == "nvim" {
+            continue;
+        }
+        let workspace = nested();
+        let mut nvim = Nvim::start_as(program, &workspace, &[("POSTIL_WAY", way)], json!({}));
+        for file in ["notes.py", "count.py", "sub/inner.py"] {
+            nvim.edit(&workspace.path(file));
+            nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        }
+        let all = format!("{ATTACHED} == 'work: count.py inner.py notes.py'");
+        assert_eq!(nvim.lua(&format!("return {all}")), true, "{way}");
+        let id = nvim.lua("return vim.lsp.get_clients()[1].id");
+        nvim.keys(":Postil restart<CR>");
+        nvim.wait_note("started");
+        nvim.wait(
+            "all buffers",
+            &format!("{all} and vim.lsp.get_clients()[1].id ~= {id}"),
+        );
+    }
+}
+
+fn no_command_waits_for_a_server_in_vain(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    // Seconds that a command takes, the message included.
+    let took = |nvim: &mut Nvim, command: &str| {
+        let took = nvim.lua(&format!(
+            "local began = vim.uv.hrtime(); vim.cmd({}); return (vim.uv.hrtime() - began) / 1e9",
+            json!(command)
+        ));
+        took.as_f64().expect("a number")
+    };
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.ex("file renamed.py");
+    let said = took(&mut nvim, "Postil say hello");
+    nvim.wait_note("this buffer has got another name");
+    assert!(said < 2.0, "{said} s");
+    drop(nvim);
+
+    // Nor one that needs none while it starts.
+    let client = json!({"cmd": ["sleep", "1000"]});
+    let mut nvim = Nvim::start_as(program, &workspace, &[], client);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait(
+        "its start",
+        "#vim.lsp.get_clients({ bufnr = 0, _uninitialized = true }) == 1",
+    );
+    let restarted = took(&mut nvim, "Postil restart");
+    assert!(restarted < 2.0, "{restarted} s");
+    nvim.wait_note("started");
+}
+
 fn several_roots_have_a_server_each(program: &str) {
     let one = python_project();
     let two = python_project();
@@ -279,6 +466,93 @@ fn several_roots_have_a_server_each(program: &str) {
             json!(one.path("notes.py"))
         ),
     );
+}
+
+/// A project with another in it, each with a thread that is saved.
+fn nested() -> Workspace {
+    let workspace = python_project();
+    workspace.git(&["init", "-q", "sub"]);
+    for file in ["outer.py", "sub/inner.py", "sub/other.py"] {
+        workspace.write(file, "# AUTHOR: why?\nx = 1\n");
+    }
+    workspace
+}
+
+/// What is known of a file that was not opened here.
+const KNOWN: &str = "#vim.tbl_filter(function(d) return vim.endswith(vim.api.nvim_buf_get_name(d.bufnr), NAME) end, vim.diagnostic.get())";
+
+/// A second thread in this file; what its own server says of both is all that is said.
+fn has_its_own_threads_alone(nvim: &mut Nvim) {
+    nvim.keys(":2Postil new and this?<CR>");
+    nvim.wait(
+        "both of one server",
+        "(function() local from = {} for _, d in ipairs(vim.diagnostic.get(0)) do from[d.namespace] = (from[d.namespace] or 0) + 1 end return vim.list_contains(vim.tbl_values(from), 2) end)()",
+    );
+    assert_eq!(nvim.lua("return codes()"), "pending pending");
+}
+
+fn a_repository_in_another_has_the_server_that_runs(program: &str) {
+    for way in ["setup", "enable"] {
+        if way == "enable" && program == "nvim" {
+            continue;
+        }
+        let workspace = nested();
+        let mut nvim = Nvim::start_as(program, &workspace, &[("POSTIL_WAY", way)], json!({}));
+        nvim.edit(&workspace.path("outer.py"));
+        nvim.wait_codes("pending");
+        let known = KNOWN.replace("NAME", "'sub/inner.py'");
+        nvim.wait("the inner thread", &format!("{known} == 1"));
+        nvim.edit(&workspace.path("sub/inner.py"));
+        nvim.wait("its server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 1, "{way}");
+        has_its_own_threads_alone(&mut nvim);
+    }
+}
+
+fn a_repository_in_another_may_have_its_own(program: &str) {
+    let workspace = nested();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    nvim.edit(&workspace.path("sub/inner.py"));
+    nvim.wait_codes("pending");
+    nvim.edit(&workspace.path("outer.py"));
+    nvim.wait("both servers", "#vim.lsp.get_clients() == 2");
+    nvim.wait_codes("pending");
+    // Of what both look through, the inner one speaks.
+    nvim.keys(":Postil! threads<CR>");
+    nvim.wait("the threads of both", "#vim.fn.getqflist() > 0");
+    assert_eq!(nvim.lua("return #vim.fn.getqflist()"), 3);
+    for file in ["sub/inner.py", "sub/other.py"] {
+        nvim.edit(&workspace.path(file));
+        nvim.wait("its server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        let root = nvim.lua("return vim.lsp.get_clients({ bufnr = 0 })[1].config.root_dir");
+        assert_eq!(root, json!(workspace.path("sub")), "{file}");
+        has_its_own_threads_alone(&mut nvim);
+    }
+    // Until it is started anew.
+    nvim.keys(":Postil restart<CR>");
+    nvim.wait_note("started");
+    let all = format!("{ATTACHED} == 'work: inner.py other.py outer.py'");
+    nvim.wait("one server", &all);
+    nvim.wait_codes("pending pending");
+}
+
+/// What lies beside a file of no project is no more one with it for that.
+fn a_project_beside_a_lone_file_has_its_own_server(program: &str) {
+    let workspace = nested();
+    // A home that lies beside them too would not be looked through.
+    let elsewhere = Workspace::new();
+    let home = elsewhere.root().to_string_lossy();
+    let mut nvim = Nvim::start_as(program, &workspace, &[("HOME", &home)], json!({}));
+    let lone = workspace.root().with_file_name("lone.py");
+    std::fs::write(&lone, "# AUTHOR: why?\nx = 1\n").expect("a file");
+    nvim.edit(&lone);
+    nvim.wait_codes("pending");
+    let known = KNOWN.replace("NAME", "'outer.py'");
+    nvim.wait("what its server looked through", &format!("{known} == 1"));
+    nvim.edit(&workspace.path("outer.py"));
+    nvim.wait("its server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 2);
+    has_its_own_threads_alone(&mut nvim);
 }
 
 fn the_ways_to_start_it(program: &str) {

@@ -1,9 +1,9 @@
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD};
-use crate::harness::OnApply;
+use crate::harness::{Editor, OnApply};
 use crate::model::{Step, call};
 
 /// Changes the open file, one on disk, makes one, removes one and renames one.
@@ -141,6 +141,71 @@ fn undo_puts_back_all_that_it_can_and_the_rest_when_it_is_asked_again() {
     as_before(&bench);
     assert!(editor.text(FILE).contains("    8"));
     assert!(editor.command("postil.undoTurn", run).is_err());
+}
+
+#[test]
+fn files_of_a_turn_are_taken_back_alone_and_those_of_no_other_turn() {
+    let again = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() { load(); }\n+fn main() { load_all(); }\n";
+    let bench = Bench::new(vec![
+        patch(PATCH),
+        Step::text("Renamed it."),
+        patch(again),
+        Step::text("There too."),
+    ]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let w = &bench.workspace;
+    let run = bench.run_id();
+    let changes = |editor: &mut Editor| {
+        let changes = editor.command("postil.turnChanges", json!({"run_id": run}));
+        changes.expect("changes")
+    };
+    let undo = |editor: &mut Editor, turn: &Value, files: Value| {
+        let argument = json!({"run_id": run, "turn": turn, "files": files});
+        editor.command("postil.undoTurn", argument)
+    };
+    let names = |changes: &Value| -> Value {
+        let files = changes["files"].as_array().expect("a list");
+        files.iter().map(|file| file["file"].clone()).collect()
+    };
+    let first = changes(&mut editor)["turn"].clone();
+    let main = json!(["src/main.rs"]);
+    let undone = undo(&mut editor, &first, main.clone()).expect("undone");
+    assert_eq!(undone["success"], true);
+    assert_eq!(undone["files"], json!(["src/main.rs: put back"]));
+    assert_eq!(w.read("src/main.rs"), "fn main() { load(); }\n");
+    assert!(w.path("load_data.sh").exists() && editor.text(FILE).contains("load_data()"));
+    let error = undo(&mut editor, &first, main).expect_err("it is already");
+    assert!(error.to_string().contains("undone already"), "{error}");
+
+    // Once the run has a newer turn, nothing of the older one is taken back, and nothing of the newer for it.
+    let thread = editor.diagnostics(FILE)[0]["data"]["thread_id"].clone();
+    let reply = json!({"uri": editor.uri(FILE), "thread_id": thread, "text": "in main.rs too"});
+    editor.command("postil.reply", reply).expect("said");
+    editor.wait_codes(FILE, &["pending"]);
+    bench.turn(&mut editor);
+    for files in [json!(["docs/load.md"]), json!(["src/main.rs"]), Value::Null] {
+        let error = undo(&mut editor, &first, files).expect_err("another turn");
+        assert!(error.to_string().contains("newer turn"), "{error}");
+    }
+    assert_eq!(w.read("src/main.rs"), "fn main() { load_all(); }\n");
+    assert!(!w.path("docs/load.md").exists());
+
+    // File by file all of it goes, and then there is nothing that an undo could be offered for.
+    let has_changes = |editor: &mut Editor| {
+        let read = editor.command("postil.workflowRounds", json!({"run_id": run}));
+        read.expect("rounds")["run"]["has_changes"].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!(has_changes(&mut editor), true);
+        let left = changes(&mut editor);
+        for file in names(&left).as_array().expect("a list") {
+            undo(&mut editor, &left["turn"], json!([file])).expect("undone");
+        }
+    }
+    as_before(&bench);
+    assert_eq!(has_changes(&mut editor), false);
 }
 
 #[test]

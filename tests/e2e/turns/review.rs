@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, rename, type_at};
-use crate::harness::{Editor, Options, frame};
+use crate::harness::{Editor, Options, UNKNOWN, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "src/main.rs";
@@ -155,6 +155,87 @@ fn reviewed_edits_are_chosen_by_file_and_the_model_is_told() {
         told.contains("src/main.rs: not changed, the author did not want it\nsrc/net.rs: changed"),
         "{told}"
     );
+}
+
+/// Waits until the thread's diagnostic asks this.
+fn asked_at_thread(editor: &Editor, question: &str) {
+    let message = format!("asks you: {question}");
+    editor.wait_diagnostics(FILE, |list| list.iter().any(|d| d["message"] == message));
+}
+
+const WANTS: &str = "The agent wants to change src/main.rs (+1 −1), src/net.rs (+1 −1).";
+
+#[test]
+fn an_editor_that_shows_no_questions_has_them_at_the_thread() {
+    let bench = Bench::asking(vec![
+        Step::text("Renamed."),
+        Step::text("Renamed it in net.rs alone."),
+    ]);
+    let mut editor = bench.typed();
+    editor.state().choices = vec![String::from(UNKNOWN)];
+    let take = |editor: &mut Editor, title: &str| {
+        let taken = editor.take_action(FILE, 0, title);
+        taken.expect("it is taken")
+    };
+    take(&mut editor, "Reply as agent");
+    asked_at_thread(&editor, WANTS);
+    let told = format!(
+        "{WANTS} Answer at the thread in net.rs: its code actions have Accept all, Choose by file, Reject."
+    );
+    editor.wait_message("window/showMessage", |m| m["message"] == told.as_str());
+    take(&mut editor, "Choose by file");
+    asked_at_thread(&editor, "Change src/main.rs (+1 −1)?");
+    let mut old = editor.code_actions(FILE, 0);
+    old.retain(|action| action["title"] == "Accept");
+    take(&mut editor, "Reject");
+    asked_at_thread(&editor, "Change src/net.rs (+1 −1)?");
+    take(&mut editor, "Accept");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT:"));
+    assert!(
+        text.contains("// AGENT: Renamed it in net.rs alone.")
+            && text.contains("pub fn load_all()"),
+        "{text}"
+    );
+    assert_eq!(bench.workspace.read(OTHER), MAIN);
+
+    // From a menu that stood open all the time.
+    bench.wait_status("completed");
+    let command = &old[0]["command"];
+    let refused = editor
+        .command("postil.choose", command["arguments"][0].clone())
+        .expect_err("nothing is asked");
+    let why = refused["message"].as_str().unwrap_or_default();
+    assert!(
+        why.starts_with("this question is not open any more"),
+        "{why}"
+    );
+    assert_eq!(editor.text(FILE), text);
+}
+
+#[test]
+fn a_question_at_the_thread_goes_with_its_turn() {
+    let bench = Bench::asking(vec![Step::text("Renamed.")]);
+    let mut editor = bench.typed();
+    editor.state().choices = vec![String::from(UNKNOWN)];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    asked_at_thread(&editor, WANTS);
+    editor
+        .take_action(FILE, 0, "Cancel")
+        .expect("it is cancelled");
+    bench.wait_status("cancelled");
+    editor.wait_diagnostics(FILE, |list| {
+        let message = |d: &Value| d["message"].as_str().unwrap_or_default().to_owned();
+        list.iter().all(|d| !message(d).starts_with("asks you"))
+    });
+    let actions = editor.code_actions(FILE, 0);
+    assert!(
+        actions.iter().all(|action| action["title"] != "Accept all"),
+        "{actions:?}"
+    );
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+    assert_eq!(bench.workspace.read(OTHER), MAIN);
 }
 
 #[test]

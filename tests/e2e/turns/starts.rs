@@ -227,3 +227,62 @@ fn what_was_typed_is_known_after_a_crash_though_it_was_never_saved() {
         .any(|m| m["method"] == QUESTION);
     assert!(!asked, "it was typed here");
 }
+
+/// As eglot does with an edit for another version than the buffer's.
+#[test]
+fn the_answer_stands_at_its_thread_whatever_was_typed_before_the_editor_took_it() {
+    let answered = format!("{THREAD}// AGENT: No.\n// AUTHOR:\n");
+    for (range, typed, left) in [
+        (
+            0..0,
+            "use std::io;\n",
+            format!("use std::io;\n{answered}{CODE}"),
+        ),
+        (
+            THREAD.len()..THREAD.len(),
+            "stray\n",
+            format!("{answered}stray\n{CODE}"),
+        ),
+        (
+            THREAD.len() - 1..THREAD.len() - 1,
+            "\nstray = 1",
+            format!("{answered}stray = 1\n{CODE}"),
+        ),
+        (
+            THREAD.len() + 4..THREAD.len() + 4,
+            "(crate)",
+            format!("{answered}pub (crate){}", &CODE[4..]),
+        ),
+        // Its author has taken it away.
+        (0..THREAD.len(), "", String::from(CODE)),
+        (0..THREAD.len() + 4, "", String::from(&CODE[4..])),
+    ] {
+        let bench = Bench::new(vec![Step::text("No.")]);
+        let mut editor = bench.typed();
+        editor.state().on_apply = crate::harness::OnApply::Ignore;
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        let id = editor.wait_for("the answer's edit", |state| {
+            let asked = state
+                .received
+                .iter()
+                .find(|m| m["method"] == "workspace/applyEdit")?;
+            Some(asked["id"].clone())
+        });
+        editor.splice(FILE, range, typed);
+        editor.state().on_apply = crate::harness::OnApply::Apply;
+        let error = json!({"code": -32603, "message": "Edits require version 1, you have 2"});
+        let refused = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        editor.send_raw(&crate::harness::frame(&refused));
+        if left.contains("AGENT") {
+            editor.wait_text(FILE, |text| text.contains("// AGENT: No."));
+        } else {
+            editor.wait_message("window/showMessage", |params| {
+                let text = params["message"].as_str().unwrap_or_default();
+                text.contains("no longer") && text.contains("No.")
+            });
+        }
+        assert_eq!(editor.text(FILE), left, "after {typed:?}");
+    }
+}

@@ -4,8 +4,8 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use super::Bench;
-use crate::harness::Editor;
+use super::{Bench, FILE};
+use crate::harness::{Editor, OnApply, frame};
 use crate::model::{Step, call};
 
 /// Turns of one editor's life; each with two edits, and keys all along.
@@ -118,6 +118,35 @@ fn fault_19_no_key_is_lost_while_the_agent_edits_the_same_lines_and_when_it_is_u
         landed > TURNS / 10,
         "hardly an edit met the author's keys: {landed}"
     );
+}
+
+/// More keys than an edit is made anew at once; each comes while it is on its way.
+#[test]
+fn an_answer_waits_for_an_author_who_types_on() {
+    let bench = Bench::new(vec![Step::text("No.")]);
+    let mut editor = bench.typed();
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let keys = "typed all the while";
+    for (index, key) in keys.char_indices() {
+        let id = editor.wait_for("the answer's edit", |state| {
+            let asked = state.received.iter();
+            let mut asked = asked.filter(|m| m["method"] == "workspace/applyEdit");
+            asked.nth(index).map(|m| m["id"].clone())
+        });
+        let end = editor.text(FILE).len();
+        editor.splice(FILE, end..end, &key.to_string());
+        if index + 1 == keys.len() {
+            editor.state().on_apply = OnApply::Apply;
+        }
+        let error = json!({"code": -32603, "message": "Edits require another version"});
+        let refused = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        editor.send_raw(&frame(&refused));
+    }
+    let text = editor.wait_text(FILE, |text| text.contains("// AGENT: No."));
+    assert!(text.ends_with(&format!("}}\n{keys}")), "{text}");
 }
 
 /// The run of the thread in this file, once its turn is over.

@@ -1,5 +1,6 @@
 //! `postil check` in hooks and CI.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
@@ -207,4 +208,116 @@ fn pre_commit_refuses_what_has_open_threads() {
         text.contains("a b.py:1") && !text.contains("good.py"),
         "{text}"
     );
+}
+
+/// The step of `action.yml`, as a runner runs it: workflow commands on standard output, whatever a path or a text has in it.
+#[test]
+fn the_action_annotates_the_lines_of_open_threads() {
+    if std::process::Command::new("jq").arg("-V").output().is_err() {
+        peers::note("jq");
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "a b/x,y 50%.py",
+        "x = 1\n\n# AUTHOR: why 100%?\n#   and: this, too\n",
+    );
+    workspace.write("c:d.py", "x = 1  # AUTHOR: q?\n# AGENT: so\n# AUTHOR:\n");
+    workspace.write("e\n::add-mask::e.py", QUESTION);
+    workspace.write("f\n::add-mask::f.py", "# AUTHOR: q?\n\0");
+    let binary = Path::new(env!("CARGO_BIN_EXE_postil"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh");
+    let run = |inputs: &[(&str, &str)]| {
+        let mut step = workspace.command("bash");
+        step.arg(&script).env("POSTIL", binary);
+        let output = step.envs(inputs.iter().copied()).output();
+        let output = output.expect("bash runs");
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), lines)
+    };
+    let (code, lines) = run(&[]);
+    assert_eq!(code, Some(1), "{lines}");
+    let lines: Vec<&str> = lines.lines().collect();
+    // Those that wait for an agent first.
+    let places = [
+        "::warning file=a b/x%2Cy 50%25.py,line=3,title=",
+        "::warning file=e%0A%3A%3Aadd-mask%3A%3Ae.py,line=1,title=",
+        "::notice file=c%3Ad.py,line=1,title=",
+        "::notice title=postil passed a file over::f%0A::add-mask::f.py is binary",
+        "3 open threads",
+    ];
+    assert_eq!(lines.len(), places.len(), "{lines:#?}");
+    for (line, place) in lines.iter().zip(places) {
+        assert!(line.starts_with(place), "{place}\n{lines:#?}");
+    }
+    assert!(
+        lines[0].ends_with("::AUTHOR: why 100%25?%0Aand: this, too"),
+        "{lines:#?}"
+    );
+
+    let told = workspace.path("told");
+    let output = ("GITHUB_OUTPUT", told.to_str().expect("UTF-8"));
+    let (code, lines) = run(&[("POSTIL_FAIL", "false"), output]);
+    assert_eq!(code, Some(0), "{lines}");
+    assert_eq!(workspace.read("told"), "threads=3\n");
+    let (code, lines) = run(&[("POSTIL_PATHS", "c:d.py\n"), ("POSTIL_STATUS", "pending")]);
+    assert_eq!((code, lines.as_str()), (Some(0), ""));
+    // What went wrong is not taken for threads, nor for none.
+    let (code, lines) = run(&[("POSTIL_PATHS", "--gone")]);
+    assert_eq!(code, Some(2), "{lines}");
+    assert!(
+        lines.starts_with("::error title=postil::path not found: "),
+        "{lines}"
+    );
+    let (code, lines) = run(&[("POSTIL", "/gone/postil")]);
+    assert_eq!(code, Some(2), "{lines}");
+    assert!(lines.starts_with("::error title=postil::"), "{lines}");
+}
+
+/// What the repository says of how Rust is built there is not for the action's own sources.
+#[test]
+fn the_action_is_not_built_by_the_toolchain_of_the_repository() {
+    if !peers::on_path("jq") || !peers::on_path("rustup") {
+        return;
+    }
+    let workspace = Workspace::new();
+    // As a fork may have it.
+    let tool = workspace.write("tool/bin/cargo", "#!/bin/sh\ntouch \"$TAKEN\"\nexit 1\n");
+    std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let tools = workspace.path("tool");
+    let toolchain = format!("[toolchain]\npath = {tools:?}\n");
+    workspace.write("rust-toolchain.toml", toolchain);
+    // In place of our sources, which take minutes.
+    let sources = workspace.data().with_file_name("sources");
+    std::fs::create_dir_all(sources.join("src")).expect("folders");
+    let package = "[package]\nname = \"postil\"\nversion = \"0.0.0\"\nedition = \"2021\"\n";
+    let lock = "version = 3\n\n[[package]]\nname = \"postil\"\nversion = \"0.0.0\"\n";
+    let main = "fn main() { println!(\"{{\\\"threads\\\": []}}\"); }\n";
+    for (name, text) in [
+        ("Cargo.toml", package),
+        ("Cargo.lock", lock),
+        ("src/main.rs", main),
+    ] {
+        std::fs::write(sources.join(name), text).expect("a file");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh");
+    let taken = workspace.path("taken");
+    let mut step = workspace.command("bash");
+    step.arg(script)
+        .env("PATH", without("postil"))
+        .env("POSTIL_SOURCES", &sources)
+        .env("RUNNER_TEMP", workspace.data().with_file_name("temp"))
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("TAKEN", &taken);
+    let output = step.output().expect("bash runs");
+    let lines = String::from_utf8_lossy(&output.stderr);
+    assert!(!taken.exists(), "a program of the repository ran: {lines}");
+    assert_eq!(output.status.code(), Some(0), "{lines}");
+}
+
+/// The `PATH` but for folders that hold `program`.
+fn without(program: &str) -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| !folder.join(program).exists());
+    std::env::join_paths(folders).expect("a PATH")
 }

@@ -14,14 +14,28 @@ local function call(client, name, ...)
   return client[name](...)
 end
 
+function M.stop(client, by_force)
+  call(client, "stop", by_force)
+end
+
 local function problem(error)
   return error.message or vim.inspect(error)
+end
+
+-- Whether the server of a buffer is about to be started, or has not yet said what it can do.
+function M.starting(buffer)
+  local clients = vim.lsp.get_clients({ bufnr = buffer, name = "postil", _uninitialized = true })
+  return vim.b[buffer].postil_begins or vim.iter(clients):any(function(client)
+    return not client.initialized
+  end)
 end
 
 -- The client of a buffer; nil and a sentence: there is none.
 function M.of(buffer)
   local client = vim.lsp.get_clients({ bufnr = buffer, name = "postil" })[1]
-  if client then
+  if client and vim.b[buffer].postil_renamed then
+    return nil, "this buffer has got another name; save it first (:write)"
+  elseif client then
     return client
   end
   -- The server's own documents, as a conversation, belong to whom they came from.
@@ -34,12 +48,41 @@ function M.of(buffer)
   if why then
     return nil, why
   end
+  if M.starting(buffer) then
+    return nil, "its server is being started; try again in a moment"
+  end
   return nil, "no server runs for this file; `:Postil restart` starts one, :checkhealth postil tells more"
+end
+
+-- The same, for a command that was typed while the server still starts: that is waited for.
+function M.begun(buffer)
+  local client, why = M.of(buffer)
+  if not client and M.starting(buffer) then
+    vim.wait(3000, function()
+      client, why = M.of(buffer)
+      return client ~= nil or not M.starting(buffer)
+    end, 20)
+  end
+  return client, why
 end
 
 -- Every server of ours: one for each root.
 function M.all()
   return vim.lsp.get_clients({ name = "postil" })
+end
+
+-- Whether a server speaks for a file: it has it open; or none has, and there is no other with a folder nearer to it.
+function M.speaks(client, name)
+  local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
+  local own = buffer and vim.lsp.get_clients({ bufnr = buffer, name = "postil" }) or {}
+  if #own > 0 then
+    return vim.list_contains(own, client)
+  end
+  local root = client.config.root_dir or ""
+  return not vim.iter(M.all()):any(function(other)
+    local inner = other.config.root_dir or ""
+    return #inner > #root and vim.startswith(name, inner .. "/")
+  end)
 end
 
 function M.prefix(client)
@@ -58,11 +101,19 @@ function M.verbs(client)
   return verbs
 end
 
+-- The protocol for plugins that this one needs (docs/editors/protocol.md).
+local NEEDED = 1
+
+-- Whether the server lacks what this plugin relies on.
+function M.too_old(client)
+  return (vim.tbl_get(client.server_capabilities or {}, "experimental", "postil", "protocol") or 0) < NEEDED
+end
+
 function M.offers(client, verb)
   return vim.list_contains(M.verbs(client), verb)
 end
 
-local function too_old(client, verb)
+local function lacks(client, verb)
   return ("the server that runs has no `%s`: update postil%s"):format(
     verb,
     vim.tbl_get(client, "server_info", "version") and (" (it is " .. client.server_info.version .. ")") or ""
@@ -104,7 +155,7 @@ end
 -- Runs a verb; `argument` is its one object.
 function M.verb(client, verb, argument, done, failed)
   if not M.offers(client, verb) then
-    local error = { message = too_old(client, verb) }
+    local error = { message = lacks(client, verb) }
     postil.say(error.message, vim.log.levels.ERROR)
     return failed and failed(error)
   end
@@ -113,20 +164,27 @@ function M.verb(client, verb, argument, done, failed)
   M.ask(client, "workspace/executeCommand", params, done, failed)
 end
 
--- The same, waited for: where an editor's own command must not go on without it. The answer, or nil and a sentence.
-function M.verb_now(client, verb, argument, patience)
-  if not M.offers(client, verb) then
-    return nil, too_old(client, verb)
-  end
-  local arguments = { next(argument) and argument or vim.empty_dict() }
-  local params = { command = M.prefix(client) .. verb, arguments = arguments }
-  local answer, why = call(client, "request_sync", "workspace/executeCommand", params, patience or 5000, 0)
+-- Asks and waits. The answer, or nil and a sentence.
+function M.now(client, method, params, patience)
+  local answer, why = call(client, "request_sync", method, params, patience or 5000, 0)
   if not answer then
-    return nil, "the server does not answer (" .. (why or "no reason given") .. ")"
+    why = why or "no reason given"
+    -- Neovim has cancelled it, which may have come too late.
+    return nil, ("the server does not answer (%s); look what it has done before you try again"):format(why)
   elseif answer.err then
     return nil, problem(answer.err)
   end
   return answer.result
+end
+
+-- A verb, waited for: where an editor's own command must not go on without it. The answer, or nil and a sentence.
+function M.verb_now(client, verb, argument, patience)
+  if not M.offers(client, verb) then
+    return nil, lacks(client, verb)
+  end
+  local arguments = { next(argument) and argument or vim.empty_dict() }
+  local params = { command = M.prefix(client) .. verb, arguments = arguments }
+  return M.now(client, "workspace/executeCommand", params, patience)
 end
 
 function M.uri(buffer)

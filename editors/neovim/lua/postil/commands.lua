@@ -5,12 +5,16 @@ local asks = require("postil.client")
 
 local M = {}
 
+local places = vim.api.nvim_create_namespace("postil.places")
+
 ---@class postil.Call
 ---@field client vim.lsp.Client
 ---@field buffer integer
 ---@field text string what stands behind the sub-command
 ---@field bang boolean
 ---@field ranged boolean
+---@field elsewhere string? why this window has no server, where the command has to do with turns of any
+---@field run string? the run whose conversation or change the window shows
 ---@field first integer
 ---@field last integer
 ---@field smods table
@@ -19,6 +23,8 @@ local M = {}
 local function meant(call, done, wanted)
   if call.text ~= "" then
     return done({ { thread_id = call.text } })
+  elseif call.run then
+    return done({ { run_id = call.run } })
   end
   asks.threads_at(call.client, call.buffer, call.first, call.last, function(threads)
     if call.ranged and wanted then
@@ -71,49 +77,158 @@ local function startinsert()
   end)
 end
 
--- A text to be written in a window of its own: `:wq` sends it. It is gone only when it was sent, or by `:q!`.
-local function compose(name, hint, text, send)
+-- The texts that have a window, by buffer; `said` is what was written, and is sent when the window goes.
+local composed = {}
+-- Those whose window is gone.
+local unsent = {}
+-- Whether Neovim is about to end: no window goes before.
+local leaving = false
+
+-- Whether it could be sent.
+local function sent(text)
+  local answer, why = text.send(text.said)
+  if not answer then
+    postil.say(why .. "; the text is kept here", vim.log.levels.ERROR)
+  end
+  return answer ~= nil
+end
+
+local compose
+
+local function send_all()
+  local list = unsent
+  unsent = {}
+  for _, text in ipairs(list) do
+    if not sent(text) then
+      compose(text, text.said)
+      vim.bo.modified = true
+    end
+  end
+end
+
+-- While it still has its window.
+local function send_early(buffer)
+  local text = composed[buffer]
+  local done = sent(text)
+  text.said = nil
+  vim.bo[buffer].modified = not done
+  return done
+end
+
+vim.api.nvim_create_autocmd("ExitPre", {
+  group = vim.api.nvim_create_augroup("postil.commands", { clear = true }),
+  callback = function()
+    leaving = true
+    send_all()
+    for _, buffer in ipairs(vim.tbl_keys(composed)) do
+      if composed[buffer] and composed[buffer].said and not vim.bo[buffer].modified then
+        send_early(buffer)
+      end
+    end
+    -- Whoever goes on has not left.
+    vim.api.nvim_create_autocmd({ "CmdlineEnter", "InsertEnter", "CursorMoved" }, {
+      once = true,
+      callback = function()
+        leaving = false
+      end,
+    })
+  end,
+})
+
+-- A text to be written in a window of its own. It is sent when that is closed after `:w`, for a text may be saved
+-- before it is finished, by `:wall` or by a plugin; if it cannot be sent, there is a window again.
+---@param text { name: string, prompt: string, source: integer, send: fun(said: string): any, string? }
+function compose(text, lines)
+  text = vim.tbl_extend("force", text, { said = false })
   vim.cmd.split({ mods = { split = "botright" } })
   vim.api.nvim_win_set_height(0, 8)
   local buffer = vim.api.nvim_create_buf(false, false)
   vim.api.nvim_win_set_buf(0, buffer)
+  composed[buffer] = text
   -- Names are unique, and a text that was refused may still stand under the first.
-  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(name, buffer))
+  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, buffer))
   local bo = vim.bo[buffer]
   bo.buftype, bo.bufhidden, bo.swapfile, bo.filetype = "acwrite", "wipe", false, "markdown"
-  vim.wo.winbar = hint:gsub("%%", "%%%%")
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(text, "\n"))
+  local function hint(what)
+    for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+      vim.wo[window].winbar = ("%s (%s)"):format(text.prompt, what):gsub("%%", "%%%%")
+    end
+  end
+  hint(":wq sends, :q! drops")
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(lines, "\n"))
   bo.modified = false
   vim.api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buffer,
+    -- The file may be written too, below.
+    nested = true,
     callback = function()
       local said = vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"))
-      if said == "" then
+      text.said = said ~= "" and said
+      if not text.said then
         return postil.say("there is nothing to say yet; `:q!` closes", vim.log.levels.WARN)
       end
-      local answer, why = send(said)
-      if answer then
-        vim.bo[buffer].modified = false
-      else
-        -- Still modified: `:wq` does not close, and nothing is lost.
-        postil.say(why .. "; the text is kept here", vim.log.levels.ERROR)
+      vim.bo[buffer].modified = false
+      hint("sent when this window is closed")
+      if leaving then
+        -- `:wqall` has been at the file already.
+        local saved = vim.api.nvim_buf_is_loaded(text.source) and not vim.bo[text.source].modified
+        if send_early(buffer) and saved then
+          vim.api.nvim_buf_call(text.source, function()
+            vim.cmd("silent update")
+          end)
+        end
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = buffer,
+    callback = function()
+      composed[buffer] = nil
+      if text.said then
+        table.insert(unsent, text)
+        vim.schedule(send_all)
       end
     end,
   })
 end
 
 -- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
+-- `argument` is asked for when it is sent, and so is the server: both may be others by then.
 local function text_for(call, name, prompt, verb, argument)
-  local function window(text)
-    compose(name, prompt .. " (:wq sends, :q! drops)", text, function(said)
-      return asks.verb_now(call.client, verb, vim.tbl_extend("force", argument, { text = said }))
-    end)
+  local function server()
+    if vim.api.nvim_buf_is_loaded(call.buffer) then
+      return asks.begun(call.buffer)
+    end
+    return vim.lsp.get_client_by_id(call.client.id), "its file is closed; open it again"
+  end
+  local function with(said)
+    return vim.tbl_extend("force", argument(), { text = said })
+  end
+  local function window(lines)
+    compose({
+      name = name,
+      prompt = prompt,
+      source = call.buffer,
+      send = function(said)
+        local client, why = server()
+        if not client then
+          return nil, why
+        end
+        return asks.verb_now(client, verb, with(said))
+      end,
+    }, lines)
   end
   local function send(said)
-    asks.verb(call.client, verb, vim.tbl_extend("force", argument, { text = said }), nil, function()
+    local function failed()
       window(said)
       vim.bo.modified = true
-    end)
+    end
+    local client, why = server()
+    if client then
+      return asks.verb(client, verb, with(said), nil, failed)
+    end
+    postil.say(why, vim.log.levels.ERROR)
+    failed()
   end
   if call.text ~= "" then
     send(call.text)
@@ -132,6 +247,10 @@ end
 -- Every thread of all servers, as { client, thread }.
 local function all_threads(path, done)
   local clients, found, left = asks.all(), {}, 0
+  if #clients == 0 then
+    asks.begun(vim.api.nvim_get_current_buf())
+    clients = asks.all()
+  end
   if #clients == 0 then
     return postil.say("no server runs; it is started with the first file that is opened", vim.log.levels.WARN)
   end
@@ -152,7 +271,10 @@ local function all_threads(path, done)
         for _, thread in ipairs(list.threads) do
           if thread.start_line then
             local file = vim.startswith(thread.file, "/") and thread.file or vim.fs.joinpath(root or ".", thread.file)
-            table.insert(found, { client = client, thread = thread, file = file })
+            -- Of a repository within another both servers know.
+            if asks.speaks(client, file) then
+              table.insert(found, { client = client, thread = thread, file = file })
+            end
           end
         end
         finish()
@@ -198,6 +320,39 @@ local function pick_run(client, file, prompt, done)
   end)
 end
 
+-- More turns than this are asked about first: each may cost money.
+local MANY = 5
+
+local function counted(count, one_of_it, many_of_it)
+  return count == 1 and "1 " .. one_of_it or ("%d %s"):format(count, many_of_it)
+end
+
+-- Every thread that waits for an agent, in the whole workspace.
+local function reply_all(call)
+  local function start()
+    asks.verb(call.client, "replyAll", {}, function(answer)
+      local refused = answer.refused or {}
+      if #answer.runs > 0 or #refused > 0 then
+        local said = counted(#answer.runs, "turn", "turns") .. " started"
+        if #refused > 0 then
+          said = ("%s, %s refused: %s"):format(said, counted(#refused, "thread", "threads"), refused[1].error)
+        end
+        postil.say(said, #refused > 0 and vim.log.levels.WARN or nil)
+      end
+    end)
+  end
+  asks.verb(call.client, "listThreads", {}, function(list)
+    local pending = vim.tbl_filter(is_pending, list.threads)
+    if #pending == 0 then
+      return postil.say("no thread waits for an answer")
+    end
+    local question = ("Start %d turns, one for each thread that waits?"):format(#pending)
+    if #pending <= MANY or vim.fn.confirm("postil: " .. question, "&Yes\n&No", 2) == 1 then
+      start()
+    end
+  end)
+end
+
 -- The file of a buffer as the server names it.
 local function relative(client, buffer)
   local root = client.root_dir or client.config.root_dir or ""
@@ -205,15 +360,59 @@ local function relative(client, buffer)
   return vim.startswith(name, root .. "/") and name:sub(#root + 2) or name
 end
 
--- `about`: what completes it; `free`: works without a server for this buffer.
+-- The parameters of a request for the code actions of whole lines, 1-based.
+local function actions_at(buffer, first, last)
+  return {
+    textDocument = { uri = asks.uri(buffer) },
+    range = { start = { line = first - 1, character = 0 }, ["end"] = { line = last - 1, character = 0 } },
+    context = { diagnostics = {} },
+  }
+end
+
+-- What a code action chooses, as the arguments of the verb; nil: it does something else.
+local function choice(client, action)
+  local command = type(action.command) == "table" and action.command or action
+  if command.command == asks.prefix(client) .. "choose" then
+    return vim.tbl_get(command, "arguments", 1)
+  end
+  return nil
+end
+
+-- Has one of the choices of a thread's question taken.
+local function pick_choice(call, thread)
+  local params = actions_at(call.buffer, thread.start_line, thread.start_line)
+  asks.ask(call.client, "textDocument/codeAction", params, function(actions)
+    local found = {}
+    for _, action in ipairs(actions or {}) do
+      local argument = choice(call.client, action)
+      if argument and argument.thread_id == thread.id then
+        table.insert(found, { title = action.title, argument = argument })
+      end
+    end
+    if #found == 0 then
+      return postil.say(("no question with choices on line %d"):format(call.first), vim.log.levels.WARN)
+    end
+    vim.ui.select(found, {
+      prompt = "Answer",
+      format_item = function(offered)
+        return offered.title
+      end,
+    }, function(offered)
+      if offered then
+        asks.verb(call.client, "choose", offered.argument)
+      end
+    end)
+  end)
+end
+
+-- `about`: what completes it; `free`: works without a server for this buffer; `elsewhere`: about the turns that run, so
+-- that a terminal's window or that of a list will do.
 M.all = {
   reply = {
     about = "thread",
     run = function(call)
       if call.bang then
-        return asks.verb(call.client, "replyAll", {}, function(answer)
-          postil.say(("%d turns started"):format(#answer.runs))
-        end)
+        return reply_all(call)
       end
       each(call, "replyAsAgent", is_pending)
     end,
@@ -230,18 +429,28 @@ M.all = {
       call.text = ""
       one(call, function(thread)
         call.text = text
-        text_for(call, "say", "Say in this thread", "reply", thread)
+        text_for(call, "say", "Say in this thread", "reply", function()
+          return thread
+        end)
       end)
     end,
   },
   new = {
     run = function(call)
-      local argument = { uri = asks.uri(call.buffer), position = { line = call.first - 1, character = 0 } }
+      local line = math.max(call.first, 1) - 1
+      local argument = { uri = asks.uri(call.buffer), position = { line = line, character = 0 } }
       if call.text == "" and not call.bang then
         -- The cursor is put behind the marker by the server.
         return asks.verb(call.client, "newThread", argument, startinsert)
       end
-      text_for(call, "new", "New thread above line " .. call.first, "newThread", argument)
+      -- The line may move while the text is written.
+      local mark = vim.api.nvim_buf_set_extmark(call.buffer, places, line, 0, {})
+      text_for(call, "new", "New thread above line " .. call.first, "newThread", function()
+        local loaded = vim.api.nvim_buf_is_loaded(call.buffer)
+        local place = loaded and vim.api.nvim_buf_get_extmark_by_id(call.buffer, places, mark, {})[1]
+        argument.position.line = place or line
+        return argument
+      end)
     end,
   },
   resolve = {
@@ -249,7 +458,8 @@ M.all = {
     run = function(call)
       meant(call, function(threads)
         if #threads == 1 or ask_first(call, ("Remove %d threads?"):format(#threads)) then
-          in_turn(call, "dismissThread", threads)
+          -- From the end: threads with the same first words are numbered from the beginning.
+          in_turn(call, "dismissThread", vim.iter(threads):rev():totable())
         end
       end)
     end,
@@ -258,13 +468,12 @@ M.all = {
   choose = {
     run = function(call)
       if call.text == "" then
-        local wanted = asks.prefix(call.client) .. "choose"
-        return vim.lsp.buf.code_action({
-          filter = function(action)
-            local command = type(action.command) == "table" and action.command.command or action.command
-            return command == wanted
-          end,
-        })
+        return asks.threads_at(call.client, call.buffer, call.first, call.last, function(threads)
+          if threads[1] then
+            return pick_choice(call, threads[1])
+          end
+          postil.say(("no question with choices on line %d"):format(call.first), vim.log.levels.WARN)
+        end)
       end
       local text = call.text
       call.text = ""
@@ -327,20 +536,47 @@ M.all = {
   open = {
     about = "run",
     run = function(call)
+      if call.text == "" and vim.startswith(vim.api.nvim_buf_get_name(call.buffer), "postil://run/") then
+        return -- it is this one
+      end
       one(call, function(thread)
-        require("postil.conversation").open(call.client, { thread_id = thread.thread_id }, call.smods)
+        local id = { thread_id = thread.thread_id, run_id = thread.run_id }
+        require("postil.conversation").open(call.client, id, call.smods)
       end)
     end,
   },
   review = {
     about = "run",
+    elsewhere = true,
     run = function(call)
+      -- What an agent waits for comes before what one has made.
+      if call.text == "" and require("postil.proposed").open(call.client, call.run) then
+        return
+      end
+      if not call.client or call.text == "" and call.elsewhere then
+        return postil.say(call.elsewhere, vim.log.levels.ERROR)
+      end
       one(call, function(thread)
-        require("postil.review").open(call.client, { thread_id = thread.thread_id })
+        require("postil.review").open(call.client, { thread_id = thread.thread_id, run_id = thread.run_id })
       end)
     end,
   },
+  accept = {
+    anywhere = true,
+    elsewhere = true,
+    run = function(call)
+      require("postil.proposed").decide(call.client, call.buffer, true, call.bang)
+    end,
+  },
+  reject = {
+    anywhere = true,
+    elsewhere = true,
+    run = function(call)
+      require("postil.proposed").decide(call.client, call.buffer, false, call.bang)
+    end,
+  },
   runs = {
+    anywhere = true,
     run = function(call)
       pick_run(call.client, nil, "Runs", function(run)
         require("postil.conversation").open(call.client, { run_id = run.id }, call.smods)
@@ -349,32 +585,47 @@ M.all = {
   },
   cancel = {
     about = "run",
+    elsewhere = true,
     run = function(call)
       local running = require("postil.show").running()
       local function cancel(turn)
         asks.verb(turn.client, "cancelTurn", { run_id = turn.run })
       end
-      if call.text ~= "" then
+      local function choose()
+        vim.ui.select(running, {
+          prompt = "Cancel which turn?",
+          format_item = function(turn)
+            return turn.title or turn.run
+          end,
+        }, function(turn)
+          if turn then
+            cancel(turn)
+          end
+        end)
+      end
+      if call.text ~= "" and not call.client then
+        postil.say(call.elsewhere, vim.log.levels.ERROR)
+      elseif call.text ~= "" then
         asks.verb(call.client, "cancelTurn", { thread_id = call.text })
+      elseif call.run and not call.bang then
+        for _, turn in ipairs(running) do
+          if turn.run == call.run then
+            return cancel(turn)
+          end
+        end
+        postil.say("no turn of this run is at work")
       elseif #running == 0 then
         postil.say("no turn runs")
       elseif call.bang or #running == 1 then
         vim.tbl_map(cancel, running)
+      elseif call.elsewhere then
+        choose()
       else
         asks.threads_at(call.client, call.buffer, call.first, call.last, function(threads)
           if #threads == 1 then
             return asks.verb(call.client, "cancelTurn", { thread_id = threads[1].id, uri = asks.uri(call.buffer) })
           end
-          vim.ui.select(running, {
-            prompt = "Cancel which turn?",
-            format_item = function(turn)
-              return turn.title or turn.run
-            end,
-          }, function(turn)
-            if turn then
-              cancel(turn)
-            end
-          end)
+          choose()
         end)
       end
     end,
@@ -383,6 +634,8 @@ M.all = {
     about = "run",
     run = function(call)
       one(call, function(thread)
+        -- In the window of a review the turn that it shows.
+        thread.turn = thread.run_id and vim.b[call.buffer].postil_turn
         asks.verb(call.client, "undoTurn", thread)
       end)
     end,
@@ -417,10 +670,18 @@ M.all = {
   },
   restart = {
     free = true,
+    of_file = true,
     run = function(call)
-      local client = vim.lsp.get_clients({ bufnr = call.buffer, name = "postil" })[1]
+      -- One that hangs while it starts, too.
+      local client = vim.lsp.get_clients({ bufnr = call.buffer, name = "postil", _uninitialized = true })[1]
+      local buffers = client and vim.tbl_keys(client.attached_buffers) or { call.buffer }
       local function start()
-        local why = postil.start(call.buffer, true)
+        local why
+        for _, buffer in ipairs(buffers) do
+          if vim.api.nvim_buf_is_loaded(buffer) then
+            why = postil.start(buffer, true) or why
+          end
+        end
         postil.say(why or "started", why and vim.log.levels.ERROR or nil)
         for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
           postil.begin(buffer)
@@ -429,7 +690,12 @@ M.all = {
       if not client then
         return start()
       end
-      vim.lsp.stop_client(client.id)
+      -- First those whose own root it is: what lies in a repository within joins the server that runs there.
+      local config, root = postil.config(), client.config.root_dir
+      table.sort(buffers, function(before, after)
+        return postil.own_root(before, config) == root and postil.own_root(after, config) ~= root
+      end)
+      asks.stop(client)
       local id, tries = client.id, 0
       local function wait()
         tries = tries + 1
@@ -437,7 +703,7 @@ M.all = {
           return start()
         end
         if tries == 50 then
-          vim.lsp.stop_client(id, true)
+          asks.stop(client, true)
         end
         vim.defer_fn(wait, 50)
       end
@@ -468,6 +734,17 @@ local verbs_of_ours = {
   "workflowThread",
   "workflowList",
   "workflowSearch",
+  "workflowRounds",
+  "editMessage",
+}
+
+-- What these do is about the file.
+local verbs_of_files = {
+  processActions = function(done)
+    for _, each_done in ipairs(done) do
+      postil.say(("%s: %s"):format(each_done.file, each_done.commit_hash and "committed" or "thread removed"))
+    end
+  end,
 }
 
 -- What the server offers beyond this list is reached by its own name: about the thread, with no text.
@@ -481,13 +758,21 @@ function M.run(options)
   local name, text = options.args:match("^(%S+)%s*(.-)%s*$")
   name, text = name or "threads", text or ""
   local buffer = vim.api.nvim_get_current_buf()
-  local client, why = asks.of(buffer)
   local command = M.all[name]
+  local client, why = asks.of(buffer)
+  if not client and not (command and command.free) then
+    client, why = asks.begun(buffer)
+  end
   if not command and client and vim.list_contains(others(client), name) then
+    local tell = verbs_of_files[name]
     command = {
-      about = "thread",
+      about = not tell and "thread" or nil,
       run = function(call)
-        each(call, name)
+        if tell then
+          asks.verb(call.client, name, { uri = asks.uri(call.buffer) }, tell)
+        else
+          each(call, name)
+        end
       end,
     }
   end
@@ -496,11 +781,26 @@ function M.run(options)
     table.sort(known)
     return postil.say(("there is no `:Postil %s`; there is: %s"):format(name, table.concat(known, ", ")), vim.log.levels.ERROR)
   end
-  if not client and not command.free then
+  local elsewhere = not client and command.elsewhere and why or nil
+  if elsewhere then
+    local all = asks.all()
+    client = #all == 1 and all[1] or nil
+  elseif not client and not command.free then
     return postil.say(why, vim.log.levels.ERROR)
+  end
+  local run = vim.b[buffer].postil_run
+  local here = command.anywhere or command.free and not command.of_file
+  here = here or command.about == "run" or command.about == "thread" and (text ~= "" or options.bang)
+  if run and not here then
+    return postil.say(
+      ("`:Postil %s` is about a file or a thread in it, and this window shows a run: do it in the file"):format(name),
+      vim.log.levels.WARN
+    )
   end
   command.run({
     client = client,
+    elsewhere = elsewhere,
+    run = run,
     buffer = buffer,
     text = text,
     bang = options.bang,
@@ -523,6 +823,20 @@ local function thread_ids()
   return vim.tbl_keys(ids)
 end
 
+-- What a question on the cursor's line, or above it, lets one choose.
+local function choices(client, buffer)
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local params = actions_at(buffer, math.max(line - 1, 1), line)
+  local found = {}
+  for _, action in ipairs(asks.now(client, "textDocument/codeAction", params, 500) or {}) do
+    local argument = choice(client, action)
+    if argument then
+      table.insert(found, argument.text)
+    end
+  end
+  return found
+end
+
 local function run_ids(client)
   local runs = asks.verb_now(client, "workflowList", { limit = 50 }, 500) or {}
   return vim.tbl_map(function(run)
@@ -532,7 +846,8 @@ end
 
 function M.complete(lead, line, position)
   local before = line:sub(1, position)
-  local name = before:match("Postil!?%s+(%S+)%s")
+  -- Abbreviated too.
+  local name = before:match("%f[%a]Post?i?l?!?%s+(%S+)%s")
   local client = asks.of(vim.api.nvim_get_current_buf())
   local found
   if not name then
@@ -544,6 +859,9 @@ function M.complete(lead, line, position)
       return vim.fn.getcompletion(lead, "file")
     end
     found = about and thread_ids() or {}
+    if name == "choose" and client then
+      found = choices(client, vim.api.nvim_get_current_buf())
+    end
     if about == "run" and client then
       vim.list_extend(found, run_ids(client))
     end

@@ -9,10 +9,12 @@ local M = {}
 -- How the next one is opened: the modifiers of the command that asked for it.
 local modifiers
 
--- `q` closes a window of ours; the last window of all is left empty.
-function M.closed_by_q(buffer)
+-- `q` closes a window of ours, or its whole tab; the last window of all is left empty.
+function M.closed_by_q(buffer, tab)
   vim.keymap.set("n", "q", function()
-    if #vim.api.nvim_list_wins() > 1 then
+    if tab and #vim.api.nvim_list_tabpages() > 1 then
+      vim.cmd.tabclose({ mods = { emsg_silent = true } })
+    elseif #vim.api.nvim_list_wins() > 1 then
       vim.cmd.close({ mods = { emsg_silent = true } })
     else
       vim.cmd.enew()
@@ -68,6 +70,7 @@ function M.read(buffer)
     return postil.say("no server runs that could show this", vim.log.levels.ERROR)
   end
   vim.b[buffer].postil_client = client.id
+  vim.b[buffer].postil_run = vim.api.nvim_buf_get_name(buffer):match("^postil://run/([^/?]+)")
   load(client, buffer)
 end
 

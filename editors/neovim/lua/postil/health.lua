@@ -20,10 +20,10 @@ local function servers()
   end
   for _, client in ipairs(clients) do
     local version = vim.tbl_get(client, "server_info", "version") or "of unknown version"
-    local buffers = #vim.lsp.get_buffers_by_client_id(client.id)
+    local buffers = vim.tbl_count(client.attached_buffers)
     local root = client.root_dir or client.config.root_dir or "no folder"
     health.ok(("server %s for %s (%d buffers)"):format(version, root, buffers))
-    if not require("postil.client").offers(client, "turnChanges") then
+    if require("postil.client").too_old(client) then
       health.error("that server is older than this plugin", "update postil, then `:Postil restart`")
     end
   end

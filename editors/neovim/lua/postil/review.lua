@@ -27,7 +27,7 @@ local function scratch(file, run, text, filetype)
   return buffer
 end
 
-local function diff(change, run)
+local function diff(client, change, run, turn)
   vim.cmd.tabnew({ vim.fn.fnameescape(vim.uri_to_fname(change.uri)), mods = { keepalt = true } })
   local file = vim.api.nvim_get_current_win()
   local filetype = vim.bo.filetype
@@ -37,6 +37,9 @@ local function diff(change, run)
     before = before:gsub("\r\n", "\n")
   end
   local buffer = scratch(change.file, run, before, filetype)
+  vim.b[buffer].postil_run = run
+  vim.b[buffer].postil_turn = turn
+  vim.b[buffer].postil_client = client.id
   vim.cmd.vsplit({ mods = { split = "leftabove" } })
   vim.api.nvim_win_set_buf(0, buffer)
   require("postil.conversation").closed_by_q(buffer)
@@ -52,10 +55,10 @@ function M.open(client, id)
   asks.verb(client, "turnChanges", id, function(answer)
     local files = answer.files
     if #files == 0 then
-      return postil.say("the last turn changed no file")
+      return postil.say("the last turn changed no file, or is undone already")
     end
     for index = 1, math.min(#files, MOST) do
-      diff(files[index], answer.run_id)
+      diff(client, files[index], answer.run_id, answer.turn)
     end
     if #files > MOST then
       vim.ui.select(vim.list_slice(files, MOST + 1), {
@@ -65,7 +68,7 @@ function M.open(client, id)
         end,
       }, function(change)
         if change then
-          diff(change, answer.run_id)
+          diff(client, change, answer.run_id, answer.turn)
         end
       end)
     end

@@ -7,6 +7,7 @@ local postil = require("postil")
 local M = {}
 
 local marks = vim.api.nvim_create_namespace("postil.turns")
+local group = vim.api.nvim_create_augroup("postil.show", { clear = true })
 
 -- Running turns by the token of their progress: { client, title, message }.
 M.turns = {}
@@ -20,10 +21,14 @@ local function running(client)
   return false
 end
 
+-- Whether a buffer's inlay hints were on when it was drawn.
+local hinted = {}
+
 -- Draws the running turns of one buffer anew.
 local function draw(client, buffer)
   local where = postil.ui().turns
   local hints = vim.lsp.inlay_hint and vim.lsp.inlay_hint.is_enabled({ bufnr = buffer })
+  hinted[buffer] = hints
   if not where or hints or not running(client) then
     vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
     return
@@ -38,7 +43,7 @@ local function draw(client, buffer)
       return
     end
     vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
-    for _, hint in ipairs(running(client) and hints_now or {}) do
+    for _, hint in ipairs(running(client) and not hinted[buffer] and hints_now or {}) do
       local line = math.min(hint.position.line, vim.api.nvim_buf_line_count(buffer) - 1)
       local text = { { hint.label, "DiagnosticVirtualTextInfo" } }
       vim.api.nvim_buf_set_extmark(
@@ -57,14 +62,56 @@ local function draw(client, buffer)
   end
 end
 
-local function draw_all(client)
-  for _, buffer in ipairs(vim.lsp.get_buffers_by_client_id(client.id)) do
-    if vim.api.nvim_buf_is_loaded(buffer) then
-      draw(client, buffer)
+-- Inlay hints are switched on and off without a word, so while turns run it is looked whether they are.
+local watch
+
+local function look()
+  for _, turn in pairs(M.turns) do
+    local client = vim.lsp.get_client_by_id(turn.client)
+    for buffer in pairs(client and client.attached_buffers or {}) do
+      local hints = vim.lsp.inlay_hint.is_enabled({ bufnr = buffer })
+      if hinted[buffer] ~= nil and hinted[buffer] ~= hints and vim.api.nvim_buf_is_loaded(buffer) then
+        draw(client, buffer)
+      end
     end
   end
-  vim.cmd.redrawstatus()
+  if next(M.turns) then
+    watch = vim.defer_fn(look, 500)
+  else
+    watch, hinted = nil, {}
+  end
 end
+
+-- Each step of a turn comes here, and each drawing asks the server: buffers that nobody sees are drawn when they are.
+local due = {}
+
+local function draw_all(client)
+  if not watch then
+    look()
+  end
+  if due[client.id] then
+    return
+  end
+  due[client.id] = true
+  vim.defer_fn(function()
+    due[client.id] = nil
+    for _, buffer in ipairs(vim.tbl_keys(client.attached_buffers)) do
+      if vim.api.nvim_buf_is_loaded(buffer) and (#vim.fn.win_findbuf(buffer) > 0 or not running(client)) then
+        draw(client, buffer)
+      end
+    end
+    vim.cmd.redrawstatus()
+  end, 50)
+end
+
+vim.api.nvim_create_autocmd("BufWinEnter", {
+  group = group,
+  callback = function(event)
+    for _, client in ipairs(next(M.turns) and vim.lsp.get_clients({ bufnr = event.buf, name = "postil" }) or {}) do
+      draw(client, event.buf)
+    end
+  end,
+})
 
 -- `⟳` tells of one turn what it does, of several how many.
 function M.statusline()
@@ -105,8 +152,6 @@ function M.running()
   return list
 end
 
-local group = vim.api.nvim_create_augroup("postil.show", { clear = true })
-
 vim.api.nvim_create_autocmd("LspProgress", {
   group = group,
   callback = function(event)
@@ -121,6 +166,9 @@ vim.api.nvim_create_autocmd("LspProgress", {
     local value = params.value
     if value.kind == "end" then
       M.turns[token] = nil
+      if package.loaded["postil.proposed"] then
+        require("postil.proposed").withdraw(client.id, token:match("^postil/(.+)$"))
+      end
     else
       local turn = M.turns[token] or { client = client.id }
       turn.title, turn.message = value.title or turn.title, value.message or turn.message
@@ -129,6 +177,19 @@ vim.api.nvim_create_autocmd("LspProgress", {
     draw_all(client)
   end,
 })
+
+-- A server has ended: its turns have too. It may have had no buffer any more.
+function M.ended(id)
+  for token, turn in pairs(M.turns) do
+    if turn.client == id then
+      M.turns[token] = nil
+    end
+  end
+  if package.loaded["postil.proposed"] then
+    require("postil.proposed").withdraw(id)
+  end
+  vim.cmd.redrawstatus()
+end
 
 vim.api.nvim_create_autocmd("LspDetach", {
   group = group,
@@ -139,15 +200,10 @@ vim.api.nvim_create_autocmd("LspDetach", {
       if client and not (client.is_stopped and vim.fn.has("nvim-0.11") == 1 and client:is_stopped()) then
         return
       end
-      for token, turn in pairs(M.turns) do
-        if turn.client == id then
-          M.turns[token] = nil
-        end
-      end
       if vim.api.nvim_buf_is_loaded(event.buf) then
         vim.api.nvim_buf_clear_namespace(event.buf, marks, 0, -1)
       end
-      vim.cmd.redrawstatus()
+      M.ended(id)
     end)
   end,
 })
@@ -171,6 +227,59 @@ local function sign(namespace)
   }, namespace)
 end
 
+-- The state as a word behind the thread. From 0.11 on Neovim shows of diagnostics the signs alone, unless it is told
+-- more; whoever has told it sees threads in the same way, and not twice. Asked anew whenever they are drawn.
+local function state(namespace)
+  if vim.diagnostic.config(nil, namespace).virtual_text ~= nil then
+    return
+  end
+  local behind = {
+    prefix = "",
+    format = function(diagnostic)
+      -- What is asked stands in the text already.
+      return diagnostic.message:match("^(%l[%l ]*):") or diagnostic.message
+    end,
+  }
+  vim.diagnostic.config({
+    virtual_text = function(...)
+      local how, all = postil.ui().state, vim.diagnostic.config()
+      local theirs = all.virtual_text
+      if type(theirs) == "function" then
+        theirs = theirs(...)
+      end
+      if how == "sign" then
+        return false
+      elseif theirs then
+        return theirs
+      end
+      return (how == "eol" or not all.virtual_lines) and behind
+    end,
+  }, namespace)
+end
+
+-- What was told under a buffer's old name is taken back under it too, which no buffer has any more. Neovim tells the
+-- server of the new name when the file is written.
+vim.api.nvim_create_autocmd("BufFilePost", {
+  group = group,
+  callback = function(event)
+    local clients = vim.lsp.get_clients({ bufnr = event.buf, name = "postil" })
+    vim.b[event.buf].postil_renamed = #clients > 0 or nil
+  end,
+})
+vim.api.nvim_create_autocmd("BufWritePost", {
+  group = group,
+  callback = function(event)
+    if not vim.b[event.buf].postil_renamed then
+      return
+    end
+    vim.b[event.buf].postil_renamed = nil
+    for _, diagnostic in ipairs(vim.diagnostic.get(event.buf)) do
+      if diagnostic.source == "postil" then
+        vim.diagnostic.reset(diagnostic.namespace, event.buf)
+      end
+    end
+  end,
+})
 vim.api.nvim_create_autocmd("DiagnosticChanged", {
   group = group,
   callback = function(event)
@@ -180,6 +289,7 @@ vim.api.nvim_create_autocmd("DiagnosticChanged", {
         signed[namespace] = true
         vim.schedule(function()
           sign(namespace)
+          state(namespace)
         end)
       end
     end
@@ -188,14 +298,19 @@ vim.api.nvim_create_autocmd("DiagnosticChanged", {
 
 local checked = {}
 
--- A server begins with a buffer.
-function M.attached(client)
+-- A server begins with a buffer. What another has said of it before, which looks through the same folder, is no more.
+function M.attached(client, buffer)
+  for _, other in ipairs(require("postil.client").all()) do
+    local namespace = vim.lsp.diagnostic.get_namespace(other.id)
+    if not other.attached_buffers[buffer] and #vim.diagnostic.get(buffer, { namespace = namespace }) > 0 then
+      vim.diagnostic.reset(namespace, buffer)
+    end
+  end
   if checked[client.id] then
     return
   end
   checked[client.id] = true
-  local asks = require("postil.client")
-  if not asks.offers(client, "turnChanges") then
+  if require("postil.client").too_old(client) then
     postil.say_once(
       "the server that runs is older than this plugin, and some of :Postil will not work: update postil",
       vim.log.levels.WARN

@@ -16,6 +16,8 @@ export const DEADLINE = Number(process.env.POSTIL_DEADLINE ?? 60_000);
 const SETTINGS = {
     "workbench.startupEditor": "none",
     "telemetry.telemetryLevel": "off",
+    // Or it tells of each port that anything on this machine opens.
+    "remote.autoForwardPorts": false,
     "update.mode": "none",
     "extensions.autoUpdate": false,
     "extensions.autoCheckUpdates": false,
@@ -255,7 +257,13 @@ export class Window {
 
     /** Opens a list by `key`, types there, and takes the row with `row`. */
     async pick(typed, row, key = "F1") {
-        const input = this.page.locator(".quick-input-widget input");
+        await this.take(typed, row, key);
+        await this.page.locator(".quick-input-widget .quick-input-box input").waitFor({ state: "hidden" });
+    }
+
+    /** The same, where another list follows. */
+    async take(typed, row, key = "F1") {
+        const input = this.page.locator(".quick-input-widget .quick-input-box input");
         const found = this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first();
         // What takes the focus at this moment, as a file that is shown does, shuts the list: a person opens it again. A
         // click is on the row or nowhere; an Enter would by then go into the text.
@@ -270,7 +278,6 @@ export class Window {
                 .then(() => true)
                 .catch(() => false);
         });
-        await input.waitFor({ state: "hidden" });
     }
 
     /** A command by the palette. */
@@ -328,7 +335,9 @@ export class Window {
 
     /** What the notifications say. */
     async notices() {
-        return (await this.page.locator(".notification-list-item-message").allInnerTexts()).map(plain);
+        // Behind the bell, shut, a list may have rows of what was cleared since.
+        const seen = (all) => all.filter((one) => one.checkVisibility()).map((one) => one.innerText);
+        return (await this.page.locator(".notification-list-item-message").evaluateAll(seen)).map(plain);
     }
 
     async notice(text) {

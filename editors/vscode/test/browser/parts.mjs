@@ -92,9 +92,16 @@ export async function typeReply(window, text, widget = 0) {
     await window.until(`${text} in the reply box`, async () => (await draft(window, widget)).includes(text));
 }
 
-/** A button that has nothing to send is grey, and a click on it is lost. */
-export const pressIn = (window, title, widget = 0) =>
-    window.page.locator(".review-widget").nth(widget).locator(".form-actions .monaco-button:not(.disabled)").getByText(title, { exact: true }).click();
+/** A button that has nothing to send is grey, and a click on it is lost, as its key is. */
+const ready = (window, title, widget) => window.page.locator(".review-widget").nth(widget).locator(".form-actions .monaco-button:not(.disabled)").getByText(title, { exact: true });
+
+export const pressIn = (window, title, widget = 0) => ready(window, title, widget).click();
+
+/** The first button's key, as everywhere in the editor's comments. */
+export async function sendByKey(window, title, widget = 0) {
+    await ready(window, title, widget).waitFor();
+    await window.page.keyboard.press("Control+Enter");
+}
 
 /** A button above an open thread. */
 export const titleAction = (window, label, seen, widget = 0) => {
@@ -141,7 +148,7 @@ export async function inHost(code, windows, file) {
         log: (line) => said.push(line),
     });
     windows.push(window);
-    const late = new Promise((resolve) => setTimeout(() => resolve("late"), DEADLINE).unref());
+    const late = new Promise((resolve) => setTimeout(() => resolve("late"), 4 * DEADLINE).unref());
     const status = await Promise.race([exit, late]);
     return { status, told: [...said, ...window.console.split("\n")].filter((line) => /T (ok|failed|activation): /.test(line)) };
 }

@@ -1,6 +1,6 @@
 // Inside the real extension host: what needs no eyes. Run by the case `host` of ../browser/cases.mjs.
 const assert = require("node:assert/strict");
-const { writeFileSync, mkdirSync } = require("node:fs");
+const { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
@@ -13,6 +13,41 @@ async function until(what, look) {
         await new Promise((resolve) => setTimeout(resolve, 20));
     }
 }
+
+const api = () => vscode.extensions.getExtension("postil.postil").exports;
+
+/** Takes the place of a notification: what is said, and a press of its buttons. */
+function listen(kind) {
+    const shown = vscode.window[kind];
+    const [texts, presses] = [[], []];
+    vscode.window[kind] = (text) => {
+        texts.push(text);
+        return new Promise((resolve) => presses.push(resolve));
+    };
+    return {
+        texts,
+        press: (at, button) => presses[at](button),
+        over: () => {
+            vscode.window[kind] = shown;
+        },
+    };
+}
+
+/** The servers that run for this window. */
+const servers = () =>
+    readdirSync("/proc").filter((pid) => {
+        try {
+            const parent = /\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
+            return parent === String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("\0serve\0");
+        } catch {
+            // No process, or none any more.
+            return false;
+        }
+    });
+
+/** What a turn asks about. */
+const proposed = (root, file, after) => ({ run_id: "r", file, uri: vscode.Uri.file(path.join(root, file)).toString(), before: "0\n", after, added: 1, removed: 1, of: 1 });
+const never = new vscode.CancellationTokenSource().token;
 
 const tests = {
     async "a workspace cannot name the program"(root) {
@@ -59,6 +94,395 @@ const tests = {
         assert.ok(await vscode.workspace.applyEdit(remove));
         await until("it is gone", () => known.threads(moved).length === 0);
         assert.equal(comments.viewOf(moved, thread.id), undefined);
+    },
+    async "threads are unfolded where the settings say so"(root) {
+        const { known, comments } = api();
+        const settings = vscode.workspace.getConfiguration("postil.editor");
+        const { Collapsed, Expanded } = vscode.CommentThreadCollapsibleState;
+        for (const [name, value, state] of [["folded.py", undefined, Collapsed], ["unfolded.py", "expanded", Expanded]]) {
+            await settings.update("threads", value, vscode.ConfigurationTarget.Global);
+            const uri = vscode.Uri.file(path.join(root, name));
+            writeFileSync(uri.fsPath, "# AUTHOR: seen?\nx = 1\n");
+            await vscode.window.showTextDocument(uri);
+            const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+            assert.equal(comments.viewOf(uri, thread.id).collapsibleState, state, name);
+        }
+        await settings.update("threads", undefined, vscode.ConfigurationTarget.Global);
+    },
+    async "a thread that comes to stand elsewhere than where it was begun is shown by the box that it was begun in"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "elsewhere.py"));
+        writeFileSync(uri.fsPath, '"""Words\nof a module\n"""\nx = 1\n');
+        await vscode.window.showTextDocument(uri);
+        const box = () => comments.controller.createCommentThread(uri, new vscode.Range(1, 0, 1, 0), []);
+        const begin = (view, text) => vscode.commands.executeCommand("postil.comment.start", { thread: view, text });
+        const texts = (view) => view.comments.map(({ body }) => body.value.trim());
+        const ask = server.ask;
+        // The thread is told of before the verb answers.
+        server.ask = async (...asked) => {
+            const done = await ask.apply(server, asked);
+            await until("its thread", () => known.threads(uri).length === 1);
+            return done;
+        };
+        const view = box();
+        await begin(view, "what for?");
+        server.ask = ask;
+        assert.equal(comments.viewOf(uri, known.threads(uri)[0].id), view, "one box shows it");
+        assert.deepEqual(texts(view), ["what for?"]);
+        assert.equal(view.range.start.line, 0);
+        assert.equal(comments.files.get(uri.toString()).length, 1);
+
+        // A server that does not know where it stands: no empty box stays behind, and the author is told.
+        server.ask = async (...asked) => ({ ...(await ask.apply(server, asked)), thread_id: null });
+        const said = listen("showWarningMessage");
+        const lost = box();
+        await begin(lost, "and this?");
+        server.ask = ask;
+        said.over();
+        assert.match(said.texts.join(), /written into the file, but not found/);
+        await until("both threads", () => known.threads(uri).length === 2);
+        assert.ok(comments.files.get(uri.toString()).every((shown) => shown.id !== "" && shown.view !== lost));
+    },
+    async "a reply below a thread that is gone from the file stays in its box"(root) {
+        const { known, comments } = api();
+        const uri = vscode.Uri.file(path.join(root, "gone.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: still there?\nx = 1\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const view = comments.viewOf(uri, thread.id);
+        await vscode.commands.executeCommand("postil.comment.edit", view.comments[0]);
+        await editor.edit((edit) => edit.delete(new vscode.Range(0, 0, 1, 0)));
+        await until("it is said above it", () => view.label === "No longer in the file");
+        const said = listen("showErrorMessage");
+        await assert.rejects(async () => vscode.commands.executeCommand("postil.comment.reply", { thread: view, text: "and now?" }));
+        said.over();
+        assert.match(said.texts.join(), /no longer in the file; nothing was written/);
+        assert.equal(editor.document.getText(), "x = 1\n");
+        await vscode.commands.executeCommand("postil.comment.cancel", view.comments[0]);
+        await editor.document.save();
+    },
+    async "words that came into the file, and were not told of, are not written over by Save"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "saved.py"));
+        const at = (line) => ({ line, character: 0 });
+        const tell = (...texts) => {
+            const messages = texts.map((text, line) => ({ role: "author", name: null, line, text }));
+            known.told({ uri: uri.toString(), version: null, threads: [{ id: "saved", status: "pending", malformed: false, title: "t", range: { start: at(0), end: at(texts.length) }, messages, choices: [], turn: null, has_run: false, has_changes: false }] });
+        };
+        const { ask } = server;
+        const asked = [];
+        let fails = "the server is being started";
+        server.ask = async (verb, { index, was }) => {
+            asked.push([index, was]);
+            if (fails) throw new Error(fails);
+        };
+        const said = listen("showErrorMessage");
+        const note = () => comments.viewOf(uri, "saved").comments.find((one) => one.edited);
+        const save = () => vscode.commands.executeCommand("postil.comment.save", note());
+        tell("one", "two");
+        await vscode.commands.executeCommand("postil.comment.edit", comments.viewOf(uri, "saved").comments[1]);
+        note().body = "mine";
+        await save();
+        assert.match(said.texts.at(-1), /being started/);
+        // What failed told nothing of other words. While they are typed the window draws nothing anew, or the box took the keyboard.
+        const drawn = comments.viewOf(uri, "saved").comments;
+        tell("one", "theirs");
+        assert.equal(comments.viewOf(uri, "saved").comments, drawn);
+        await save();
+        assert.match(said.texts.at(-1), /changed or taken away.*theirs/);
+        // Nor are newer ones known by the older.
+        tell("one", "newer");
+        await save();
+        assert.match(said.texts.at(-1), /changed or taken away.*newer/);
+        assert.deepEqual(asked, [[1, "two"]]);
+        // Told of: theirs may go. It fails for another reason, and what was told holds on.
+        await save();
+        await save();
+        assert.deepEqual(asked.splice(0), [[1, "two"], [1, "newer"], [1, "newer"]]);
+        await vscode.commands.executeCommand("postil.comment.cancel", note());
+
+        // Another message came to its place: its own words are followed.
+        await vscode.commands.executeCommand("postil.comment.edit", comments.viewOf(uri, "saved").comments[1]);
+        note().body = "mine";
+        tell("one", "between", "newer");
+        fails = "";
+        await save();
+        server.ask = ask;
+        said.over();
+        assert.deepEqual(asked, [[2, "newer"]]);
+        known.told({ uri: uri.toString(), version: null, threads: [] });
+    },
+    async "threads with the same first words keep their boxes when one goes, comes, or leaves the text for a moment"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "same.py"));
+        const [first, second] = ["# AUTHOR: why?\n", "# AUTHOR: why?\n"];
+        writeFileSync(uri.fsPath, `a = 1\n${first}b = 2\n${second}c = 3\n`);
+        const editor = await vscode.window.showTextDocument(uri);
+        const at = (line) => comments.files.get(uri.toString())?.find(({ view, gone }) => !gone && view.range.start.line === line)?.view;
+        const lines = () => known.threads(uri).map(({ range }) => range.start.line).join();
+        await until("both", () => lines() === "1,3");
+        const [above, below] = [at(1), at(3)];
+        // The first is cut and pasted at the end. The other has its name meanwhile.
+        await editor.edit((edit) => edit.delete(new vscode.Range(1, 0, 2, 0)));
+        await until("one", () => lines() === "2");
+        assert.equal(at(2), below, "the second is the second");
+        assert.equal(above.label, "No longer in the file");
+        assert.equal(comments.shown(above), undefined, "it shows no other thread");
+        await editor.edit((edit) => edit.insert(new vscode.Position(4, 0), first));
+        await until("pasted", () => lines() === "2,4");
+        assert.deepEqual([at(2), at(4)], [below, above]);
+        assert.notEqual(above.label, "No longer in the file");
+        // Undone and done again.
+        await vscode.commands.executeCommand("undo");
+        await until("it left", () => lines() === "2");
+        await vscode.commands.executeCommand("redo");
+        await until("it is back", () => lines() === "2,4");
+        assert.deepEqual([at(2), at(4)], [below, above]);
+        // Another is begun above both.
+        const begun = comments.controller.createCommentThread(uri, new vscode.Range(0, 0, 0, 0), []);
+        await vscode.commands.executeCommand("postil.comment.start", { thread: begun, text: "why?" });
+        await until("it stands above", () => lines() === "0,3,5");
+        assert.deepEqual([at(0), at(3), at(5)], [begun, below, above]);
+        // Resolved by a double click: once, and its box goes at once.
+        const { run } = server;
+        let asked = 0;
+        server.run = (...call) => {
+            asked += 1;
+            return run.apply(server, call);
+        };
+        const { id } = known.threads(uri)[0];
+        const press = () => vscode.commands.executeCommand("postil.resolve", { uri: uri.toString(), thread_id: id });
+        await press();
+        await until("the others are left", () => lines() === "2,4");
+        await press();
+        server.run = run;
+        assert.equal(asked, 1);
+        assert.deepEqual(comments.files.get(uri.toString()).map(({ view }) => view), [below, above]);
+        await editor.document.save();
+    },
+    async "a thread that left the text for good leaves the margin"(root) {
+        const { known, comments } = api();
+        const uri = vscode.Uri.file(path.join(root, "left.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: for how long?\nx = 1\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        await until("its thread", () => known.threads(uri).length === 1);
+        await editor.edit((edit) => edit.delete(new vscode.Range(0, 0, 1, 0)));
+        await until("it is gone", () => known.threads(uri).length === 0);
+        assert.equal(comments.files.get(uri.toString()).length, 1);
+        await until("in the margin too", () => !comments.files.has(uri.toString()));
+        await editor.document.save();
+    },
+    async "what stands in a box is not given up for an error of a server that was started again"(root) {
+        const { known, comments, server } = api();
+        const [open, closed] = ["opened.py", "shut.py"].map((name) => vscode.Uri.file(path.join(root, name)));
+        for (const uri of [open, closed]) writeFileSync(uri.fsPath, "# AUTHOR: still there?\nx = 1\n");
+        await vscode.window.showTextDocument(open);
+        await until("their threads", () => [open, closed].every((uri) => known.threads(uri).length === 1));
+        const files = new Map(known.files);
+        const { ask } = server;
+        server.ask = async () => {
+            throw new Error("not now");
+        };
+        known.forget();
+        const views = [open, closed].map((uri) => comments.files.get(uri.toString())[0].view);
+        await comments.settle();
+        server.ask = ask;
+        assert.equal(comments.files.get(open.toString())[0].view, views[0]);
+        assert.ok(comments.isStale(views[0]));
+        assert.equal(comments.files.has(closed.toString()), false);
+        for (const { uri, version, threads } of files.values()) known.told({ uri: uri.toString(), version, threads });
+        assert.equal(comments.viewOf(open, known.threads(open)[0].id), views[0]);
+    },
+    async "a conversation that is closed before its rounds come is closed"() {
+        const { server } = api();
+        const { ask, run } = server;
+        let come;
+        const rounds = { run: { id: "closed", file: "a.py" }, rounds: [], more: false };
+        server.run = async () => rounds;
+        server.ask = () => new Promise((resolve) => (come = resolve));
+        const failed = [];
+        const fail = (error) => failed.push(error);
+        process.on("unhandledRejection", fail);
+        await vscode.commands.executeCommand("postil.openConversation", { run_id: "closed" });
+        await until("it asks", () => come);
+        const tab = await until("its tab", () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).find(({ label }) => label === "Conversation: a.py"));
+        await vscode.window.tabGroups.close(tab);
+        await until("it is closed", () => vscode.window.tabGroups.all.every(({ tabs }) => tabs.every(({ label }) => label !== tab.label)));
+        come(rounds);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        process.off("unhandledRejection", fail);
+        Object.assign(server, { ask, run });
+        assert.deepEqual(failed, []);
+    },
+    async "threads of two folders that have one id are told apart by their file"(root) {
+        const { known, server } = api();
+        const uris = ["one", "two"].map((folder) => vscode.Uri.file(path.join(root, folder, "same.py")).toString());
+        const at = (line) => ({ line, character: 0 });
+        const messages = [{ role: "agent", name: null, line: 0, text: "Which?" }];
+        const thread = { id: "same", status: "awaiting_user", malformed: false, title: "Which?", range: { start: at(0), end: at(0) }, messages, choices: ["(a)", "(b)"], turn: null, has_run: true, has_changes: true };
+        for (const uri of uris) known.told({ uri, version: null, threads: [structuredClone(thread)] });
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb, argument) => void asked.push([verb, argument.uri]);
+        for (const uri of uris) {
+            for (const command of ["choose", "openConversation", "reviewTurn", "resolve"]) {
+                await vscode.commands.executeCommand(`postil.${command}`, { uri, thread_id: "same", text: "(a)" });
+            }
+        }
+        server.run = run;
+        for (const uri of uris) known.told({ uri, version: null, threads: [] });
+        assert.deepEqual(asked, uris.flatMap((uri) => ["choose", "workflowRounds", "turnChanges", "dismissThread"].map((verb) => [verb, uri])));
+    },
+    async "a button of a review is for the files that its message named"(root) {
+        const { reviews } = api();
+        const said = listen("showInformationMessage");
+        const first = reviews.ask(proposed(root, "a.py", "1\n"), never);
+        await until("it is told", () => said.texts.length === 1);
+        let late;
+        const second = reviews.ask(proposed(root, "b.py", "1\n"), never).then((accepted) => (late = accepted));
+        await until("the other is told", () => said.texts.length === 2);
+        assert.match(said.texts[0], /wants to change a\.py /);
+        assert.match(said.texts[1], /wants to change b\.py /);
+        said.press(0, "Accept");
+        assert.equal(await first, true);
+        assert.equal(late, undefined);
+        said.press(1, "Reject");
+        assert.equal(await second, false);
+        said.over();
+    },
+    async "a review shows its own texts, though its run had one of the same file before"(root) {
+        const { reviews, server } = api();
+        const said = listen("showInformationMessage");
+        const text = async (uri) => (await vscode.workspace.openTextDocument(uri)).getText();
+        const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        // Decided, and asked about anew while the diff is still being closed.
+        const first = reviews.ask(proposed(root, "c.py", "1\n"), never);
+        const [file] = reviews.getChildren();
+        await reviews.diff(file);
+        assert.equal(await text(file.right), "1\n");
+        const closing = reviews.accept(file);
+        assert.equal(await first, true);
+        const second = reviews.ask(proposed(root, "c.py", "2\n"), never);
+        await closing;
+        const [again] = reviews.getChildren();
+        assert.equal(await text(again.right), "2\n");
+        await reviews.reject(again);
+        assert.equal(await second, false);
+        said.over();
+
+        // Two turns of a run, looked at one after the other.
+        writeFileSync(path.join(root, "d.py"), "3\n");
+        const { run } = server;
+        const lefts = [];
+        for (const before of ["1\n", "2\n"]) {
+            server.run = async () => ({ run_id: "r", thread_id: "t", files: [{ ...proposed(root, "d.py", "3\n"), before }] });
+            await vscode.commands.executeCommand("postil.reviewTurn", { run_id: "r" });
+            const { original } = await until("the diff", () => looked() instanceof vscode.TabInputTextDiff && looked());
+            lefts.push(original.toString());
+            assert.equal(await text(original), before);
+        }
+        server.run = run;
+        const diffs = vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ input }) => input instanceof vscode.TabInputTextDiff);
+        assert.deepEqual(diffs.map(({ input }) => input.original.toString()), lefts.slice(1), "the diff of the turn before is gone");
+        await reviews.accept(reviews.getChildren()[0]);
+    },
+    async "what is rejected of a turn is what is listed of it, and what is left of that stays"(root) {
+        const { reviews, server } = api();
+        const { run, ask } = server;
+        const files = ["a", "b", "c", "d"].map((name) => proposed(root, `${name}.txt`, "1\n"));
+        for (const { uri } of files) writeFileSync(vscode.Uri.parse(uri).fsPath, "1\n");
+        const undone = [];
+        let changes = { run_id: "r", thread_id: "t", turn: 2, files };
+        let answer = { success: true };
+        server.run = async (verb, argument) => {
+            if (verb === "turnChanges") return changes;
+            undone.push(argument);
+            return answer;
+        };
+        server.ask = async () => changes;
+        await vscode.commands.executeCommand("postil.reviewTurn", { run_id: "r" });
+        const rows = () => reviews.getChildren().map(({ change }) => change.file);
+        const row = (file) => reviews.getChildren().find(({ change }) => change.file === file);
+        await until("its files", () => rows().length === 4);
+        await reviews.accept(row("a.txt"));
+        await reviews.reject(row("b.txt"));
+        assert.deepEqual(undone, [{ run_id: "r", turn: 2, files: ["b.txt"] }]);
+        assert.deepEqual(rows(), ["c.txt", "d.txt"]);
+
+        // Of two one is left, and so is its row.
+        answer = { success: false };
+        changes = { ...changes, files: [files[0], files[3]] };
+        await reviews.reject(reviews.review());
+        assert.deepEqual(undone[1], { run_id: "r", turn: 2, files: ["c.txt", "d.txt"] });
+        assert.deepEqual(rows(), ["d.txt"]);
+        // Refused, for the run has a newer turn.
+        answer = undefined;
+        changes = { ...changes, turn: 3 };
+        await reviews.reject(reviews.review());
+        assert.deepEqual(rows(), ["d.txt"]);
+        // Undone elsewhere.
+        changes = { ...changes, turn: 1 };
+        await reviews.reject(row("d.txt"));
+        assert.deepEqual(rows(), []);
+        Object.assign(server, { run, ask });
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
+    async "nothing that an author or an agent says is a link while a turn is at work"(root) {
+        const { server } = api();
+        const uri = vscode.Uri.file(path.join(root, "links.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const { withProgress } = vscode.window;
+        const texts = [];
+        vscode.window.withProgress = (options, work) => {
+            texts.push(options.title);
+            return work({ report: ({ message }) => texts.push(message) }, never);
+        };
+        const asks = listen("showInformationMessage");
+        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "[what](command:a.b)?" });
+        const thread = { uri: uri.toString(), thread_id: begun.thread_id };
+        await server.ask("replyAsAgent", thread);
+        await until("it asks", () => asks.texts.some((text) => text.includes("wants to run")));
+        asks.press(asks.texts.findIndex((text) => text.includes("wants to run")), "Allow once");
+        await until("what the command says", () => texts.some((text) => text.includes("[so]")));
+        assert.ok(texts.some((text) => text.includes("[what]")), texts.join("\n"));
+        assert.doesNotMatch(texts.join("\n"), /\]\(/);
+        await server.ask("cancelTurn", thread);
+        asks.over();
+        vscode.window.withProgress = withProgress;
+    },
+    async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "hung.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [first, ...others] = servers();
+        assert.deepEqual(others, []);
+        process.kill(Number(first), "SIGSTOP");
+        const errors = listen("showErrorMessage");
+        const view = comments.controller.createCommentThread(uri, new vscode.Range(0, 0, 0, 0), []);
+        const begin = () => vscode.commands.executeCommand("postil.comment.start", { thread: view, text: "on?" });
+        const begun = Promise.allSettled([begin()]);
+        const warnings = listen("showWarningMessage");
+        const told = (times) => until("it is told", () => warnings.texts.filter((text) => text.includes("does not answer")).length === times);
+        void server.check(server.connection);
+        await told(1);
+        warnings.press(warnings.texts.length - 1, "Restart Server");
+        await begun;
+        errors.over();
+        assert.deepEqual(errors.texts, ["postil: the server ended before it answered"]);
+        await until("it has ended", () => !existsSync(`/proc/${first}`));
+
+        // The same box again, and the next server that hangs.
+        await begin();
+        await until("its thread", () => known.threads(uri).length === 1);
+        const [second] = servers();
+        process.kill(Number(second), "SIGSTOP");
+        const late = server.check(server.connection);
+        await told(2);
+        process.kill(Number(second), "SIGCONT");
+        await late;
+        warnings.over();
     },
     async "a file that is not saved has none until it is"(root) {
         const { known } = vscode.extensions.getExtension("postil.postil").exports;

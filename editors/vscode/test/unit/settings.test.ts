@@ -3,15 +3,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { explicit } from "../../src/settings.ts";
 
-test("only what somebody set is sent, the nearest first", () => {
+test("only what somebody set is sent, and apart what they set for themselves", () => {
     const set: Record<string, object> = {
         "turn.maxCost": { defaultValue: 5, globalValue: 2 },
         "turn.review": { defaultValue: "off" },
         model: { globalValue: "offline", workspaceValue: "anthropic/x" },
+        "turn.consult": { globalValue: "", workspaceValue: null },
+        "proxy.timeout": { globalValue: 7, workspaceValue: "" },
     };
     assert.deepEqual(
-        explicit(["model", "turn.maxCost", "turn.review", "proxy.mode"], (key) => set[key]),
-        { model: "anthropic/x", turn: { maxCost: 2 } },
+        explicit(["model", "turn.maxCost", "turn.review", "turn.consult", "proxy.mode", "proxy.timeout"], (key) => set[key]),
+        { model: "anthropic/x", $user: { model: "offline", turn: { maxCost: 2 }, proxy: { timeout: 7 } } },
     );
 });
 

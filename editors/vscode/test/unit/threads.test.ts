@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { marked } from "marked";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, buttons, count, countsLabel, money, offers, pair, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asMarkdown, buttons, content, count, countsLabel, money, moved, offers, pair, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -12,6 +13,8 @@ function thread(id: string, line: number, ...messages: [Message["role"], string]
         range: { start: { line, character: 0 }, end: { line: line + messages.length - 1, character: 0 } },
         messages: messages.map(([role, text], index) => ({ role, name: null, line: line + index, text })),
         turn: null,
+        has_run: false,
+        has_changes: false,
     };
 }
 
@@ -36,6 +39,46 @@ test("no shown thread is given away twice", () => {
     assert.deepEqual(pair([{ id: "a", line: 1 }], [thread("a", 1, ["author", "x"]), thread("a", 1, ["author", "x"])]), [0, -1]);
 });
 
+test("threads with the same first words are told apart by where they stand, then by what is said, then by their order", () => {
+    const why = (id: string, line: number, ...more: [Message["role"], string][]) => thread(id, line, ["author", "why?"], ...more);
+    const was = (one: Thread, more = {}) => ({ id: one.id, line: one.range.start.line, said: content(one), ...more });
+    // The first is put away: the second has its name now.
+    assert.deepEqual(pair([was(why("x", 1), { gone: true }), was(why("x-2", 4))], [why("x", 4)]), [1]);
+    // One is begun above, in a box of its own or without one.
+    assert.deepEqual(pair([was(why("x", 6))], [why("x", 1), why("x-2", 6)]), [-1, 0]);
+    assert.deepEqual(pair([was(why("x", 6)), { id: "", line: 1, awaited: true }], [why("x", 1), why("x-2", 6)]), [1, 0]);
+    assert.deepEqual(pair([was(why("x", 1)), was(why("x-2", 6)), { id: "x", line: 1, awaited: true }], [why("x", 1), why("x-2", 6)]), [2, 1]);
+    // Changed on the disk, where nobody knows how the lines moved.
+    const [first, second] = [was(why("x", 1)), was(why("x-2", 3, ["agent", "so"]))];
+    assert.deepEqual(pair([first, second], [why("x", 20, ["agent", "so"])]), [1]);
+    assert.deepEqual(pair([first, second], [why("x", 21), why("x-2", 30)]), [0, 1]);
+    assert.deepEqual(pair([was(why("x", 1)), was(why("x-2", 9))], [why("x", 8)]), [1]);
+});
+
+test("a thread that left the text comes back to its box, but takes that of no other", () => {
+    const shown = [
+        { id: "x", line: 1, gone: true },
+        { id: "x-2", line: 4 },
+    ];
+    assert.deepEqual(pair(shown, [thread("x", 1, ["author", "why?"]), thread("x-2", 5, ["author", "why?"])]), [0, 1]);
+    assert.deepEqual(pair(shown, [thread("x", 4, ["author", "why?"]), thread("x-2", 30, ["author", "why?"])]), [1, 0]);
+    // Its first words are typed anew where they stood; and another comes to have those that are gone.
+    assert.deepEqual(pair(shown, [thread("y", 1, ["author", "how?"]), thread("x", 4, ["author", "why?"])]), [0, 1]);
+    assert.deepEqual(pair([{ id: "x", line: 1, gone: true }, { id: "y", line: 4 }], [thread("x", 4, ["author", "why?"])]), [1]);
+});
+
+test("a line is where the changes of a text move it", () => {
+    const at = { line: 5, character: 3 };
+    const change = (from: [number, number], to: [number, number], text = "") => ({ range: { start: { line: from[0], character: from[1] }, end: { line: to[0], character: to[1] } }, text });
+    const moves = (...changes: ReturnType<typeof change>[]) => moved(at, changes);
+    assert.deepEqual(moves(change([2, 0], [4, 0], "a\nb\nc\n"), change([1, 4], [1, 4], "\n")), { line: 7, cut: false });
+    assert.deepEqual(moves(change([5, 0], [5, 0], "a\r\n")), { line: 6, cut: false });
+    assert.deepEqual(moves(change([5, 9], [8, 0], "x"), change([5, 9], [5, 9], "\n")), { line: 5, cut: false }, "below its begin");
+    assert.deepEqual(moves(change([3, 0], [6, 0]), change([1, 0], [2, 0])), { line: 2, cut: true });
+    // What is put in where it was cut may be it.
+    assert.deepEqual(moved({ line: 5, character: -1 }, [change([5, 0], [5, 0], "a\n")]), { line: 5, cut: false });
+});
+
 test("only the author's last words can be taken back", () => {
     const contexts = (...messages: [Message["role"], string][]) => spoken(thread("a", 0, ...messages)).map(({ index, context }) => [index, context]);
     assert.deepEqual(contexts(["author", "x"], ["agent", "y"], ["author", ""]), [[0, "author"], [1, "agent"]]);
@@ -43,6 +86,16 @@ test("only the author's last words can be taken back", () => {
     const working = thread("a", 0, ["author", "x"], ["agent", "y"], ["author", "z"]);
     working.turn = { run_id: "r", running: true, failed: false, message: "thinking" };
     assert.deepEqual(spoken(working).map(({ context }) => context), ["author.fixed", "agent", "author.fixed"]);
+});
+
+test("one's own words are found again where they stand by now", () => {
+    const { messages } = thread("a", 0, ["author", "x"], ["agent", "y"], ["author", "z"], ["author", "x"]);
+    assert.deepEqual(place(messages, { index: 2, text: "z" }), { index: 2, text: "z" });
+    assert.deepEqual(place(messages, { index: 0, text: "z" }), { index: 2, text: "z" }, "other lines came before them");
+    assert.deepEqual(place(messages, { index: 3, text: "x" }), { index: 3, text: "x" }, "said twice");
+    assert.deepEqual(place(messages, { index: 2, text: "x" }), { index: 2, text: "z" }, "which of them is not known");
+    assert.deepEqual(place(messages, { index: 0, text: "w" }), { index: 0, text: "x" }, "changed");
+    assert.equal(place(messages, { index: 1, text: "w" }), undefined, "taken away");
 });
 
 test("states and their words", () => {
@@ -60,15 +113,15 @@ test("states and their words", () => {
 
 test("each answer that a question offers is a link that gives it, whatever stands in it", () => {
     const asked = thread("a", 0, ["author", "x"], ["agent", "Which\none?"], ["author", ""]);
-    assert.equal(offers(asked), "");
+    assert.equal(offers("file:///a.rs", asked), "");
     assert.equal(question(asked), "Which one?");
     asked.choices = ["(a) f(x)](command:evil)", "(b) [y](https://z)"];
-    const links = [...offers(asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
+    const links = [...offers("file:///a.rs", asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
     assert.equal(links.length, 2);
     for (const [index, [, , target]] of links.entries()) {
         const [command, argument] = (target ?? "").split("?");
         assert.equal(command, "command:postil.choose");
-        assert.deepEqual(JSON.parse(decodeURIComponent(argument ?? "")), [{ thread_id: "a", text: asked.choices[index] }]);
+        assert.deepEqual(JSON.parse(decodeURIComponent(argument ?? "")), [{ uri: "file:///a.rs", thread_id: "a", text: asked.choices[index] }]);
     }
 });
 
@@ -99,15 +152,41 @@ test("money is told where some was spent", () => {
     assert.deepEqual([0, 0.001, 0.1234, 12].map(money), ["", "<$0.01", "$0.12", "$12.00"]);
 });
 
+/** The text that the editor shows, and in which elements. */
+function drawn(text: string): { shown: string; elements: string[] } {
+    const html = marked.parse(asMarkdown(text), { async: false, gfm: true });
+    const entities: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&", "&nbsp;": " " };
+    const elements = [...html.matchAll(/<(\w+)/g)].map(([, element]) => element ?? "");
+    const shown = html.replace(/<[^>]+>/g, "").replace(/&(lt|gt|quot|amp|nbsp|#39);/g, (entity) => entities[entity] ?? entity);
+    return { shown, elements: [...new Set(elements)].sort() };
+}
+
+/** Of a code span the editor shows no back quotes, and no blanks at its ends. */
+const plain = (all: string): string => all.replace(/[`\s]/g, "");
+
 test("a text is shown as it stands: code as code, and nothing that loads or leads somewhere", () => {
-    assert.equal(asMarkdown("uses `a_b`"), "uses `a_b`  ");
-    for (const bad of ["![x](https://example.org/p.png)", "[x](command:rm)", "<img src=x>", "# title", "a_b_c *d*", "https://example.org", "1. x", "- x", "> x", "a | b"]) {
-        // What is put between the parts of an address is not to be seen.
-        const shown = asMarkdown(bad).replaceAll("&#8203;", "\u200b");
-        assert.doesNotMatch(shown, /(^|[^\\])[![<#*_>|]/, shown);
-        assert.doesNotMatch(shown, /https:\/\//, shown);
+    assert.equal(asMarkdown("Because of `a_b`, a_b (c) - 1.5!"), "Because of `a_b`, a_b (c) - 1.5!");
+    for (const bad of ["![x](https://example.org/p.png)", "[x](command:rm)", "<img src=x>", "<https://x.y>", "# title", "x\n===", "x\n---", "a_b_c *d* _e_ __f__", "https://example.org", "WWW.example.org", "a@example.org", "mailto:a@b.c", "1. x", "2) x", "- x", "+ x", "* x", "> x", "a | b\n-|-\n1 | 2", "~~x~~", "&amp; &#42; &&", "a\\", "\\*x\\*", "[x]: https://y", "    x", "***", "```` ` ````x`"]) {
+        const { shown, elements } = drawn(bad);
+        assert.equal(plain(shown), plain(bad), bad);
+        assert.deepEqual(elements.filter((element) => !["p", "br", "code", "pre"].includes(element)), [], bad);
     }
     assert.equal(asMarkdown("```rust\nlet a_b = 1;\n```"), "```rust\nlet a_b = 1;\n```");
     assert.equal(asMarkdown("```\n![x](y)"), "```\n![x](y)\n```", "a fence that is left open is closed");
     assert.equal(asMarkdown("``` ![x](https://x)\ncode\n```").split("\n")[0], "```");
+});
+
+test("whatever it is made of", () => {
+    const pieces = ["a", "b1", " ", " ", "\n", "*", "_", "`", "[", "]", "(", ")", "!", "<b>", "<", ">", "&amp;", "&", "#", "-", "+", "1.", "2)", "http://x.y", "www.x.y", "a@b.c", "mailto:", "~", "|", "\\", "=", ":", "$", "\t"];
+    let seed = 1;
+    const next = (many: number): number => (seed = (seed * 48271) % 2147483647) % many;
+    for (let round = 0; round < 20_000; round += 1) {
+        const text = Array.from({ length: 1 + next(9) }, () => pieces[next(pieces.length)]).join("");
+        if (/^\s*(```|~~~)/m.test(text)) {
+            continue;
+        }
+        const { shown, elements } = drawn(text);
+        assert.equal(plain(shown), plain(text), JSON.stringify(text));
+        assert.deepEqual(elements.filter((element) => !["p", "br", "code"].includes(element)), [], JSON.stringify(text));
+    }
 });

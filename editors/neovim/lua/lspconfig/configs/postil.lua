@@ -9,7 +9,7 @@ return {
     -- Any file can hold a thread: nvim-lspconfig then attaches to all.
     filetypes = nil,
     root_dir = function(name)
-      return vim.fs.root(name, markers) or vim.fs.dirname(name)
+      return require("postil").root_of(name, markers)
     end,
     single_file_support = true,
   }),

@@ -1,0 +1,273 @@
+//! The questions that the engine itself has, with plain answers.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::edits::{self, FileEdits};
+use super::super::positions::{self, Texts};
+use super::super::{ChildError, Children, uri};
+use super::Exchange;
+use crate::text::{Document, Encoding};
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: PathBuf,
+    /// Bytes.
+    pub range: std::ops::Range<usize>,
+    /// 0-based.
+    pub line: usize,
+    /// 0-based, in bytes.
+    pub column: usize,
+    /// The line, without its end.
+    pub text: String,
+}
+
+impl Children {
+    async fn places(
+        &self,
+        file: &Path,
+        method: &str,
+        params: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Place>, ChildError> {
+        let exchange = self.patiently(file, None, method, params, cancel).await?;
+        let value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        Ok(self.read_places(&value, exchange.told))
+    }
+
+    /// Asks, positions in UTF-8, and again where the child says that the content changed under it.
+    pub(super) async fn patiently(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+        method: &str,
+        params: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Exchange, ChildError> {
+        const CONTENT_MODIFIED: i64 = -32801;
+        const SERVER_CANCELLED: i64 = -32802;
+        let mut tries = 0;
+        loop {
+            let params = params.clone();
+            let answer = self
+                .ask(file, language, method, params, Encoding::Utf8, true, cancel)
+                .await;
+            match answer {
+                Err(ChildError::Answered {
+                    code: CONTENT_MODIFIED | SERVER_CANCELLED,
+                    ..
+                }) if tries < 5 => {
+                    tries += 1;
+                    tokio::time::sleep(Duration::from_millis(50 << tries)).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// As [`Children::request`] in UTF-8, asked again where the content changed under it.
+    pub async fn query(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+        method: &str,
+        params: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, ChildError> {
+        let exchange = self
+            .patiently(file, language, method, params, cancel)
+            .await?;
+        Ok(serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null))
+    }
+
+    /// Locations and links (counted in UTF-8) as places; what is no file is left out.
+    pub fn to_places(&self, value: &Value) -> Vec<Place> {
+        self.read_places(value, HashMap::new())
+    }
+
+    fn read_places(&self, value: &Value, told: HashMap<PathBuf, Document>) -> Vec<Place> {
+        let mut texts = Texts::new(told, Arc::clone(&self.shared.buffers));
+        let one = std::slice::from_ref(value);
+        let items = value
+            .as_array()
+            .map_or(if value.is_object() { one } else { &[] }, Vec::as_slice);
+        let mut places: Vec<Place> = Vec::new();
+        for item in items {
+            let link = item.get("targetUri").is_some();
+            let (uri, range) = if link {
+                ("targetUri", "targetSelectionRange")
+            } else {
+                ("uri", "range")
+            };
+            let Some(path) = item.get(uri).and_then(Value::as_str).and_then(uri::to_path) else {
+                continue;
+            };
+            let place = match texts.of(&path) {
+                Some(document) => {
+                    let Some(range) = item
+                        .get(range)
+                        .and_then(|r| positions::bytes(r, document, Encoding::Utf8))
+                    else {
+                        continue;
+                    };
+                    place(path, document, range)
+                }
+                None => {
+                    let start = item
+                        .get(range)
+                        .and_then(|r| positions::position(r.get("start")?))
+                        .unwrap_or_default();
+                    Place {
+                        path,
+                        range: 0..0,
+                        line: start.line as usize,
+                        column: start.character as usize,
+                        text: String::new(),
+                    }
+                }
+            };
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    /// Where the name at byte `offset` is defined.
+    pub async fn definition(
+        &self,
+        file: &Path,
+        offset: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Place>, ChildError> {
+        self.places(
+            file,
+            "textDocument/definition",
+            self.at(file, offset),
+            cancel,
+        )
+        .await
+    }
+
+    /// Where the name at byte `offset` is used, its declaration included.
+    pub async fn references(
+        &self,
+        file: &Path,
+        offset: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Place>, ChildError> {
+        let mut params = self.at(file, offset);
+        if let Some(params) = params.as_object_mut() {
+            params.insert(String::from("context"), json!({"includeDeclaration": true}));
+        }
+        self.places(file, "textDocument/references", params, cancel)
+            .await
+    }
+
+    pub async fn implementation(
+        &self,
+        file: &Path,
+        offset: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Place>, ChildError> {
+        self.places(
+            file,
+            "textDocument/implementation",
+            self.at(file, offset),
+            cancel,
+        )
+        .await
+    }
+
+    /// What is known of the name at byte `offset`, as Markdown or plain text.
+    pub async fn hover(
+        &self,
+        file: &Path,
+        offset: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, ChildError> {
+        let exchange = self
+            .patiently(
+                file,
+                None,
+                "textDocument/hover",
+                self.at(file, offset),
+                cancel,
+            )
+            .await?;
+        let value: Value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        let text = value.get("contents").map(marked).unwrap_or_default();
+        Ok(Some(text.trim().to_string()).filter(|t| !t.is_empty()))
+    }
+
+    /// The edits that rename what stands at byte `offset`; nothing is changed yet.
+    pub async fn rename(
+        &self,
+        file: &Path,
+        offset: usize,
+        new_name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<FileEdits>, ChildError> {
+        let mut params = self.at(file, offset);
+        if let Some(params) = params.as_object_mut() {
+            params.insert(String::from("newName"), Value::from(new_name));
+        }
+        let exchange = self
+            .patiently(file, None, "textDocument/rename", params, cancel)
+            .await?;
+        let value: Value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        edits::from_workspace_edit(&value, Encoding::Utf8, exchange.told, &self.shared.buffers)
+            .map_err(|e| ChildError::Answered {
+                code: -32803,
+                message: e.to_string(),
+                data: None,
+            })
+    }
+}
+
+fn place(path: PathBuf, document: &Document, range: std::ops::Range<usize>) -> Place {
+    let start = document.position(range.start, Encoding::Utf8);
+    let line = start.line as usize;
+    let text = document
+        .text()
+        .get(document.line(line))
+        .unwrap_or_default()
+        .to_string();
+    Place {
+        path,
+        range,
+        line,
+        column: start.character as usize,
+        text,
+    }
+}
+
+/// `MarkupContent`, `MarkedString`, or several of the latter.
+pub fn marked(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .map(marked)
+            .filter(|p| !p.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+        Value::Object(object) => {
+            let text = object
+                .get("value")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            match object.get("language").and_then(Value::as_str) {
+                Some(language) => format!("```{language}\n{text}\n```"),
+                None => text.to_string(),
+            }
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,115 @@
+//! What was said and done before.
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+
+use super::call::{Call, blocking};
+use crate::host::Level;
+use crate::lsp::{conversation, from_proto, invalid, to_proto};
+use crate::store::{Format, RunStatus, StoreError};
+use crate::verbs::{facts, hit};
+
+/// Characters of a message that are shown in a box.
+const SHOWN: usize = 1_000;
+/// As `postil workflow thread` has it.
+const PAGE: usize = 8_000;
+
+impl Call {
+    /// With `show` the answer is shown as a document, by an editor that would not show it itself.
+    pub(super) async fn why(&self) -> Result<Value> {
+        let path = self.need("uri", self.path()?)?;
+        let position = self.need("position", self.argument.get("position"))?;
+        let position = from_proto::position(position)
+            .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
+        let line = usize::try_from(position.line).unwrap_or(usize::MAX);
+        let show = self.argument.get("show").and_then(Value::as_bool) == Some(true);
+        self.session.let_close().await;
+        // git may take its time with a long history.
+        let why = blocking(&self.session, move |session| {
+            let why = session.why(&path, line.saturating_add(1));
+            why.map_err(|error| to_proto::error(&error))
+        })
+        .await?;
+        if show {
+            let shows = self.server.capabilities().show_document;
+            match why.nothing() {
+                None if shows => {
+                    let name = format!("why-{}.md", why.line);
+                    conversation::show_text(&self.server, &name, &why.markdown());
+                }
+                None => {
+                    let told = why.conversations.first();
+                    let text = told.map_or_else(String::new, |told| told.text(SHOWN));
+                    self.session.host.message(Level::Info, &text);
+                }
+                Some(nothing) => self.session.host.message(Level::Info, &nothing),
+            }
+        }
+        Ok(why.json())
+    }
+
+    pub(super) fn workflow_thread(&self) -> Result<Value> {
+        let budget =
+            usize::try_from(self.number("budget")?.unwrap_or(PAGE as u64)).unwrap_or(usize::MAX);
+        let before = self.number("before")?;
+        let (workspace, run) = self
+            .session
+            .run_of(&self.run_or_thread()?)
+            .map_err(|error| to_proto::error(&error))?;
+        let store = workspace.store().map_err(|error| to_proto::error(&error))?;
+        let page = store
+            .page(&run.id, before, budget, Format::Text)
+            .map_err(|error| history(&error))?;
+        Ok(json!({"run_id": run.id, "status": run.status.name(), "text": page.text}))
+    }
+
+    pub(super) fn workflow_list(&self) -> Result<Value> {
+        let status = match self.text("status")? {
+            None => None,
+            Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
+                invalid(format!("`status` is not known: {}", name.escape_debug()))
+            })?),
+        };
+        let limit = usize::try_from(self.number("limit")?.unwrap_or(50)).unwrap_or(usize::MAX);
+        let thread = self.text("thread_id")?;
+        let mut runs = Vec::new();
+        for workspace in self.session.workspaces() {
+            let store = workspace.store().map_err(|error| to_proto::error(&error))?;
+            runs.extend(
+                store
+                    .runs(thread, status, limit)
+                    .map_err(|error| history(&error))?,
+            );
+        }
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started));
+        runs.truncate(limit);
+        Ok(Value::Array(runs.iter().map(facts).collect()))
+    }
+
+    /// As `postil workflow search --json` has it.
+    pub(super) async fn workflow_search(&self) -> Result<Value> {
+        let words = self.need("words", self.text("words")?)?.to_owned();
+        let limit = usize::try_from(self.number("limit")?.unwrap_or(20)).unwrap_or(usize::MAX);
+        blocking(&self.session, move |session| {
+            let mut hits = Vec::new();
+            for workspace in session.workspaces() {
+                let store = workspace.store().map_err(|error| to_proto::error(&error))?;
+                let found = store
+                    .search(&words, limit)
+                    .map_err(|error| history(&error))?;
+                hits.extend(found.iter().map(hit));
+            }
+            hits.truncate(limit);
+            Ok(Value::Array(hits))
+        })
+        .await
+    }
+}
+
+fn history(error: &StoreError) -> Error {
+    Error {
+        code: ErrorCode::ServerError(to_proto::REQUEST_FAILED),
+        message: error.to_string().into(),
+        data: Some(json!({"code": error.code()})),
+    }
+}

@@ -1,0 +1,157 @@
+//! What an author does with a thread: write in it, begin one, put it away.
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{Error, Result};
+
+use super::call::{Call, answer, blocking};
+use crate::host::Level;
+use crate::lsp::{from_proto, invalid, to_proto};
+use crate::session::Done;
+use crate::text::Position;
+use crate::threads::Role;
+
+impl Call {
+    /// Without a text the cursor goes to where the author writes.
+    pub(super) async fn reply(&self) -> Result<Value> {
+        let (id, path) = (self.thread_id()?, self.path()?);
+        if let Some(text) = self.text("text")? {
+            let done = self
+                .session
+                .say(id, path.as_deref(), text)
+                .await
+                .map_err(|error| to_proto::error(&error))?;
+            return answer(&done);
+        }
+        let found = self.session.find_thread(id, path.as_deref());
+        let (view, thread) = found.map_err(|error| to_proto::error(&error))?;
+        let last = thread.messages.last().ok_or_else(Error::internal_error)?;
+        if last.role == Role::Agent {
+            // No AUTHOR line waits there.
+            let line = last.last_line + 1;
+            let done = self
+                .session
+                .new_thread(&view.path, line, "")
+                .await
+                .map_err(|error| to_proto::error(&error))?;
+            self.show_line(&view.path, done.line.unwrap_or(line)).await;
+            return answer(&done);
+        }
+        let line = last.last_line;
+        self.show_line(&view.path, line).await;
+        Ok(
+            json!({"success": true, "file": self.session.relative(&view.path), "thread_id": thread.id}),
+        )
+    }
+
+    /// The words of the author's message `index`, which were `was`, become `text`.
+    pub(super) async fn edit_message(&self) -> Result<Value> {
+        let (id, path) = (self.thread_id()?, self.path()?);
+        let index = self.need("index", self.number("index")?)?;
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let was = self.need("was", self.text("was")?)?;
+        let text = self.need("text", self.text("text")?)?;
+        let done = self
+            .session
+            .edit_message(id, path.as_deref(), index, was, text)
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        answer(&done)
+    }
+
+    pub(super) async fn new_thread(&self) -> Result<Value> {
+        let path = self.need("uri", self.path()?)?;
+        let position = self.need("position", self.argument.get("position"))?;
+        let position = from_proto::position(position)
+            .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
+        let line = usize::try_from(position.line).unwrap_or(usize::MAX);
+        let text = self.text("text")?.unwrap_or_default();
+        let done = self
+            .session
+            .new_thread(&path, line, text)
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        if text.is_empty() {
+            self.show_line(&path, done.line.unwrap_or(line)).await;
+        }
+        answer(&done)
+    }
+
+    /// Puts the cursor at the end of a 0-based line, where the editor can.
+    pub(super) async fn show_line(&self, path: &std::path::Path, line: usize) {
+        let client = self.server.capabilities();
+        let Ok(view) = self.session.view(path) else {
+            return;
+        };
+        if !client.show_document {
+            return;
+        }
+        let document = to_proto::document(&view);
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        // Past the end is the end of the line.
+        let end = document.offset(
+            Position {
+                line,
+                character: u32::MAX,
+            },
+            client.encoding,
+        );
+        let position = to_proto::position(document.position(end, client.encoding));
+        let params = json!({"uri": to_proto::uri(&self.server, path), "takeFocus": true, "selection": {"start": position, "end": position}});
+        self.server
+            .client
+            .ask("window/showDocument", params, &self.server.runtime);
+    }
+
+    pub(super) async fn clear_and_commit(&self) -> Result<Value> {
+        let path = self.need("uri", self.path()?)?;
+        let done = self
+            .session
+            .clear_and_commit(&path, self.text("message")?)
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        self.session.host.message(Level::Info, &committed(&done));
+        answer(&done)
+    }
+
+    pub(super) async fn process_actions(&self) -> Result<Value> {
+        let path = self.path()?.map(|path| path.to_string_lossy().into_owned());
+        let done = self
+            .session
+            .process_actions(path.as_deref())
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        if done.is_empty() {
+            let host = &self.session.host;
+            host.message(Level::Info, "No thread says `done` or `commit`.");
+        }
+        answer(&done)
+    }
+
+    pub(super) async fn list_threads(&self) -> Result<Value> {
+        let path = self.path()?.map(|path| path.to_string_lossy().into_owned());
+        let list = blocking(&self.session, move |session| {
+            session
+                .threads(path.as_deref())
+                .map_err(|error| to_proto::error(&error))
+        })
+        .await?;
+        answer(&list)
+    }
+}
+
+/// What to tell the author of a commit.
+pub(in crate::lsp) fn committed(done: &Done) -> String {
+    let cleared = done
+        .lines_removed
+        .map(|lines| format!("{lines} lines of threads removed from {}", done.file));
+    let what = match (&done.commit_hash, &done.note) {
+        (Some(hash), _) => Some(format!("committed {} as {hash}", done.file)),
+        (None, Some(note)) => Some(note.clone()),
+        (None, None) => None,
+    };
+    [cleared, what]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
+}

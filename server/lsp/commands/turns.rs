@@ -1,0 +1,192 @@
+//! Turns: begun, gone on with, taken back, and what they may do in a folder.
+
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::call::{Call, blocking, failed};
+use crate::host::Level;
+use crate::lsp::to_proto;
+use crate::session::{TurnChanges, Wanted};
+use crate::store::Run;
+use crate::threads::Status;
+
+impl Call {
+    pub(super) async fn start_turn(&self, plan: bool) -> Result<Value> {
+        let run = self
+            .session
+            .start_turn(
+                self.thread_id()?,
+                self.path()?.as_deref(),
+                self.options(plan)?,
+            )
+            .await;
+        started(run)
+    }
+
+    /// The turn that stopped half-way goes on.
+    pub(super) async fn go_on(&self) -> Result<Value> {
+        let options = self.options(false)?;
+        let run = self
+            .session
+            .resume_turn(&self.run_or_thread()?, options)
+            .await;
+        started(run)
+    }
+
+    /// The author may be asked which one: that takes its time, so it is not waited for.
+    pub(super) async fn ask_another(&self) -> Result<Value> {
+        let id = self.thread_id()?.to_owned();
+        let path = self.path()?;
+        let options = self.options(true)?;
+        let found = self.session.find_thread(&id, path.as_deref());
+        found.map_err(|error| to_proto::error(&error))?;
+        let session = self.session.clone();
+        tokio::spawn(async move {
+            let asked = session.ask_another(&id, path.as_deref(), options).await;
+            if let Err(error) = asked {
+                session
+                    .host
+                    .message(Level::Error, &format!("postil: {error}"));
+            }
+        });
+        Ok(json!({"success": true}))
+    }
+
+    pub(super) async fn consult(&self) -> Result<Value> {
+        let model = self.text("model")?;
+        let run = self
+            .session
+            .consult(self.thread_id()?, self.path()?.as_deref(), model)
+            .await;
+        started(run)
+    }
+
+    /// The author's answer to a question: of a running turn, which waits for it, or of a message, and then at once
+    /// what follows from it.
+    pub(super) async fn choose(&self) -> Result<Value> {
+        let (id, path) = (self.thread_id()?, self.path()?);
+        let text = self.need("text", self.text("text")?)?;
+        if let Some(run) = self.text("run_id")? {
+            let answered = self.session.answer_question(run, text);
+            answered.map_err(|error| to_proto::error(&error))?;
+            return Ok(json!({"success": true, "run_id": run}));
+        }
+        let said = self.session.say(id, path.as_deref(), text).await;
+        said.map_err(|error| to_proto::error(&error))?;
+        self.start_turn(false).await
+    }
+
+    /// Every pending thread of the file, or of all folders.
+    pub(super) async fn reply_all(&self) -> Result<Value> {
+        let options = self.options(false)?;
+        let files = match self.path()? {
+            Some(path) => vec![path],
+            None => blocking(&self.session, |session| Ok(session.files_with_threads())).await?,
+        };
+        let mut runs = Vec::new();
+        let mut refused = Vec::new();
+        for file in files {
+            let view = self
+                .session
+                .view(&file)
+                .map_err(|error| to_proto::error(&error))?;
+            for thread in view
+                .threads
+                .iter()
+                .filter(|thread| thread.status == Status::Pending)
+            {
+                match self
+                    .session
+                    .start_turn(&thread.id, Some(&file), options.clone())
+                    .await
+                {
+                    Ok(run) => runs.push(
+                        json!({"run_id": run.id, "thread_id": run.thread_id, "file": run.file}),
+                    ),
+                    Err(error) => {
+                        refused.push(json!({"thread_id": thread.id, "error": error.to_string()}))
+                    }
+                }
+            }
+        }
+        // Some clients show nothing of an answer.
+        if runs.is_empty() && refused.is_empty() {
+            let host = &self.session.host;
+            host.message(Level::Info, "No thread waits for an agent.");
+        }
+        Ok(json!({"success": refused.is_empty(), "runs": runs, "refused": refused}))
+    }
+
+    pub(super) async fn undo(&self) -> Result<Value> {
+        let wanted = Wanted {
+            turn: self.number("turn")?,
+            files: self.texts("files")?,
+        };
+        // Who takes back one file after the other sees what becomes of it.
+        let quiet = wanted.files.is_some();
+        let undone = self
+            .session
+            .undo(&self.run_or_thread()?, wanted)
+            .await
+            .map_err(|error| to_proto::error(&error))?;
+        let files = undone.files.join("; ");
+        let (level, text) = match undone.is_whole() {
+            true => (Level::Info, format!("Undone. {files}")),
+            false => (Level::Warning, format!("{files}. {}", undone.more())),
+        };
+        if !quiet || undone.kept || !undone.is_whole() {
+            self.session.host.message(level, &text);
+        }
+        Ok(json!({"success": undone.is_whole(), "files": undone.files}))
+    }
+
+    /// Before and after of each file that the last turn changed, for a review.
+    pub(super) fn turn_changes(&self) -> Result<Value> {
+        let TurnChanges {
+            workspace,
+            run,
+            turn,
+            files: changes,
+        } = self
+            .session
+            .turn_changes(&self.run_or_thread()?)
+            .map_err(|error| to_proto::error(&error))?;
+        let text = |bytes: Option<Vec<u8>>| {
+            bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let files: Vec<Value> = changes
+            .into_iter()
+            .map(|change| {
+                let uri = to_proto::uri(&self.server, &workspace.root().join(&change.file));
+                json!({"file": change.file, "uri": uri, "before": text(change.before), "after": text(change.after)})
+            })
+            .collect();
+        Ok(
+            json!({"run_id": run.id, "thread_id": run.thread_id, "status": run.status.name(), "turn": turn, "files": files}),
+        )
+    }
+
+    /// The author's own word, from a command they run: it is asked for nowhere else.
+    pub(super) fn trust(&self) -> Result<Value> {
+        let path = self.path()?;
+        let workspace = match path {
+            Some(path) => self.session.workspace_of(&path),
+            None => self.session.workspaces().into_iter().next(),
+        };
+        let workspace = workspace.ok_or_else(|| failed("there is no workspace folder to trust"))?;
+        self.session
+            .trust(workspace.root())
+            .map_err(|error| to_proto::error(&error))?;
+        let folder = workspace.root().to_string_lossy();
+        self.session.host.message(
+            Level::Info,
+            &format!("{} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back.", crate::present::visible(&folder)),
+        );
+        Ok(json!({"success": true, "folder": folder}))
+    }
+}
+
+fn started(run: std::result::Result<Run, crate::session::Error>) -> Result<Value> {
+    let run = run.map_err(|error| to_proto::error(&error))?;
+    Ok(json!({"success": true, "run_id": run.id, "thread_id": run.thread_id, "file": run.file}))
+}

@@ -1,0 +1,70 @@
+//! Whether threads have a past: asked with every key by an editor that offers what can be done with it.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Store, StoreError};
+
+/// What the history has of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// A run whose rounds can be read.
+    pub has_run: bool,
+    /// Its newest run changed files, and not all of that is undone.
+    pub has_changes: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Read {
+    /// SQLite's count of what others wrote, as it was then.
+    version: Option<i64>,
+    by_thread: HashMap<String, Past>,
+}
+
+/// Threads that are kept: one that is being typed has another name with each key.
+const KEPT: usize = 10_000;
+
+impl Store {
+    /// Of each of `threads`, in their order. What was read is kept until somebody, in this process or another,
+    /// writes.
+    pub fn past<'a>(
+        &self,
+        threads: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Past>, StoreError> {
+        let mut known = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = self.light();
+        // This connection itself writes neither runs nor changes, so that its own writes do not count.
+        let read = || -> rusqlite::Result<Vec<Past>> {
+            let version = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+            if known.version != Some(version) || known.by_thread.len() > KEPT {
+                *known = Read {
+                    version: Some(version),
+                    by_thread: HashMap::new(),
+                };
+            }
+            let mut statement = connection.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0)
+                 FROM runs WHERE thread_id = ?1 ORDER BY num DESC LIMIT 1",
+            )?;
+            threads
+                .map(|thread| {
+                    if let Some(past) = known.by_thread.get(thread) {
+                        return Ok(*past);
+                    }
+                    let found = statement.query_row(params![thread], |row| row.get(0));
+                    let past = found
+                        .optional()?
+                        .map_or_else(Past::default, |has_changes| Past {
+                            has_run: true,
+                            has_changes,
+                        });
+                    known.by_thread.insert(thread.to_owned(), past);
+                    Ok(past)
+                })
+                .collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+}

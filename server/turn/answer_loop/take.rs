@@ -1,0 +1,174 @@
+//! What becomes of one answer.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::journal::{self, Entry};
+use super::super::{Outcome, Step, metadata, new_round, review};
+use super::{Loop, answer_text, nonzero, planned, total};
+use crate::models::{Answer, Block, Speaker, Stop, Turn};
+
+impl Loop<'_> {
+    /// One whole answer: recorded, then its tools, or its end.
+    pub(super) async fn take(
+        &mut self,
+        mut answer: Answer,
+        took: Duration,
+    ) -> Result<Option<Outcome>, Outcome> {
+        self.spent.rounds += 1;
+        self.added = 0;
+        self.full = total(&answer.usage);
+        let cost = self.model.cost(&answer.usage);
+        self.spent.tokens = self.spent.tokens.saturating_add(self.full);
+        self.spent.cost += cost.unwrap_or(0.0);
+
+        let calls = self.calls(&mut answer);
+        let said: Vec<&str> = answer
+            .blocks
+            .iter()
+            .filter_map(|b| {
+                if let Block::Text { text } = b {
+                    Some(text.as_str())
+                } else {
+                    None
+                }
+            })
+            .collect();
+        let said = said.join("\n\n");
+        let said = said.trim();
+        let mut content = said.to_owned();
+        for call in &calls {
+            if !content.is_empty() {
+                content.push('\n');
+            }
+            content.push_str(&format!("{} {}", call.name, call.input));
+        }
+        let fields = metadata([
+            ("model", json!(answer.model)),
+            ("input_tokens", json!(answer.usage.input)),
+            ("output_tokens", json!(answer.usage.output)),
+            ("cache_read_tokens", nonzero(answer.usage.cache_read)),
+            ("cache_write_tokens", nonzero(answer.usage.cache_write)),
+            (
+                "cost",
+                cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),
+            ),
+            (
+                "duration_ms",
+                json!(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+            ),
+            (
+                "stop",
+                if matches!(answer.stop, Stop::EndTurn | Stop::ToolUse) {
+                    Value::Null
+                } else {
+                    json!(format!("{:?}", answer.stop))
+                },
+            ),
+        ]);
+        let mut step = Step {
+            rounds: vec![new_round("assistant", fields, content)],
+            tokens: self.full,
+            cost: cost.unwrap_or(0.0),
+            ..Step::default()
+        };
+        if answer.stop == Stop::Refusal {
+            step.anew = true;
+            self.recorder.step(step).await?;
+            return Err(Outcome::Failed(format!(
+                "{} declined to answer this (content filter): put the question in other words, or choose another model",
+                answer.model
+            )));
+        }
+        if !calls.is_empty() {
+            // Kept before a tool is begun: what may have been done is known, whatever happens now.
+            self.said(&mut step, &mut answer);
+            self.recorder.step(step).await?;
+            return self.carry_out(calls).await;
+        }
+        let more = match answer.stop {
+            Stop::ContextFull
+                if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
+            {
+                self.folded_for = self.spent.rounds;
+                self.recorder.step(step).await?;
+                self.fold().await?;
+                return Ok(None);
+            }
+            Stop::MaxTokens if !self.shortened => {
+                self.shortened = true;
+                Some(
+                    "Your answer was cut off, it was too long. Give the final answer now, in one or two sentences.",
+                )
+            }
+            Stop::Pause => Some("Go on."),
+            // Some models end without a word once their tools are done.
+            _ if said.is_empty() && !self.nudged && self.request.turns.len() > 1 => {
+                self.nudged = true;
+                Some("Your answer was empty. Say in one or two sentences what you did or found.")
+            }
+            _ => None,
+        };
+        if let Some(more) = more {
+            self.said(&mut step, &mut answer);
+            let blocks = vec![Block::Text {
+                text: more.to_owned(),
+            }];
+            step.talk.push(
+                Entry::Told {
+                    blocks: blocks.clone(),
+                    asked: None,
+                }
+                .text(),
+            );
+            journal::tell(&mut self.request.turns, blocks);
+            self.recorder.step(step).await?;
+            return Ok(None);
+        }
+        let text = answer_text(said, &self.cx.run);
+        if text.is_empty() {
+            step.anew = true;
+            self.recorder.step(step).await?;
+            return Err(Outcome::Failed(format!(
+                "{} gave an empty answer: ask again, or choose another model",
+                answer.model
+            )));
+        }
+        if !planned(self.cx).is_empty() {
+            self.said(&mut step, &mut answer);
+            self.recorder.step(std::mem::take(&mut step)).await?;
+            let news = review::settle(self.cx, self.recorder).await?;
+            step.talk.push(Entry::Planned { files: Vec::new() }.text());
+            if let Some(text) = news {
+                let blocks = vec![Block::Text { text }];
+                let told = Entry::Told {
+                    blocks: blocks.clone(),
+                    asked: None,
+                };
+                step.talk.push(told.text());
+                journal::tell(&mut self.request.turns, blocks);
+                self.recorder.step(step).await?;
+                return Ok(None);
+            }
+        }
+        step.talk.push(Entry::Answer { text: text.clone() }.text());
+        self.recorder.step(step).await?;
+        Ok(Some(Outcome::Answer(text)))
+    }
+
+    /// The model's answer becomes part of the conversation.
+    pub(super) fn said(&mut self, step: &mut Step, answer: &mut Answer) {
+        let blocks = std::mem::take(&mut answer.blocks);
+        step.talk.push(
+            Entry::Said {
+                blocks: blocks.clone(),
+            }
+            .text(),
+        );
+        self.request.turns.push(Turn {
+            speaker: Speaker::Assistant,
+            blocks,
+        });
+    }
+}

@@ -1,0 +1,42 @@
+//! `turn.review = "ask"`: what a turn wants to change is shown as a diff, and asked about.
+
+use serde_json::json;
+
+use super::stops::started;
+use super::{AT_THREAD, command, keys, programs, take};
+use crate::model::{Step, call};
+
+#[test]
+fn a_change_is_shown_and_made_when_it_is_accepted_in_helix() {
+    for program in programs() {
+        let edit = json!({"path": "notes.py", "old_string": "return path", "new_string": "return str(path)"});
+        let script = vec![
+            Step::calls(vec![call("r", "file_read", json!({"path": "notes.py"}))]),
+            Step::calls(vec![call("e", "file_edit", edit)]),
+            Step::text("A text it is."),
+        ];
+        let (_workspace, _model, terminal) = started(program, "[turn]\nreview = 'ask'\n", script);
+        if program == "hx" {
+            terminal.wait("the question", |s| s.contains(AT_THREAD));
+            let diff = terminal.wait("where the diff is", |s| s.contains(".diff"));
+            let file = diff.split_whitespace().find(|word| word.contains(".diff"));
+            let diff = std::fs::read_to_string(file.unwrap_or_default()).expect("the diff");
+            assert!(diff.contains("+    return str(path)"), "{diff}");
+            assert!(!terminal.screen().contains("return str(path)"));
+            keys(&terminal, &["Space", "a"]);
+            take(&terminal, "Accept");
+        } else {
+            let diff = terminal.wait("the diff", |s| s.contains("+    return str(path)"));
+            assert!(diff.contains("-    return path"), "{diff}");
+            terminal.wait("the question", |s| {
+                s.contains("The agent wants to change") && s.contains("Reject")
+            });
+            terminal.key("Enter");
+            command(&terminal, ":bc");
+        }
+        terminal.wait("the change", |s| {
+            s.contains("# AGENT: A text it is.") && s.contains("    return str(path)")
+        });
+        command(&terminal, ":qa!");
+    }
+}

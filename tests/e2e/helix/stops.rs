@@ -1,0 +1,85 @@
+//! A turn that stops half-way, by a cap or with a question of the agent's, goes on from the menu.
+
+use std::ffi::OsStr;
+
+use serde_json::json;
+
+use super::{Terminal, command, keys, programs, start_with, take, trusted, with_blanks};
+use crate::harness::Workspace;
+use crate::model::{Model, Step, call};
+
+/// The page's project, and a scripted model that answers in it.
+pub(super) fn started(
+    program: &str,
+    config: &str,
+    script: Vec<Step>,
+) -> (Workspace, Model, Terminal) {
+    let workspace = trusted();
+    workspace.configure(config);
+    let model = Model::start(script);
+    let more = [
+        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
+        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
+        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
+    ];
+    let terminal = start_with(&workspace, program, "notes.py:4", &more);
+    terminal.key("O");
+    terminal.text("# AUTHOR: bytes or text?");
+    terminal.key("Escape");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    keys(&terminal, &["Space", "a"]);
+    take(&terminal, "Reply as agent");
+    (workspace, model, terminal)
+}
+
+/// The thread's diagnostic once the turn has ended; its menu is made of it.
+fn awaits_the_author(screen: &str) -> bool {
+    screen.contains("agent answered: ") && !screen.contains("agent at work")
+}
+
+#[test]
+fn a_turn_that_stopped_at_a_cap_goes_on_in_helix() {
+    for program in programs() {
+        let read = call("r", "file_read", json!({"path": "notes.py"}));
+        let script = vec![
+            Step::calls(vec![read]),
+            Step::text("It reads as the locale has it."),
+        ];
+        let (_workspace, model, terminal) = started(program, "[turn]\nmaxRounds = 1\n", script);
+        let screen = terminal.wait("the pause", |s| {
+            s.contains("# AGENT: ") && awaits_the_author(s)
+        });
+        assert!(!screen.contains("It reads as"), "{screen}");
+        keys(&terminal, &["Space", "a"]);
+        take(&terminal, "Continue");
+        terminal.wait("the answer", |s| {
+            s.contains("# AGENT: It reads as the locale has it.")
+        });
+        assert_eq!(model.wait_for_requests(2).len(), 2);
+        command(&terminal, ":qa!");
+    }
+}
+
+#[test]
+fn a_question_is_answered_by_a_choice_in_helix() {
+    for program in programs() {
+        let input = json!({"question": "Which is it?", "choices": ["bytes", "text"]});
+        let script = vec![
+            Step::calls(vec![call("a", "ask_user", input)]),
+            Step::text("Text it is."),
+        ];
+        let (_workspace, model, terminal) = started(program, "", script);
+        terminal.wait("the question", |s| {
+            s.contains("# AGENT: Which is it? (a) bytes (b) text") && awaits_the_author(s)
+        });
+        keys(&terminal, &["Space", "a"]);
+        terminal.wait("the choices", |s| with_blanks(s).contains("(a) bytes  "));
+        take(&terminal, "(b) text  ");
+        terminal.wait("the answer", |s| {
+            s.contains("# AUTHOR: (b) text") && s.contains("# AGENT: Text it is.")
+        });
+        let told = model.wait_for_requests(2)[1].prompt();
+        assert!(told.contains("text"), "{told}");
+        command(&terminal, ":qa!");
+    }
+}

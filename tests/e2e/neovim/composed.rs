@@ -1,0 +1,122 @@
+//! `:Postil! say` and `:Postil! new`: a text in a window of its own is sent once, and is not lost.
+
+use serde_json::Value;
+
+use super::driver::Nvim;
+use super::plugin::{NONE, in_both, open};
+use super::python_project;
+
+in_both!(
+    a_composed_text_is_sent_once_when_its_window_is_closed,
+    a_composed_text_outlives_its_server,
+    a_composed_thread_goes_where_its_line_went,
+);
+
+/// `:Postil! say` at the thread on line 4, with `text` typed.
+fn compose(nvim: &mut Nvim, text: &str) {
+    nvim.keys(":4<CR>:Postil! say<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys(&format!("{text}<Esc>"));
+}
+
+const OF_FILE: &str = "text(vim.fn.bufnr('notes.py'))";
+
+fn a_composed_text_is_sent_once_when_its_window_is_closed(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    // Saved by hand, or by whoever saves all, it is not said yet.
+    compose(&mut nvim, "two");
+    nvim.keys(":write<CR>A and<Esc>:wall<CR>");
+    nvim.wait(
+        "the saved text",
+        "text() == 'two and' and not vim.bo.modified",
+    );
+    assert_eq!(
+        nvim.lua(&format!("return {OF_FILE}:find('two', 1, true)")),
+        Value::Null
+    );
+    nvim.keys("A three<Esc>:wq<CR>");
+    nvim.wait_text("# AUTHOR: two and three\n");
+    assert_eq!(nvim.text().matches("two").count(), 1, "{}", nvim.text());
+    // Saved and then closed, by whatever closes it.
+    compose(&mut nvim, "four");
+    nvim.keys(":write<CR>:wincmd p<CR>:only<CR>");
+    nvim.wait_text("# AUTHOR: four\n");
+    // Not saved.
+    compose(&mut nvim, "dropped");
+    nvim.keys(":q!<CR>");
+    nvim.wait("the file", "vim.bo.buftype == ''");
+    assert!(!nvim.text().contains("dropped"));
+
+    // Neovim does not end without what was written.
+    nvim.keys(":write<CR>");
+    compose(&mut nvim, "five");
+    nvim.keys(":write<CR>:qall<CR>");
+    nvim.wait(
+        "the text",
+        &format!("{OF_FILE}:find('AUTHOR: five', 1, true)"),
+    );
+    nvim.keys("<CR><Esc>:buffer notes.py<CR>:only<CR>:write<CR>");
+    nvim.wait(
+        "the file alone",
+        "#vim.api.nvim_list_wins() == 1 and not vim.bo.modified",
+    );
+    compose(&mut nvim, "six");
+    nvim.keys(":only<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: six\n");
+    nvim.keys("<CR><Esc>:write<CR>");
+    compose(&mut nvim, "seven");
+    nvim.keys(":wqall<CR>");
+    nvim.wait_end();
+    let text = workspace.read("notes.py");
+    assert!(text.contains("# AUTHOR: seven\n"), "{text}");
+    for word in ["five", "six", "seven"] {
+        assert_eq!(text.matches(word).count(), 1, "{text}");
+    }
+}
+
+fn a_composed_text_outlives_its_server(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    compose(&mut nvim, "two");
+    nvim.keys(":wincmd p<CR>");
+    let id = nvim.lua("return vim.lsp.get_clients()[1].id");
+    nvim.keys(":Postil restart<CR>");
+    nvim.wait("another server", &format!("#vim.lsp.get_clients({{ bufnr = 0 }}) == 1 and vim.lsp.get_clients({{ bufnr = 0 }})[1].id ~= {id}"));
+    nvim.wait_codes("pending");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: two\n");
+
+    // And where none runs, the text stays until one does.
+    compose(&mut nvim, "three");
+    nvim.lua("vim.lsp.get_clients()[1].rpc.notify('exit')");
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    nvim.keys(":wq<CR>");
+    nvim.wait_note("no server runs for this file");
+    nvim.wait("the text", "text() == 'three' and vim.bo.modified");
+    nvim.keys(":wincmd p<CR>:Postil restart<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: three\n");
+}
+
+fn a_composed_thread_goes_where_its_line_went(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil! new<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys("why text?<Esc>:wincmd p<CR>ggOimport os<CR>import sys<Esc>");
+    nvim.wait_text("import sys\nfrom");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: why text?\ndef load");
+}

@@ -1,0 +1,74 @@
+//! Two folders of a workspace that hold the same words at the same place, as two clones of one project do: their
+//! threads have one id, and nothing else in common.
+
+use serde_json::{Value, json};
+
+use super::{CODE, FILE};
+use crate::harness::{Editor, Options, Workspace};
+
+#[test]
+fn a_turn_is_undone_and_read_in_its_own_folder() {
+    let workspace = Workspace::new();
+    let files = ["one", "two"].map(|folder| format!("{folder}/{FILE}"));
+    let asked = "// AUTHOR: rename load to load_data\n";
+    for file in &files {
+        workspace.write(file, CODE);
+    }
+    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders,
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    let [one, two] = &files;
+    let mut ids = Vec::new();
+    for file in &files {
+        editor.open(file);
+        editor.splice(file, 0..0, asked);
+        let shown = editor.wait_codes(file, &["pending"]);
+        ids.push(shown[0]["data"]["thread_id"].clone());
+    }
+    assert_eq!(ids[0], ids[1]);
+    let of = |file: &str| json!({"uri": editor.uri(file), "thread_id": ids[0]});
+    let (of_one, of_two) = (of(one), of(two));
+    let answer = |editor: &mut Editor, file: &str, argument: &Value| {
+        let run = editor.command("postil.replyAsAgent", argument.clone());
+        let text = editor.wait_text(file, |text| text.contains("AGENT:"));
+        assert!(text.contains("pub fn load_data()"), "{text}");
+        editor.wait_codes(file, &["awaiting_user"]);
+        run.expect("it starts")["run_id"].clone()
+    };
+
+    let first = answer(&mut editor, one, &of_one);
+    // Nobody has answered the other one: nothing of it can be undone, read or shown.
+    for verb in [
+        "undoTurn",
+        "turnChanges",
+        "workflowRounds",
+        "openConversation",
+    ] {
+        let error = editor.command(&format!("postil.{verb}"), of_two.clone());
+        let error = error.expect_err(verb).to_string();
+        assert!(
+            error.contains("no agent has worked on this thread yet"),
+            "{verb}: {error}"
+        );
+    }
+    editor.wait_codes(two, &["pending"]);
+    let second = answer(&mut editor, two, &of_two);
+    assert_ne!(first, second);
+    for (argument, run, file) in [(&of_one, &first, one), (&of_two, &second, two)] {
+        let rounds = editor.command("postil.workflowRounds", argument.clone());
+        assert_eq!(&rounds.expect("rounds")["run"]["id"], run);
+        let changes = editor.command("postil.turnChanges", argument.clone());
+        let changes = changes.expect("changes");
+        assert_eq!(changes["files"][0]["uri"], editor.uri(file), "{changes}");
+    }
+    editor.command("postil.undoTurn", of_two).expect("undone");
+    let text = editor.wait_text(two, |text| !text.contains("AGENT"));
+    assert_eq!(text, format!("{asked}{CODE}"));
+    assert!(editor.text(one).contains("AGENT:"));
+}

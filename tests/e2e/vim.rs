@@ -1,0 +1,110 @@
+//! Vim with coc.nvim, in a terminal (tmux), by the settings and the key that docs/editors/vim.md gives. No registry has
+//! coc.nvim as it runs: `POSTIL_COC` is the folder of one that was built.
+
+use std::path::PathBuf;
+
+use crate::harness::Workspace;
+use crate::helix::Terminal;
+use crate::peers;
+
+/// The page's block of this language, of its part on coc.nvim.
+fn block(language: &str) -> &'static str {
+    let page = include_str!("../../docs/editors/vim.md");
+    let part = page.split("## coc.nvim").nth(1).expect("the part");
+    let rest = part.split(&format!("```{language}\n")).nth(1);
+    rest.and_then(|rest| rest.split("```").next())
+        .expect("a block")
+}
+
+/// The Node that came with code-server.
+fn node() -> PathBuf {
+    let modules = peers::bin().join("../code-server/node_modules");
+    let mut entries = std::fs::read_dir(modules).expect("modules").flatten();
+    let found = entries.find(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("node-linux")
+    });
+    found.expect("Node").path().join("bin/node")
+}
+
+/// `vim FILE` in a terminal.
+fn opened(workspace: &Workspace, coc: &str, file: &str) -> Terminal {
+    let home = workspace.data().parent().expect("a folder").join("vim");
+    std::fs::create_dir_all(&home).expect("a folder");
+    std::fs::write(home.join("coc-settings.json"), block("json")).expect("settings");
+    let vimrc = format!(
+        "set nocompatible encoding=utf-8 rtp^={coc}\nlet g:coc_node_path = '{}'\nlet g:coc_config_home = '{home}'\nlet g:coc_data_home = '{home}/data'\n{}",
+        node().display(),
+        block("vim"),
+        home = home.display(),
+    );
+    std::fs::write(home.join("vimrc"), vimrc).expect("vimrc");
+    let run = format!("vim -u {} {file}", home.join("vimrc").display());
+    Terminal::open(workspace, &[], &run)
+}
+
+/// Takes an action of the thread in the first line from coc's menu, by its number.
+fn take(terminal: &Terminal, title: &str) {
+    terminal.text("ggga");
+    let title = format!(". {title}");
+    let menu = terminal.wait("the menu", |s| s.contains(&title));
+    let before = menu.split(&title).next().unwrap_or_default();
+    let number = before.chars().next_back().expect("a number");
+    // Drawn, it does not take keys yet; one that comes too late is a count for nothing.
+    for _ in 0..20 {
+        terminal.key(&number.to_string());
+        if !terminal.screen().contains(&title) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_thread_is_asked_answered_undone_and_resolved_in_vim_with_coc() {
+    let Some(coc) = peers::pointed_to("POSTIL_COC") else {
+        return;
+    };
+    if !peers::have(&["tmux", "code-server"]) || !peers::on_path("vim") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "notes.py",
+        "def load(path):\n    return path\n\n\n# AUTHOR: why one?\nload(1)\n",
+    );
+    workspace.git(&["init", "-q"]);
+    let terminal = opened(&workspace, &coc, "notes.py");
+    // What is typed before the server has the file came with the file, for all that it knows.
+    terminal.wait("the sign of its thread", |s| {
+        s.contains(">># AUTHOR: why one?")
+    });
+    terminal.text("O# AUTHOR: where is `load` used?");
+    terminal.key("Escape");
+    // Who has the word is where the sign is.
+    let asked = |s: &str| s.starts_with(">># AUTHOR: where is `load` used?");
+    terminal.wait("the thread", |s| {
+        s.contains("awaiting agent: where is") && asked(s)
+    });
+    take(&terminal, "Reply as agent");
+    terminal.wait("the question", |s| s.contains("[1]Trust this workspace"));
+    terminal.text("1");
+    terminal.key("Enter");
+    let answered = |s: &str| s.contains("# AGENT: `load` is used once");
+    terminal.wait("the answer", answered);
+    terminal.text("u");
+    terminal.wait("the thread as it was", |s| !answered(s));
+    terminal.wait("its sign", asked);
+    take(&terminal, "Reply as agent");
+    terminal.wait("the answer again", |s| {
+        answered(s) && s.lines().any(|line| line.trim_end() == ">># AUTHOR:")
+    });
+    take(&terminal, "Undo last turn");
+    terminal.wait("the undo", |s| !answered(s) && s.contains("put back"));
+    terminal.wait("its sign", asked);
+    take(&terminal, "Resolve (remove thread)");
+    terminal.wait("the file without it", |s| {
+        s.contains("def load(path)") && !s.contains("# AUTHOR: where")
+    });
+    terminal.text(":qa!");
+    terminal.key("Enter");
+}
