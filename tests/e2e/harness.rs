@@ -122,18 +122,21 @@ impl Shared {
     }
 
     fn send(&self, message: &Value) {
-        self.send_raw(&frame(message));
+        self.send_raw([&frame(message)[..]]);
     }
 
-    /// A server that is gone does not fail the write: the test sees it by what it waits for.
-    fn send_raw(&self, bytes: &[u8]) {
+    /// Each part is flushed by itself, and nothing that is answered meanwhile comes between two of them. A server that is
+    /// gone does not fail the write: the test sees it by what it waits for.
+    fn send_raw<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) {
         if let Some(pipe) = self
             .pipe
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .as_mut()
         {
-            let _ = pipe.write_all(bytes).and_then(|()| pipe.flush());
+            for part in parts {
+                let _ = pipe.write_all(part).and_then(|()| pipe.flush());
+            }
         }
     }
 }
@@ -321,7 +324,12 @@ impl Editor {
 
     /// Bytes as they are, framing and all.
     pub fn send_raw(&self, bytes: &[u8]) {
-        self.shared.send_raw(bytes);
+        self.send_parts([bytes]);
+    }
+
+    /// Bytes as they are, written in these pieces.
+    pub fn send_parts<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) {
+        self.shared.send_raw(parts);
     }
 
     /// Waits until `look` finds what it looks for in the editor's state; fails the test after [`DEADLINE`].

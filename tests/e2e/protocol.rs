@@ -149,14 +149,11 @@ fn frames_are_read_however_they_are_split() {
     let whole = frame(&request(100_000));
     for cut in 0..whole.len() {
         let bytes = frame(&request(100_000 + cut as i64));
-        editor.send_raw(&bytes[..cut]);
-        editor.send_raw(&bytes[cut..]);
+        editor.send_parts([&bytes[..cut], &bytes[cut..]]);
     }
     let mut single = frame(&request(200_000));
     single.extend(frame(&request(200_001)));
-    for byte in &single {
-        editor.send_raw(&[*byte]);
-    }
+    editor.send_parts(single.chunks(1));
     let several: Vec<u8> = (0..100)
         .flat_map(|n| frame(&request(300_000 + n)))
         .collect();
@@ -190,8 +187,8 @@ fn headers_are_read_in_any_form() {
     {
         let id = 1_000 + n as i64;
         let body = body(id);
-        editor.send_raw(header.replace('#', &body.len().to_string()).as_bytes());
-        editor.send_raw(body.as_bytes());
+        let header = header.replace('#', &body.len().to_string());
+        editor.send_parts([header.as_bytes(), body.as_bytes()]);
         assert_eq!(editor.answer(id), Ok(json!("x")), "{header:?}");
     }
 }
