@@ -300,7 +300,7 @@ impl Children {
     /// outside of them end.
     pub fn set_trusted(&self, folders: Vec<PathBuf>) {
         let mut all = folders.clone();
-        all.extend(folders.iter().filter_map(|f| f.canonicalize().ok()));
+        all.extend(folders.iter().filter_map(|f| os::canonical(f).ok()));
         all.sort();
         all.dedup();
         write(&self.shared.trusted, all);
@@ -485,7 +485,7 @@ impl Children {
         {
             return Ok(Arc::clone(child));
         }
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        let real = os::canonical(file).unwrap_or_else(|_| file.to_path_buf());
         let workspace = self
             .shared
             .workspace_of(file)
@@ -590,6 +590,7 @@ impl Children {
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
+        os::no_window(command.as_std_mut());
         let status = tokio::time::timeout(Duration::from_secs(10), command.status()).await;
         let there = matches!(status, Ok(Ok(status)) if status.success());
         if !there {

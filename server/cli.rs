@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::config::Folders;
 use crate::host::Host;
+use crate::os;
 use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::vcs;
@@ -161,7 +162,7 @@ impl Cx {
 
     /// A path that a person gave, as the session knows it.
     fn path(&self, path: &Path) -> Result<PathBuf, Error> {
-        Ok(Session::canonical(&self.base()?.join(path)))
+        Ok(os::resolved(&self.base()?.join(path)))
     }
 
     /// The same for a path that may be left out.

@@ -38,8 +38,10 @@ impl Folders {
     /// # Errors
     /// Where the home folder is unknown.
     pub fn of_user() -> anyhow::Result<Self> {
-        let strategy = etcetera::choose_base_strategy()
-            .map_err(|_| anyhow::anyhow!("the home folder is unknown: set HOME and try again"))?;
+        let strategy = etcetera::choose_base_strategy().map_err(|_| {
+            let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+            anyhow::anyhow!("the home folder is unknown: set {variable} and try again")
+        })?;
         // XDG's variables count on every platform: whoever sets them means them.
         let folder = |variable: &str, platform: PathBuf| {
             let set = std::env::var_os(variable).map(PathBuf::from);

@@ -1,5 +1,6 @@
 //! L3. The tree: open buffers first, then the disk. Walking, reading, atomic writing, confinement.
 
+mod at;
 mod confine;
 mod disk;
 mod ignored;
@@ -15,6 +16,7 @@ mod touched;
 mod walk;
 mod watch;
 
+pub use at::Folder;
 pub use confine::folder;
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 
 use crate::comments::{Syntax, detect, in_pieces};
+use crate::os;
 use crate::text::{Change, Document, Encoding, Splice, Unfit};
 use crate::threads::Pieces;
 
@@ -251,9 +254,7 @@ impl Tree {
     /// `root` is made canonical; it must be a folder.
     pub fn new(root: &Path, buffers: Arc<Buffers>) -> Result<Self, FileError> {
         let shown = || root.display().to_string();
-        let canonical = root
-            .canonicalize()
-            .map_err(|e| confine::error(&shown(), e))?;
+        let canonical = os::canonical(root).map_err(|e| confine::error(&shown(), e))?;
         if !canonical.is_dir() {
             return Err(FileError::NotOrdinary(shown()));
         }
@@ -452,10 +453,8 @@ impl Tree {
     pub fn mode(&self, path: &Path) -> Option<u32> {
         let resolved = self.resolve_path(path).ok()?;
         let shown = self.shown(&resolved);
-        let stat = disk::place(&self.root, &resolved, &shown).ok()?.stat();
-        // As wide as the system has it: 16 bits or 32.
-        let bits = u64::from(stat.ok().flatten()?.st_mode) & 0o777;
-        u32::try_from(bits).ok()
+        let place = disk::place(&self.root, &resolved, &shown).ok()?;
+        Some(place.status().ok().flatten()?.mode & 0o777)
     }
 
     /// Whether the disk holds this text.

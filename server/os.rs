@@ -1,12 +1,16 @@
 //! L3. What the operating system alone can do: a child that dies with us, groups of processes, the
 //! memory of one, an environment without secrets. The only module in which `unsafe` is found.
 
+mod places;
 mod spawn;
+#[cfg(windows)]
+mod windows;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use places::{canonical, make_private_folder, resolved, slashed};
 pub use spawn::spawn;
 
 /// Makes the program of `command` end when this process ends, however it ends (Linux: the kernel sends
@@ -18,6 +22,30 @@ pub fn die_with_parent(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
     #[cfg(target_os = "linux")]
     pre_exec(command);
+    #[cfg(windows)]
+    windows::lead_group(command);
+}
+
+/// A program with a console gets no window for it, where a system would open one.
+pub fn no_window(command: &mut Command) {
+    #[cfg(windows)]
+    windows::no_window(command);
+    #[cfg(not(windows))]
+    let _ = command;
+}
+
+/// Where a program is started that has no business in any project: no folder of a person.
+pub fn neutral_folder() -> PathBuf {
+    #[cfg(windows)]
+    return windows::system_folder();
+    #[cfg(not(windows))]
+    PathBuf::from("/")
+}
+
+/// A program of the system itself, `cmd.exe` say, whatever PATH has.
+#[cfg(windows)]
+pub fn system_program(name: &str) -> PathBuf {
+    windows::system_folder().join(name)
 }
 
 #[cfg(target_os = "linux")]
@@ -72,7 +100,8 @@ pub fn keep_standard_streams() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends every process of the group that `pid` leads: asked (SIGTERM), or at once (SIGKILL).
+/// Ends every process of the group that `pid` leads: asked (SIGTERM), or at once (SIGKILL). On Windows, where nobody
+/// can be asked: at once, and those that it began and that did not lose their parent.
 pub fn end_group(pid: u32, at_once: bool) {
     #[cfg(unix)]
     {
@@ -86,7 +115,12 @@ pub fn end_group(pid: u32, at_once: bool) {
         // An error means that nobody of the group is left.
         let _ = kill_process_group(pid, if at_once { Signal::KILL } else { Signal::TERM });
     }
-    #[cfg(not(unix))]
+    #[cfg(windows)]
+    {
+        let _ = at_once;
+        windows::end_tree(pid);
+    }
+    #[cfg(not(any(unix, windows)))]
     let _ = (pid, at_once);
 }
 
@@ -125,6 +159,9 @@ pub fn test_step() {
 
 /// Bytes resident of the processes in the group that `pid` leads; `None` where the system does not tell.
 pub fn group_memory(pid: u32) -> Option<u64> {
+    if cfg!(windows) {
+        return None;
+    }
     let mut sum = None;
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {
         let name = entry.file_name();
@@ -161,7 +198,7 @@ fn stat(pid: u32, field: usize) -> Option<u32> {
 }
 
 /// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
-/// deepest last.
+/// deepest last. None where the system does not tell.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let parents = parents();
     let mut found = vec![pid];
@@ -181,6 +218,9 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 
 /// Each process with its parent.
 fn parents() -> Vec<(u32, u32)> {
+    if cfg!(windows) {
+        return Vec::new();
+    }
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -199,12 +239,17 @@ pub fn kill(pid: u32) {
     {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
-    #[cfg(not(unix))]
+    #[cfg(windows)]
+    windows::end(pid);
+    #[cfg(not(any(unix, windows)))]
     let _ = pid;
 }
 
-/// Bytes of memory that are the process's own or shared with others, resident.
+/// Bytes of memory that are the process's own or shared with others, resident; 0 where the system does not tell.
 pub fn resident(pid: u32) -> u64 {
+    if cfg!(windows) {
+        return 0;
+    }
     let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"))
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
@@ -220,6 +265,80 @@ pub fn keep_private() {
     {
         tracing::warn!("this process cannot be made private: {error}");
     }
+}
+
+/// Variables without which hardly a program of the system starts; none that is a person's secret.
+pub const SYSTEM_VARIABLES: &[&str] = if cfg!(windows) {
+    &[
+        "ALLUSERSPROFILE",
+        "APPDATA",
+        "CommonProgramFiles",
+        "CommonProgramFiles(x86)",
+        "CommonProgramW6432",
+        "COMPUTERNAME",
+        "ComSpec",
+        "DriverData",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "NUMBER_OF_PROCESSORS",
+        "OS",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "PROCESSOR_IDENTIFIER",
+        "ProgramData",
+        "ProgramFiles",
+        "ProgramFiles(x86)",
+        "ProgramW6432",
+        "PSModulePath",
+        "PUBLIC",
+        "SystemDrive",
+        "SystemRoot",
+        "TEMP",
+        "TMP",
+        "USERDOMAIN",
+        "USERNAME",
+        "USERPROFILE",
+        "windir",
+    ]
+} else {
+    &[]
+};
+
+/// Whether two names are of the same variable: Windows does not tell small letters from capital ones there.
+pub fn is_same_variable(one: &OsStr, other: &str) -> bool {
+    if cfg!(windows) {
+        one.eq_ignore_ascii_case(other)
+    } else {
+        one == other
+    }
+}
+
+/// The names that the file of the program `command` may have, in the order in which they are looked for. On Windows
+/// only what can be started: a file beside it without such an end is for another system's shell.
+pub fn program_names(command: &str) -> Vec<String> {
+    const RUN: [&str; 4] = ["com", "exe", "bat", "cmd"];
+    let has_end = Path::new(command)
+        .extension()
+        .is_some_and(|end| RUN.iter().any(|known| end.eq_ignore_ascii_case(known)));
+    if !cfg!(windows) || has_end {
+        return vec![command.to_owned()];
+    }
+    RUN.map(|end| format!("{command}.{end}")).into()
+}
+
+/// What starts the program `command`: its name, which the system looks up in PATH; on Windows, where that finds `.exe`
+/// alone, its file.
+pub fn by_name(command: &str) -> OsString {
+    if !cfg!(windows) || Path::new(command).components().count() > 1 {
+        return command.into();
+    }
+    let names = program_names(command);
+    search_path(&std::env::var_os("PATH").unwrap_or_default(), &[])
+        .iter()
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)))
+        .find(|file| file.is_file())
+        .map_or_else(|| command.into(), PathBuf::into_os_string)
 }
 
 /// Whether a variable of this name and value looks like a secret: keys, tokens, passwords, the
@@ -279,9 +398,7 @@ pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
 /// PATH as a program below us sees it: absolute folders only, none inside `workspaces`.
 pub fn search_path(path: &OsStr, workspaces: &[PathBuf]) -> Vec<PathBuf> {
     let outside = |folder: &Path| {
-        let real = folder
-            .canonicalize()
-            .unwrap_or_else(|_| folder.to_path_buf());
+        let real = canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
         !workspaces
             .iter()
             .any(|w| folder.starts_with(w) || real.starts_with(w))
@@ -296,7 +413,7 @@ pub fn environment(workspaces: &[PathBuf]) -> Vec<(OsString, OsString)> {
     std::env::vars_os()
         .filter(|(name, value)| !is_secret(name, value))
         .map(|(name, value)| {
-            if name == "PATH" {
+            if is_same_variable(&name, "PATH") {
                 let joined =
                     std::env::join_paths(search_path(&value, workspaces)).unwrap_or_default();
                 return (name, joined);

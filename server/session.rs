@@ -16,6 +16,7 @@ use crate::edits::Refused;
 use crate::files::{Buffers, FileError, Tree};
 use crate::host::Host;
 use crate::index::Index;
+use crate::os;
 use crate::sandbox::{Policy, Processes};
 use crate::store::{Store, StoreError};
 use crate::threads::Thread;
@@ -383,7 +384,7 @@ impl Session {
     }
 
     pub fn remove_folder(&self, root: &Path) {
-        let canonical = root.canonicalize();
+        let canonical = os::canonical(root);
         let root = canonical.as_deref().unwrap_or(root);
         self.workspaces
             .write()
@@ -460,7 +461,7 @@ impl Session {
     /// The editor's own answer (`initializationOptions.trusted`); for this session alone.
     pub fn trust_for_session(&self, root: &Path, trusted: bool) {
         self.session_trust.insert(
-            root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+            os::canonical(root).unwrap_or_else(|_| root.to_owned()),
             trusted,
         );
         self.tell_children();

@@ -18,6 +18,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::config::{Action, Settings};
+use crate::os;
 
 pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
@@ -135,12 +136,12 @@ impl Trust {
 
     /// What trusting `root` would allow to run, a sentence each.
     pub fn would_allow(&self, root: &Path) -> Vec<String> {
-        fingerprint::sentences(&root.canonicalize().unwrap_or_else(|_| root.to_owned()))
+        fingerprint::sentences(&os::canonical(root).unwrap_or_else(|_| root.to_owned()))
     }
 }
 
 fn name(root: &Path) -> Option<String> {
-    let root = root.canonicalize().ok().filter(|r| r.is_dir())?;
+    let root = os::canonical(root).ok().filter(|r| r.is_dir())?;
     root.to_str().map(str::to_owned)
 }
 

@@ -1,6 +1,9 @@
 //! L3. Version control: git2 to read, the git program to commit.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use crate::os;
 
 mod blame;
 mod commit;
@@ -26,9 +29,9 @@ pub use trail::{Shaped, Trail, blob, head_text, trail};
 /// the order of the index; `None` where there is no repository that can be read.
 pub fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
     let repository = git2::Repository::discover(root).ok()?;
-    let top = repository.workdir()?.canonicalize().ok()?;
+    let top = os::canonical(repository.workdir()?).ok()?;
     let index = repository.index().ok()?;
-    let below = root.canonicalize().ok()?;
+    let below = os::canonical(root).ok()?;
     let below = below.strip_prefix(&top).ok()?;
     let files = index
         .iter()
@@ -70,11 +73,7 @@ pub fn common_folder(folder: &Path) -> Option<PathBuf> {
 
 /// The top of the work tree above (or at) `folder`.
 pub fn top(folder: &Path) -> Option<PathBuf> {
-    git2::Repository::discover(folder)
-        .ok()?
-        .workdir()?
-        .canonicalize()
-        .ok()
+    os::canonical(git2::Repository::discover(folder).ok()?.workdir()?).ok()
 }
 
 /// Makes `folder` a repository with everything in it as one commit (of a sample project's).
@@ -97,8 +96,24 @@ pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {
     })
 }
 
+/// A path below a repository's top as git takes it: with `/`.
+fn path_for_git(path: &Path) -> PathBuf {
+    if cfg!(windows) {
+        return PathBuf::from(os::slashed(path));
+    }
+    path.to_owned()
+}
+
+/// A path as git writes it.
 #[cfg(unix)]
-fn bytes_to_path(bytes: &[u8]) -> &Path {
+fn bytes_to_path(bytes: &[u8]) -> Cow<'_, Path> {
     use std::os::unix::ffi::OsStrExt;
-    Path::new(std::ffi::OsStr::from_bytes(bytes))
+    Path::new(std::ffi::OsStr::from_bytes(bytes)).into()
+}
+
+/// A path as git writes it: UTF-8 and `/`. A name in other bytes cannot be checked out here, so there is no such file.
+#[cfg(not(unix))]
+fn bytes_to_path(bytes: &[u8]) -> Cow<'_, Path> {
+    let text = String::from_utf8_lossy(bytes);
+    PathBuf::from(text.replace('/', std::path::MAIN_SEPARATOR_STR)).into()
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::FileError;
+use crate::os;
 use crate::session::{Done, Error, Session, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
@@ -348,7 +349,7 @@ impl Scope {
     /// The canonical path that an argument names, inside the folder.
     fn inside(&self, path: &str) -> Result<PathBuf, Failure> {
         let root = self.workspace.root();
-        let found = Session::canonical(&root.join(path));
+        let found = os::resolved(&root.join(path));
         // Above a folder that is not there, `..` stays in the path.
         let climbs = found.components().any(|part| part == Component::ParentDir);
         if climbs || !found.starts_with(root) {

@@ -191,9 +191,7 @@ impl Agent {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = os::search_path(&path, workspaces);
         let inside = |program: &Path| {
-            let real = program
-                .canonicalize()
-                .unwrap_or_else(|_| program.to_owned());
+            let real = os::canonical(program).unwrap_or_else(|_| program.to_owned());
             workspaces
                 .iter()
                 .any(|w| program.starts_with(w) || real.starts_with(w))
@@ -210,12 +208,13 @@ impl Agent {
         workspaces: &[PathBuf],
     ) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         let given = |name: &std::ffi::OsStr| {
-            let name = name.to_string_lossy();
+            let text = name.to_string_lossy();
             let fits = |pattern: &str| match pattern.strip_suffix('*') {
-                Some(start) => name.starts_with(start),
-                None => name == pattern,
+                Some(start) => text.starts_with(start),
+                None => os::is_same_variable(name, pattern),
             };
-            USUAL.iter().any(|p| fits(p)) || self.pass.iter().any(|p| fits(p))
+            let mut usual = USUAL.iter().chain(os::SYSTEM_VARIABLES);
+            usual.any(|p| fits(p)) || self.pass.iter().any(|p| fits(p))
         };
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(os::search_path(&path, workspaces)).unwrap_or_default();

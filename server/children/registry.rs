@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Row;
+use crate::os;
 use table::SERVERS;
 
 mod table;
@@ -222,23 +223,16 @@ fn is_cargo_workspace(folder: &Path) -> bool {
 /// absolute path stands for itself.
 pub fn programs(command: &str, path: &[PathBuf]) -> Vec<PathBuf> {
     let named = Path::new(command);
+    let names = os::program_names(command);
     if named.is_absolute() {
-        return if is_program(named) {
-            vec![named.to_path_buf()]
-        } else {
-            Vec::new()
-        };
+        let files = names.into_iter().map(PathBuf::from);
+        return files.filter(|file| is_program(file)).take(1).collect();
     }
     if named.components().count() != 1 || command == ".." || command == "." {
         return Vec::new();
     }
     path.iter()
-        .flat_map(|folder| {
-            [
-                folder.join(command),
-                folder.join(format!("{command}{}", std::env::consts::EXE_SUFFIX)),
-            ]
-        })
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)))
         .filter(|p| is_program(p))
         .fold(Vec::new(), |mut all, p| {
             if !all.contains(&p) {
@@ -265,9 +259,7 @@ pub fn is_rustup_proxy(program: &Path) -> bool {
     if stem(program).as_deref() == Some("rustup") {
         return false;
     }
-    let real = program
-        .canonicalize()
-        .unwrap_or_else(|_| program.to_path_buf());
+    let real = os::canonical(program).unwrap_or_else(|_| program.to_path_buf());
     if stem(&real).as_deref() == Some("rustup") {
         return true;
     }

@@ -56,11 +56,12 @@ pub fn to_path(uri: &str) -> Option<PathBuf> {
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes),
     ));
     #[cfg(not(unix))]
-    return Some(PathBuf::from(
-        String::from_utf8_lossy(&bytes)
-            .trim_start_matches('/')
-            .to_string(),
-    ));
+    // Of `/c:/x`; with the system's own separators.
+    return Some(
+        Path::new(String::from_utf8_lossy(&bytes).trim_start_matches('/'))
+            .components()
+            .collect(),
+    );
 }
 
 #[cfg(all(test, unix))]

@@ -10,6 +10,7 @@ use super::host::Terminal;
 use super::out::{BOLD, CYAN, DIM, GREEN, RED};
 use super::{Cx, Outcome, threads, turns};
 use crate::config::Folders;
+use crate::os;
 use crate::present::visible;
 use crate::session::{Error, Session, TurnOptions};
 use crate::store::Format;
@@ -91,7 +92,7 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
         .prefix("postil-demo-")
         .tempdir()
         .map_err(failed)?;
-    let root = Session::canonical(folder.path()).join("rows");
+    let root = os::resolved(folder.path()).join("rows");
     for (name, text) in FILES {
         let path = root.join(name);
         path.parent()

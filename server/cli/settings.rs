@@ -13,6 +13,7 @@ use super::{Cx, Outcome, Stop};
 use crate::bridge;
 use crate::children::{self, State};
 use crate::config;
+use crate::os;
 use crate::present::visible;
 use crate::sandbox;
 use crate::session::{Error, Session};
@@ -34,7 +35,7 @@ pub(super) fn sentence(problem: &config::Problem) -> String {
 pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
     let root = match folder {
         Some(folder) => cx.path(folder)?,
-        None => Session::canonical(&cx.root()?),
+        None => os::resolved(&cx.root()?),
     };
     if !root.is_dir() {
         return Err(Error::Other(format!("there is no folder {}", root.display())).into());
@@ -319,7 +320,7 @@ struct Finding {
 
 pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     let folders = cx.folders()?;
-    let root = Session::canonical(&cx.root()?);
+    let root = os::resolved(&cx.root()?);
     let loaded = config::load(&folders, Some(&root), None);
     let session = Session::new(
         vec![root.clone()],

@@ -1,18 +1,13 @@
 //! Confinement: a path is resolved to one below the root that has no link left in it, and opened
-//! relative to a handle of the root by the kernel's own rule (`openat2`), so that a link put there
-//! between the two does not lead out.
+//! relative to a handle of the root (`at`), so that a link put there between the two does not lead out.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
-#[cfg(target_os = "linux")]
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
 
 use super::FileError;
+use super::at::{Folder, Obstacle, leads_out, obstacle};
+use crate::os;
 
 /// As many links as Linux follows in one path.
 const MAX_LINKS: usize = 40;
@@ -60,7 +55,7 @@ pub(super) fn resolve(root: &Path, given: &Path, path: &Path) -> Result<PathBuf,
         };
         push(&mut todo, &target).ok_or_else(outside)?;
     }
-    Ok(at)
+    settle(root, at).ok_or_else(outside)
 }
 
 /// The components of `path` on top of `todo`, the first one last.
@@ -69,13 +64,64 @@ fn push(todo: &mut Vec<OsString>, path: &Path) -> Option<()> {
     for component in path.components() {
         match component {
             Component::CurDir => {}
-            Component::Normal(name) => todo.push(name.to_owned()),
+            Component::Normal(name) if is_plain(name) => todo.push(name.to_owned()),
             Component::ParentDir => todo.push(OsString::from("..")),
-            Component::RootDir | Component::Prefix(_) => return None,
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => return None,
         }
     }
     todo.get_mut(at..)?.reverse();
     Some(())
+}
+
+/// What is found under a path on a file system that has several names for a file: in other letters, and short ones
+/// (`GIT~1` for `.git`), which what is protected by its name would not know.
+#[cfg(windows)]
+fn settle(root: &Path, at: PathBuf) -> Option<PathBuf> {
+    let at = os::resolved(&at);
+    at.starts_with(root).then_some(at)
+}
+
+#[cfg(not(windows))]
+#[expect(clippy::unnecessary_wraps, reason = "as the other one")]
+fn settle(_: &Path, at: PathBuf) -> Option<PathBuf> {
+    Some(at)
+}
+
+/// Whether a name is that of a file and nothing else: not of a stream in one (`a:b`), a device (`NUL`, `com1.txt`), or
+/// one whose end the system drops (`.git.`). Naming Files, Paths, and Namespaces, Win32.
+#[cfg(any(windows, test))]
+fn is_plain_on_windows(name: &str) -> bool {
+    const DEVICES: &[&str] = &["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+    let stem = name.split('.').next().unwrap_or(name).trim_end();
+    let numbered = |port: &str| {
+        let number = stem
+            .get(..3)
+            .filter(|begin| begin.eq_ignore_ascii_case(port));
+        let number = number.and_then(|_| stem.get(3..));
+        number.is_some_and(|n| {
+            n.chars().count() == 1
+                && n.contains([
+                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '¹', '²', '³',
+                ])
+        })
+    };
+    !name.contains([':', '"', '<', '>', '|', '*', '?'])
+        && !name.ends_with(['.', ' '])
+        && !DEVICES
+            .iter()
+            .any(|device| stem.eq_ignore_ascii_case(device))
+        && !numbered("COM")
+        && !numbered("LPT")
+}
+
+#[cfg(windows)]
+fn is_plain(name: &OsStr) -> bool {
+    name.to_str().is_some_and(is_plain_on_windows)
+}
+
+#[cfg(not(windows))]
+fn is_plain(_: &OsStr) -> bool {
+    true
 }
 
 /// What is left of the absolute `path` below the root, by component (`/a/bc` is not below `/a/b`);
@@ -89,7 +135,7 @@ fn below(root: &Path, given: &Path, path: &Path) -> Option<PathBuf> {
     }
     // The deepest part that exists, canonical, and the rest as it is.
     for ancestor in path.ancestors() {
-        if let Ok(canonical) = ancestor.canonicalize() {
+        if let Ok(canonical) = os::canonical(ancestor) {
             let rest = path.strip_prefix(ancestor).ok()?;
             if rest
                 .components()
@@ -107,56 +153,22 @@ fn below(root: &Path, given: &Path, path: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Where it is not there, or a link is on the way.
-pub fn folder(root: &Path, relative: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let top = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+pub fn folder(root: &Path, relative: &Path) -> io::Result<Folder> {
+    let top = Folder::open(root)?;
     if relative.as_os_str().is_empty() {
         return Ok(top);
     }
-    below_handle(&top, relative, flags)
-}
-
-#[cfg(target_os = "linux")]
-fn below_handle(top: &OwnedFd, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    use rustix::fs::ResolveFlags;
-    static MISSING: AtomicBool = AtomicBool::new(false);
-    if !MISSING.load(Ordering::Relaxed) {
-        let rules = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        match rustix::fs::openat2(top, relative, flags, Mode::empty(), rules) {
-            // Old kernels have no such call, some containers forbid it.
-            Err(Errno::NOSYS | Errno::PERM) => MISSING.store(true, Ordering::Relaxed),
-            Err(Errno::AGAIN) => {} // a rename raced with it; the walk decides
-            other => return Ok(other?),
-        }
-    }
-    walk(top, relative, flags)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn below_handle(top: &OwnedFd, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    walk(top, relative, flags)
-}
-
-/// The same, one component after the other, following no link.
-pub(super) fn walk(top: &OwnedFd, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let mut at = top.try_clone()?;
-    for component in relative.components() {
-        let Component::Normal(name) = component else {
-            return Err(Errno::XDEV.into());
-        };
-        at = rustix::fs::openat(&at, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
-    }
-    Ok(at)
+    top.below(relative)
 }
 
 /// What the kernel said of `path`, in our words.
 pub(super) fn error(path: &str, source: io::Error) -> FileError {
-    match Errno::from_io_error(&source) {
-        Some(Errno::NOENT | Errno::NOTDIR) => FileError::NotFound(path.to_owned()),
+    match obstacle(&source) {
+        Obstacle::Gone => FileError::NotFound(path.to_owned()),
         // A link where there was none a moment ago.
-        Some(Errno::LOOP | Errno::XDEV) => FileError::Outside(path.to_owned()),
-        Some(Errno::ISDIR) => FileError::IsFolder(path.to_owned()),
-        _ => FileError::Io {
+        Obstacle::Link => FileError::Outside(path.to_owned()),
+        Obstacle::Folder => FileError::IsFolder(path.to_owned()),
+        Obstacle::Special | Obstacle::Other => FileError::Io {
             path: path.to_owned(),
             source,
         },
@@ -164,22 +176,49 @@ pub(super) fn error(path: &str, source: io::Error) -> FileError {
 }
 
 /// Opens the folder `relative` below `root`, making what is missing of it (0755).
-pub(super) fn make_folder(root: &Path, relative: &Path) -> io::Result<OwnedFd> {
+pub(super) fn make_folder(root: &Path, relative: &Path) -> io::Result<Folder> {
     match folder(root, relative) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         other => return other,
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut at = folder(root, Path::new(""))?;
     for component in relative.components() {
         let Component::Normal(name) = component else {
-            return Err(Errno::XDEV.into());
+            return Err(leads_out());
         };
-        match rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(e) => return Err(e.into()),
-        }
-        at = rustix::fs::openat(&at, name, flags, Mode::empty())?;
+        at.make(name)?;
+        at = at.step(name)?;
     }
     Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_windows_takes_for_something_else_are_none_of_files() {
+        for plain in [
+            "a.rs", ".git", "console", "com10", "comx", "nul1", "aux-x.c", "ü²", "lpt", "com",
+        ] {
+            assert!(is_plain_on_windows(plain), "{plain}");
+        }
+        for other in [
+            "a.rs:x",
+            "NUL",
+            "nul.txt",
+            "Con",
+            "aux.c",
+            "com1",
+            "COM¹.log",
+            "lpt9",
+            ".git.",
+            ".git ",
+            "a*",
+            "CONIN$",
+            "nul .txt",
+        ] {
+            assert!(!is_plain_on_windows(other), "{other}");
+        }
+    }
 }

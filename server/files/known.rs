@@ -11,12 +11,10 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::fs::Stat;
-
+use super::at::{self, Folder, Status};
 use super::ignored::Makes;
 use super::pack::{self, Reader};
 
@@ -39,25 +37,17 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    #[expect(
-        clippy::useless_conversion,
-        reason = "these fields have other types on other systems"
-    )]
-    pub(super) fn of(stat: &Stat) -> Self {
-        let time = |seconds, fraction: i64| {
-            i64::wrapping_add(i64::wrapping_mul(seconds, SECOND), fraction)
-        };
-        let fraction = |part| i64::try_from(part).unwrap_or(0);
+    pub(super) fn of(status: &Status) -> Self {
         Self {
-            changed: time(i64::from(stat.st_ctime), fraction(stat.st_ctime_nsec)),
-            modified: time(i64::from(stat.st_mtime), fraction(stat.st_mtime_nsec)),
-            size: i64::from(stat.st_size),
-            inode: u64::from(stat.st_ino).cast_signed(),
+            changed: status.changed,
+            modified: status.modified,
+            size: status.size.cast_signed(),
+            inode: status.inode.cast_signed(),
         }
     }
 
     /// Whether every change after a look that began at `began` must show as another mark. Times of files
-    /// move in steps: those of the clock (see [`now`]), and on some file systems 10 ms or two seconds.
+    /// move in steps: those of the clock (see [`at::now`]), and on some file systems 10 ms or two seconds.
     pub(super) fn is_settled(&self, began: i64) -> bool {
         let step = if self.changed % SECOND == 0 {
             2 * SECOND
@@ -82,23 +72,6 @@ impl Mark {
             size: reader.signed()?,
             inode: last.inode.wrapping_add(reader.signed()?),
         })
-    }
-}
-
-/// Now, as [`Mark`] counts: by the clock that the system writes into files, where it can be asked.
-pub(super) fn now() -> i64 {
-    #[cfg(target_os = "linux")]
-    {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        now.tv_sec
-            .saturating_mul(SECOND)
-            .saturating_add(now.tv_nsec)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-        let now = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
-        now.saturating_sub(SECOND / 10)
     }
 }
 
@@ -275,13 +248,8 @@ pub(super) struct Known {
 impl Known {
     /// `None`: there is none for this tree, or not by this program, or it is damaged.
     pub(super) fn load(place: &Path, root: &Path, max: u64) -> Option<Self> {
-        let mut options = std::fs::OpenOptions::new();
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let mut file = options
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(place)
-            .ok()?;
+        let folder = Folder::open(place.parent()?).ok()?;
+        let mut file = folder.read(place.file_name()?).ok()?;
         let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let size = usize::try_from(meta.len()).ok()?;
         if meta.len() > LARGEST {
@@ -427,10 +395,7 @@ pub(super) fn store(
 /// Owner's alone, whole or not at all. It need not survive a power cut: the checksum tells.
 fn put(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = place.parent().unwrap_or(Path::new("."));
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    crate::os::make_private_folder(folder)?;
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
         .tempfile_in(folder)?;
@@ -472,72 +437,14 @@ fn preamble(root: &Path, max: u64) -> Option<Vec<u8>> {
 fn program() -> Option<&'static [u8]> {
     static PROGRAM: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let look = || {
-        // The process's own file, also where another has taken its name.
-        let own = Path::new("/proc/self/exe");
-        let meta = match std::fs::metadata(own) {
-            Ok(meta) => meta,
-            Err(_) => std::fs::metadata(std::env::current_exe().ok()?).ok()?,
-        };
+        let own = at::own_program()?;
         let mut out = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-        for part in [
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.ctime(),
-            meta.ctime_nsec(),
-        ] {
-            pack::signed(&mut out, part);
-        }
-        for part in [meta.dev(), meta.ino(), meta.size()] {
+        pack::signed(&mut out, own.modified);
+        pack::signed(&mut out, own.changed);
+        for part in [own.device, own.inode, own.size] {
             pack::number(&mut out, part);
         }
         Some(out)
     };
     PROGRAM.get_or_init(look).as_deref()
-}
-
-/// Whether the states of files in `root` can be relied upon: not where another machine writes and this
-/// one's view of it may be old.
-pub(super) fn is_reliable(root: &Path) -> bool {
-    let Ok(system) = rustix::fs::statfs(root) else {
-        return false;
-    };
-    #[cfg(target_os = "linux")]
-    {
-        // NFS, SMB (three), FUSE, 9P, Ceph, AFS, Coda, GFS2, OCFS2, Lustre, GPFS, VirtualBox, VMware, Parallels.
-        const REMOTE: &[u32] = &[
-            0x6969,
-            0x517b,
-            0xff53_4d42,
-            0xfe53_4d42,
-            0x6573_5546,
-            0x0102_1997,
-            0x00c3_6400,
-            0x5346_414f,
-            0x7375_7245,
-            0x0116_1970,
-            0x7461_636f,
-            0x0bd0_0bd0,
-            0x4750_4653,
-            0x786f_4256,
-            0xbacb_acbc,
-            0x7c7c_6673,
-        ];
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the numbers have 32 bits, in a field that is wider"
-        )]
-        let kind = system.f_type as u32;
-        !REMOTE.contains(&kind)
-    }
-    #[cfg(target_vendor = "apple")]
-    {
-        const MNT_LOCAL: u32 = 0x1000;
-        system.f_flags & MNT_LOCAL != 0
-    }
-    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-    {
-        let _ = system;
-        false
-    }
 }

@@ -2,13 +2,10 @@
 //! relative to its folder, read into a buffer that stays, and kept only where it matters; and where an
 //! earlier scan was kept, files that have not changed since are not opened at all.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
-
+use super::at::{self, Kind, Obstacle};
 use super::known::{self, Known, Mark, Outcome};
 use super::walk::{Keeping, Place, Walked, readers, walk};
 use super::{FileError, Hit, Note, Scan, is_binary};
@@ -18,7 +15,7 @@ pub(super) fn list(root: &Path, start: &Path) -> io::Result<Vec<PathBuf>> {
     if !std::fs::symlink_metadata(start)?.is_dir() {
         return Ok(vec![start.to_owned()]);
     }
-    let each = |found: &mut Vec<PathBuf>, place: &Place| found.push(root.join(place.relative()));
+    let each = |found: &mut Vec<PathBuf>, place: &Place| found.push(place.absolute(root));
     let walked = walk(root, start, readers(0), None, &each)?;
     let mut all = walked.states.concat();
     all.sort_unstable();
@@ -45,7 +42,7 @@ pub(super) fn scan(
         return one(root, start, search);
     }
     // Nothing is ever written into the tree.
-    let kept = kept.filter(|place| !place.starts_with(root) && known::is_reliable(root));
+    let kept = kept.filter(|place| !place.starts_with(root) && at::is_local(root));
     let Some(kept) = kept else {
         let each = |part: &mut Part, place: &Place| search.look(root, part, place, None);
         return Ok(gather(&mut walk(
@@ -56,7 +53,7 @@ pub(super) fn scan(
             &each,
         )?));
     };
-    let began = known::now();
+    let began = at::now();
     let known = Known::load(kept, root, search.max);
     let known = known.as_ref();
     let keeping = Keeping { known, began };
@@ -91,7 +88,7 @@ fn one(root: &Path, start: &Path, search: &Search) -> io::Result<Scan> {
         let handle = super::confine::folder(root, path)?;
         let place = Place {
             folder: &handle,
-            path: path.as_os_str().as_encoded_bytes(),
+            path: &at::bytes_of(path.to_owned()),
             name: &name,
             old: None,
             part: (0, 0),
@@ -159,21 +156,7 @@ impl Search<'_> {
             }
             Ok((None, mark)) => (mark, Found::TooLarge),
             // Removed, or made a link, folder or socket, since its name was read.
-            Err(e)
-                if matches!(
-                    Errno::from_io_error(&e),
-                    Some(
-                        Errno::NOENT
-                            | Errno::NOTDIR
-                            | Errno::LOOP
-                            | Errno::ISDIR
-                            | Errno::NXIO
-                            | Errno::AGAIN
-                    )
-                ) =>
-            {
-                (None, Found::Nothing)
-            }
+            Err(e) if at::obstacle(&e) != Obstacle::Other => (None, Found::Nothing),
             Err(source) => {
                 scan.skipped.push(FileError::Io {
                     path: shown(),
@@ -201,7 +184,7 @@ impl Search<'_> {
         match outcome {
             Outcome::Nothing => {}
             Outcome::Hit(note) => scan.hits.push(Hit {
-                path: root.join(place.relative()),
+                path: place.absolute(root),
                 bytes: note.to_owned(),
             }),
             Outcome::TooLarge => scan.skipped.push(FileError::TooLarge(shown(), self.max)),
@@ -220,12 +203,10 @@ enum Found {
 /// Whether the file is in the state that it was read in.
 fn is_still(place: &Place, mark: &Mark) -> bool {
     !place.foreign
-        && rustix::fs::statat(place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(
-            |stat| {
-                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                    && Mark::of(&stat) == *mark
-            },
-        )
+        && place
+            .folder
+            .status(place.name)
+            .is_ok_and(|status| status.kind == Kind::File && Mark::of(&status) == *mark)
 }
 
 fn write(written: &mut Vec<known::Part>, place: &Place, mark: Option<Mark>, outcome: Outcome) {
@@ -245,18 +226,11 @@ fn read<'a>(
     buffer: &'a mut Vec<u8>,
     marked: bool,
 ) -> io::Result<(Option<&'a [u8]>, Option<Mark>)> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(
-        place.folder,
-        place.name,
-        flags,
-        Mode::empty(),
-    )?);
+    let mut file = place.folder.read(place.name)?;
     let mark = match marked {
-        true => Some(rustix::fs::fstat(&file)?)
-            .filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
-            .map(|stat| Mark::of(&stat)),
+        true => Some(at::status_of_file(&file)?)
+            .filter(|status| status.kind == Kind::File)
+            .map(|status| Mark::of(&status)),
         false => None,
     };
     let limit = usize::try_from(max).unwrap_or(usize::MAX).saturating_add(1);

@@ -259,7 +259,7 @@ impl Tree {
             return Ok(vec![start.to_owned()]);
         }
         if planned.removed.contains(start) {
-            return Err(rustix::io::Errno::NOENT.into());
+            return Err(std::io::ErrorKind::NotFound.into());
         }
         let walked = match planned.is_folder(start) {
             true => Vec::new(),
@@ -448,7 +448,7 @@ fn is_folder(start: &Path, path: &str, planned: &PlannedBelow) -> Result<bool, S
         return Ok(false);
     }
     let kind = match planned.removed.contains(start) {
-        true => Err(rustix::io::Errno::NOENT.into()),
+        true => Err(std::io::ErrorKind::NotFound.into()),
         false => std::fs::symlink_metadata(start),
     };
     Ok(kind

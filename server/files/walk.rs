@@ -4,18 +4,15 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
-
 use super::FileError;
+use super::at::{self, Folder as Handle, Kind, Obstacle, name_of};
 use super::ignored::{self, Makes, Rules, User};
 use super::known::{Head, Index, Known, Listed, Mark, Old};
 use jobs::Jobs;
@@ -26,7 +23,7 @@ mod tracked;
 
 /// An ordinary file: its folder's handle, its folder relative to the root, its name.
 pub(super) struct Place<'a> {
-    pub folder: &'a OwnedFd,
+    pub folder: &'a Handle,
     pub path: &'a [u8],
     pub name: &'a CStr,
     /// What an earlier scan found.
@@ -38,9 +35,13 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Relative to the root.
+    /// Relative to the root, with `/`.
     pub(super) fn relative(&self) -> PathBuf {
-        Path::new(OsStr::from_bytes(self.path)).join(OsStr::from_bytes(self.name.to_bytes()))
+        PathBuf::from(name_of(&join(self.path, self.name.to_bytes())))
+    }
+
+    pub(super) fn absolute(&self, root: &Path) -> PathBuf {
+        at::below(root, &join(self.path, self.name.to_bytes()))
     }
 }
 
@@ -68,7 +69,7 @@ fn counts(root: &Path, path: &Path, is_folder: bool) -> bool {
     };
     let hidden = relative
         .components()
-        .any(|part| is_hidden(part.as_os_str().as_bytes()));
+        .any(|part| is_hidden(part.as_os_str().as_encoded_bytes()));
     let below = |path: &&Path| *path != root && path.starts_with(root);
     let user = User::load(root);
     let ignored = |at: &Path| {
@@ -117,15 +118,14 @@ pub(super) fn walk<S: Default + Send>(
     keeping: Option<Keeping>,
     each: &(impl Fn(&mut S, &Place) + Sync),
 ) -> io::Result<Walked<S>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let top = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
+    let top = Handle::open(root)?;
     let tracked = OnceLock::new();
     let index = keeping
         .as_ref()
         .map(|keeping| index_of(root, keeping, &tracked));
     let walk = Walk {
         root,
-        device: rustix::fs::fstat(&top)?.st_dev,
+        device: top.own_status()?.device,
         top,
         user: User::load(root),
         tracked,
@@ -139,7 +139,7 @@ pub(super) fn walk<S: Default + Send>(
     let relative = start.strip_prefix(root).unwrap_or(Path::new(""));
     let rules = ignored::above(start);
     let first = Folder {
-        path: relative.as_os_str().as_bytes().to_vec(),
+        path: at::bytes_of(relative.to_owned()),
         rules,
         tracked_only: false,
     };
@@ -173,8 +173,8 @@ fn index_of(root: &Path, keeping: &Keeping, tracked: &OnceLock<Tracked>) -> Inde
     let place = crate::vcs::index_place(root);
     place.hash(&mut hasher);
     let mark = place
-        .and_then(|(index, _)| rustix::fs::stat(&index).ok())
-        .map(|stat| Mark::of(&stat))
+        .and_then(|(index, _)| at::status_of(&index).ok())
+        .map(|status| Mark::of(&status))
         .filter(|mark| mark.is_settled(keeping.began));
     let place = hasher.finish();
     let known = keeping.known.map(|known| known.index);
@@ -205,7 +205,7 @@ enum Job<'a> {
 
 /// A folder whose files are being looked at.
 struct Opened {
-    handle: OwnedFd,
+    handle: Handle,
     path: Vec<u8>,
     number: u32,
     foreign: bool,
@@ -223,8 +223,8 @@ const SHARE: usize = 128;
 
 struct Walk<'a, E> {
     root: &'a Path,
-    top: OwnedFd,
-    device: rustix::fs::Dev,
+    top: Handle,
+    device: u64,
     user: User,
     /// Read when it is asked for: where everything is known nobody asks.
     tracked: OnceLock<Tracked>,
@@ -269,9 +269,8 @@ impl<'a, E> Walk<'a, E> {
     }
 
     fn failed(&self, path: &[u8], source: io::Error) {
-        use rustix::io::Errno;
         // Removed, or made a link or file, since its name was read.
-        if let Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) = Errno::from_io_error(&source) {
+        if let Obstacle::Gone | Obstacle::Link = at::obstacle(&source) {
             return;
         }
         let path = String::from_utf8_lossy(path).into_owned();
@@ -285,14 +284,8 @@ impl<'a, E> Walk<'a, E> {
     where
         E: Fn(&mut S, &Place),
     {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let name = if folder.path.is_empty() {
-            &b"."[..]
-        } else {
-            &folder.path
-        };
-        let handle = rustix::fs::openat(&self.top, name, flags, Mode::empty())?;
-        let absolute = self.root.join(OsStr::from_bytes(&folder.path));
+        let handle = self.top.enter(&folder.path)?;
+        let absolute = self.root.join(name_of(&folder.path));
         let mut opened = Opened {
             handle,
             path: folder.path.clone(),
@@ -306,9 +299,9 @@ impl<'a, E> Walk<'a, E> {
         };
 
         // Before the names are read: what changes them later shows.
-        let stat = rustix::fs::fstat(&opened.handle)?;
-        opened.foreign = stat.st_dev != self.device;
-        let mark = Mark::of(&stat);
+        let status = opened.handle.own_status()?;
+        opened.foreign = status.device != self.device;
+        let mark = Mark::of(&status);
         let known = keeping.known.and_then(|known| known.folder(&folder.path));
         if let Some((head, parts)) = &known
             && !opened.foreign
@@ -354,7 +347,7 @@ impl<'a, E> Walk<'a, E> {
     fn list(
         &self,
         folder: &Folder,
-        handle: &OwnedFd,
+        handle: &Handle,
         absolute: &Path,
         new: &mut Vec<Job<'a>>,
     ) -> io::Result<(Vec<CString>, Head)> {
@@ -382,7 +375,7 @@ impl<'a, E> Walk<'a, E> {
                 || ignored::is_ignored(
                     rules.as_ref(),
                     &self.user,
-                    &self.root.join(OsStr::from_bytes(relative)),
+                    &self.root.join(name_of(relative)),
                     is_folder,
                 )
         };
@@ -392,14 +385,14 @@ impl<'a, E> Walk<'a, E> {
             path.extend_from_slice(name.to_bytes());
             let hidden = is_hidden(name.to_bytes());
             match kind {
-                FileType::RegularFile => {
+                Kind::File => {
                     let wanted = tracked.files.contains(&path)
                         || (!folder.tracked_only && !hidden && !is_ignored(&path, false));
                     if wanted {
                         files.push(name);
                     }
                 }
-                FileType::Directory => {
+                Kind::Folder => {
                     let has_tracked = tracked.folders.contains(&path);
                     let tracked_only = folder.tracked_only || hidden;
                     if has_tracked || (!tracked_only && !is_ignored(&path, true)) {
@@ -475,11 +468,11 @@ impl<'a, E> Walk<'a, E> {
 
     /// Whether `path` or a folder above it, up to the root, is ignored.
     fn is_below_ignored(&self, path: &[u8], rules: Option<&Arc<Rules>>) -> bool {
-        let path = Path::new(OsStr::from_bytes(path));
+        let path = Path::new(name_of(path));
         let tracked = self.tracked();
         let folders = path
             .ancestors()
-            .filter(|a| tracked.folders.contains(a.as_os_str().as_bytes()));
+            .filter(|a| tracked.folders.contains(a.as_os_str().as_encoded_bytes()));
         let mut folders = folders.filter(|a| !a.as_os_str().is_empty());
         folders.any(|folder| ignored::is_ignored(rules, &self.user, &self.root.join(folder), true))
     }
@@ -504,32 +497,22 @@ fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 /// A folder's entries and what among them makes rules.
-fn read(handle: &OwnedFd) -> io::Result<(Vec<(CString, FileType)>, Makes)> {
+fn read(handle: &Handle) -> io::Result<(Vec<(CString, Kind)>, Makes)> {
     let mut entries = Vec::new();
     let mut makes = Makes::default();
-    for entry in Dir::new(handle.try_clone()?)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let mut kind = entry.file_type();
-        if kind == FileType::Unknown {
-            // Some file systems do not say.
-            kind = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |stat| {
-                    FileType::from_raw_mode(stat.st_mode)
-                });
-        }
+    for entry in handle.entries()? {
+        let (name, kind) = entry?;
         match name.to_bytes() {
-            b"." | b".." => continue,
             // Nobody tracks what is in it.
             b".git" => {
                 makes.git = true;
                 continue;
             }
-            b".gitignore" => makes.gitignore = kind == FileType::RegularFile,
-            b".ignore" => makes.ignore = kind == FileType::RegularFile,
+            b".gitignore" => makes.gitignore = kind == Kind::File,
+            b".ignore" => makes.ignore = kind == Kind::File,
             _ => {}
         }
-        entries.push((name.to_owned(), kind));
+        entries.push((name, kind));
     }
     Ok((entries, makes))
 }

@@ -14,6 +14,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::Tree;
+use crate::os;
 
 /// Changes come in bursts (a checkout, a build); they are gathered this long.
 const GATHER: Duration = Duration::from_millis(50);
@@ -68,7 +69,7 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
         count: 0,
         limit: None,
         // git replaces the file: its folder is what can be watched.
-        index: index.and_then(|index| Some((index.parent()?.canonicalize().ok()?, index))),
+        index: index.and_then(|index| Some((os::canonical(index.parent()?).ok()?, index))),
     };
     let watcher = match watcher {
         Ok(watcher) => Some(Arc::new(Mutex::new(watcher))),

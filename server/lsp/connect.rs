@@ -76,7 +76,7 @@ fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::
         }
         #[cfg(not(unix))]
         Transport::Pipe(_) => {
-            anyhow::bail!("--pipe is not available on this platform: use --socket")
+            anyhow::bail!("--pipe is not available on Windows: use --stdio or --socket")
         }
         Transport::Socket(port) => {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -229,24 +229,24 @@ async fn signalled() {
 /// Standard input and output without the buffers of the standard library: a frame is to be one write.
 fn standard_streams() -> anyhow::Result<Connection> {
     #[cfg(unix)]
-    {
-        use std::os::fd::AsFd as _;
-        let reader = std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        let writer = std::fs::File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(Connection {
-            reader: Box::new(reader),
-            writer: Box::new(writer),
-            hang_up: Box::new(|| ()),
-        })
-    }
-    #[cfg(not(unix))]
-    {
-        Ok(Connection {
-            reader: Box::new(std::io::stdin()),
-            writer: Box::new(std::io::stdout()),
-            hang_up: Box::new(|| ()),
-        })
-    }
+    use std::os::fd::AsFd as _;
+    #[cfg(windows)]
+    use std::os::windows::io::AsHandle as _;
+    #[cfg(unix)]
+    let (input, output) = (
+        std::io::stdin().as_fd().try_clone_to_owned()?,
+        std::io::stdout().as_fd().try_clone_to_owned()?,
+    );
+    #[cfg(windows)]
+    let (input, output) = (
+        std::io::stdin().as_handle().try_clone_to_owned()?,
+        std::io::stdout().as_handle().try_clone_to_owned()?,
+    );
+    Ok(Connection {
+        reader: Box::new(std::fs::File::from(input)),
+        writer: Box::new(std::fs::File::from(output)),
+        hang_up: Box::new(|| ()),
+    })
 }
 
 fn tcp(stream: TcpStream) -> anyhow::Result<Connection> {

@@ -10,6 +10,7 @@ use tower_lsp::jsonrpc::Result;
 use super::to_proto::Diagnostics;
 use super::{Params, Server, to_proto, uri_of};
 use crate::config::{self, PROJECT_FILE, Problem};
+use crate::os;
 use crate::session::{Session, View, Workspace};
 
 mod workspace;
@@ -86,7 +87,7 @@ pub(super) fn problems(server: &Server, session: &Session, view: &View) -> Vec<P
     let workspace = session.workspace_of(&view.path);
     let of_workspace = workspace.is_some_and(|workspace| is_settings(&workspace, &view.path));
     // A link may lead there.
-    let user = Session::canonical(&server.folders.config_file());
+    let user = os::resolved(&server.folders.config_file());
     if view.path == user {
         let mut problems =
             config::check_text(&server.folders, &server.folders.config_file(), &view.text);

@@ -1,33 +1,18 @@
 //! From the protocol's names to ours: URIs, positions, changes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use tower_lsp::lsp_types::Url;
 
+use crate::os;
 use crate::text::{Change, Position, Range};
 
 /// The path of a `file:` URI, links resolved as far as it exists; `None` for other schemes.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
     let url = Url::parse(uri).ok().filter(|url| url.scheme() == "file")?;
     let path = url.to_file_path().ok()?;
-    Some(canonical(&path))
-}
-
-/// A path with its links resolved, as far as it exists.
-pub(super) fn canonical(path: &Path) -> PathBuf {
-    let mut there = path;
-    let mut rest = Vec::new();
-    loop {
-        if let Ok(found) = there.canonicalize() {
-            return rest.iter().rev().fold(found, |path, name| path.join(name));
-        }
-        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else {
-            return path.to_owned();
-        };
-        rest.push(name);
-        there = parent;
-    }
+    Some(os::resolved(&path))
 }
 
 /// The path of a workspace folder as the client names it.

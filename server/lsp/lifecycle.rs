@@ -12,6 +12,7 @@ use super::{Ended, Server, capabilities, from_proto, navigation, transport, watc
 use crate::bridge;
 use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
+use crate::os;
 use crate::present;
 use crate::session::Session;
 
@@ -68,7 +69,11 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let _ = server.capabilities.set(client);
     let _ = server.session.set(session);
     take_calls(server);
-    if let Some(parent) = params.get("processId").and_then(Value::as_i64) {
+    // On Windows nothing tells of a process but polling lists of them; its end closes its side of the connection,
+    // which is seen at once.
+    if cfg!(unix)
+        && let Some(parent) = params.get("processId").and_then(Value::as_i64)
+    {
         let server = server.clone();
         std::thread::spawn(move || {
             wait_for_end(parent);
@@ -141,7 +146,7 @@ fn add_folder(server: &Server, session: &Session, root: PathBuf) {
     if let Some(trusted) = trusted {
         session.trust_for_session(&root, trusted);
     }
-    let canonical = from_proto::canonical(&root);
+    let canonical = os::resolved(&root);
     server.documents.add_folder(root, canonical);
 }
 
@@ -323,7 +328,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     for gone in folders("removed") {
         session.remove_folder(&gone);
         server.documents.remove_folder(&gone);
-        let folder = from_proto::canonical(&gone);
+        let folder = os::resolved(&gone);
         server.watching.forget(&folder);
         server.bridges.remove(&folder);
         server.publisher.withdraw(&folder, server.margin.told());

@@ -17,6 +17,7 @@ use super::{Peer, Shared};
 use crate::children::uri;
 use crate::config::Folders;
 use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::os;
 use crate::session::Session;
 use crate::verbs::Failure;
 
@@ -142,8 +143,7 @@ impl Workspaces {
 
     fn place(self: &Arc<Self>, root: &Path) -> Result<Arc<Place>, String> {
         let shown = root.display();
-        let canonical = root
-            .canonicalize()
+        let canonical = os::canonical(root)
             .map_err(|error| format!("the root {shown} cannot be used: {error}"))?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = known.iter().find(|place| place.root == canonical) {

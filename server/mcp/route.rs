@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::roots::{Place, Workspaces};
 use crate::bridge::{self, NoAnswer};
 use crate::host::Level;
-use crate::session::Session;
+use crate::os;
 use crate::verbs::{self, Answer, Effect, Failure, Verb};
 
 type Outcome = Result<Answer, Failure>;
@@ -74,7 +74,7 @@ fn place_of<'a>(
             .max_by_key(|place| place.root.as_os_str().len())
     };
     if Path::new(path).is_absolute() {
-        let path = Session::canonical(Path::new(path));
+        let path = os::resolved(Path::new(path));
         let outside = || {
             Failure::new(
                 "file",
@@ -85,7 +85,7 @@ fn place_of<'a>(
     }
     let found: Vec<(&Arc<Place>, PathBuf)> = places
         .iter()
-        .map(|place| (place, Session::canonical(&place.root.join(path))))
+        .map(|place| (place, os::resolved(&place.root.join(path))))
         .filter(|(place, path)| path.starts_with(&place.root) && path.exists())
         .collect();
     match found.as_slice() {

@@ -159,10 +159,12 @@ async fn run(command: &[String], setting: &str) -> Result<Key, ModelError> {
             "apiKeyCommand is empty: write the program and its arguments there, such as [\"pass\", \"show\", \"anthropic\"]",
         )));
     };
-    let mut child = tokio::process::Command::new(program)
+    let mut command = tokio::process::Command::new(os::by_name(program));
+    os::no_window(command.as_std_mut());
+    let mut child = command
         .args(arguments)
         // Not the workspace: a PATH with `.` in it must not find a program there.
-        .current_dir("/")
+        .current_dir(os::neutral_folder())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         // What it says may hold what it was to keep.

@@ -19,6 +19,8 @@ struct Job {
 /// Those of the operating system.
 pub async fn spawn(command: std::process::Command) -> std::io::Result<Child> {
     let mut command = Command::from(command);
+    #[cfg(windows)]
+    super::windows::lead_group(command.as_std_mut());
     command.kill_on_drop(true);
     let (reply, answer) = oneshot::channel();
     let job = Job {

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{RenameFlags, renameat_with};
 
 use crate::{files, trust};
 
@@ -121,7 +121,7 @@ impl Guarded {
                 .parent()
                 .map_or(Ok(()), fs::create_dir_all)
                 .and_then(|()| fs::write(&full, bytes))
-                .and_then(|()| fs::set_permissions(&full, fs::Permissions::from_mode(*mode)));
+                .and_then(|()| set_mode(&full, *mode));
             said.push(match back {
                 Ok(()) => format!(
                     "`{}` was put back as it was: {}.",
@@ -148,7 +148,7 @@ impl Guarded {
             } else {
                 format!(".refused-{number}")
             });
-            match renameat_with(&folder, name, &folder, &aside, RenameFlags::NOREPLACE) {
+            match folder.rename_new(name, &aside) {
                 Ok(()) => {
                     return Some(format!(
                         "`{}` may not be made by a command ({}): it was renamed to `{}`.",
@@ -157,8 +157,8 @@ impl Guarded {
                         Path::new(&aside).display()
                     ));
                 }
-                Err(rustix::io::Errno::EXIST) => {}
-                Err(rustix::io::Errno::NOENT) => return None,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => return None,
                 Err(error) => {
                     return Some(format!(
                         "`{}` may not be made by a command ({}), and could not be renamed: {error}. Remove it.",
@@ -249,7 +249,28 @@ fn content(path: &Path) -> Option<(Vec<u8>, u32)> {
     (about.is_file() && about.len() <= KEPT)
         .then(|| fs::read(path).ok())
         .flatten()
-        .map(|bytes| (bytes, about.permissions().mode() & 0o7777))
+        .map(|bytes| (bytes, mode(&about)))
+}
+
+#[cfg(unix)]
+fn mode(about: &fs::Metadata) -> u32 {
+    about.permissions().mode() & 0o7777
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// Windows has no modes.
+#[cfg(not(unix))]
+fn mode(_: &fs::Metadata) -> u32 {
+    0
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> std::io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

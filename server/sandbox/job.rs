@@ -10,7 +10,6 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -60,12 +59,28 @@ struct End {
     notes: Vec<String>,
 }
 
+/// What the command writes.
+#[cfg(unix)]
+pub(super) type Reader = tokio::net::unix::pipe::Receiver;
+/// A file of tokio's reads on a thread of its own, and loses nothing when nobody waits for it.
+#[cfg(not(unix))]
+pub(super) type Reader = tokio::fs::File;
+
+pub(super) fn reader(pipe: std::io::PipeReader) -> std::io::Result<Reader> {
+    #[cfg(unix)]
+    return Reader::from_owned_fd(pipe.into());
+    #[cfg(not(unix))]
+    Ok(Reader::from_std(
+        std::os::windows::io::OwnedHandle::from(pipe).into(),
+    ))
+}
+
 /// What the task takes along.
 pub(super) struct Parts {
     pub child: Child,
     /// Kept open as long as the command may run.
     pub leash: Option<ChildStdin>,
-    pub output: Receiver,
+    pub output: Reader,
     pub guarded: Option<Guarded>,
     /// Whether one stays outside who ends what is left, and must not be killed before that.
     pub keeper: bool,

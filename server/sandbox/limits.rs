@@ -1,7 +1,6 @@
 //! How much a command may use. The kernel holds a process to its limits; what a command's processes use together is
 //! watched by the server.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 /// Processes of one command at the same time.
@@ -36,7 +35,9 @@ impl Limits {
     }
 
     /// Holds the calling process, and all that it starts, to these limits; lower ones stay.
+    #[cfg(unix)]
     pub fn apply(&self) -> std::io::Result<()> {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limits = [
             // Not RLIMIT_AS: runtimes reserve far more addresses than they use.
             (Resource::Data, self.memory),

@@ -1,7 +1,6 @@
 //! What the server tells `postil sandboxed` on its standard input: one line of JSON, so that neither a command nor a
 //! path stands in a list of processes.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -43,13 +42,14 @@ pub(super) struct Bytes(Vec<u8>);
 
 impl From<&Path> for Bytes {
     fn from(path: &Path) -> Self {
-        Self(path.as_os_str().as_bytes().to_vec())
+        Self(path.as_os_str().as_encoded_bytes().to_vec())
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Bytes {
     pub fn path(&self) -> std::path::PathBuf {
+        use std::os::unix::ffi::OsStrExt as _;
         std::ffi::OsStr::from_bytes(&self.0).into()
     }
 }

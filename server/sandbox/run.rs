@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,12 +10,10 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::guarded::Guarded;
-use super::job::{Job, Parts};
+use super::job::{Job, Parts, reader};
 use super::limits::Limits;
 use super::order::{Order, Sockets};
 use super::view::{View, Wanted};
@@ -29,6 +26,8 @@ const AT_ONCE: usize = 16;
 const PREFIX: &str = "postil-run-";
 /// Landlock knows no addresses, only ports: who may ask one server by its port may ask any.
 const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
+/// `cmd /C` ends at the first line's end, without a word.
+const NO_LINES: &str = "A command is one line here (it runs by `cmd /C`): join the lines by `&&`, or write them to a script and run that; nothing was run.";
 /// All commands of a run are gone within so long after its end.
 const GONE: Duration = Duration::from_millis(700);
 
@@ -147,6 +146,9 @@ impl Processes {
         if self.over.is_cancelled() {
             return Err(String::from("The run is over; nothing was run."));
         }
+        if cfg!(windows) && command.trim().contains('\n') {
+            return Err(String::from(NO_LINES));
+        }
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             format!("The command could not be started ({what}: {error}); nothing was run.")
         };
@@ -188,11 +190,11 @@ impl Processes {
         let mut line = serde_json::to_vec(&order).map_err(|e| failed("the order", &e))?;
         line.push(b'\n');
 
-        let (reader, writer) = std::io::pipe().map_err(|e| failed("a pipe", &e))?;
+        let (output, writer) = std::io::pipe().map_err(|e| failed("a pipe", &e))?;
         let errors = writer.try_clone().map_err(|e| failed("a pipe", &e))?;
         let (stdin, mut pair) = match &out {
             None => (Stdio::piped(), None),
-            Some(_) => stdin_pair()
+            Some(_) => way::input()
                 .map(|(stdin, ours)| (stdin, Some(ours)))
                 .map_err(|e| failed("a socket", &e))?,
         };
@@ -207,7 +209,7 @@ impl Processes {
         let mut child = os::spawn(program)
             .await
             .map_err(|e| failed("its process", &e))?;
-        let output = Receiver::from_owned_fd(reader.into()).map_err(|e| failed("a pipe", &e))?;
+        let output = reader(output).map_err(|e| failed("a pipe", &e))?;
         let mut leash = child.stdin.take();
         if let Some(input) = leash.as_mut() {
             // Where it ended before it read all, its output says why.
@@ -271,13 +273,6 @@ impl Drop for Processes {
     fn drop(&mut self) {
         self.over.cancel();
     }
-}
-
-/// A standard input by which the order goes in, and the socket comes out by which a command leaves its network.
-fn stdin_pair() -> std::io::Result<(Stdio, UnixStream)> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    Ok((OwnedFd::from(theirs).into(), UnixStream::from_std(ours)?))
 }
 
 /// The program that is started, what it is told, and what must not change.
@@ -395,17 +390,17 @@ const NAMES: &[&str] = &[
 ];
 
 fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
-    let known = |name: &str| {
-        NAMES.contains(&name)
-            || name.starts_with("LC_")
-            || policy.environment.iter().any(|n| n == name)
-    };
     let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
         .filter(|(name, value)| {
+            let is = |other: &str| os::is_same_variable(name, other);
+            let usual = || {
+                let mut names = NAMES.iter().chain(os::SYSTEM_VARIABLES);
+                names.any(|other| is(other))
+                    || name.to_str().is_some_and(|name| name.starts_with("LC_"))
+            };
             // What the author names is handed on whatever it is called.
-            let named = |n: &String| std::ffi::OsStr::new(n) == name;
-            name.to_str().is_some_and(known)
-                && (policy.environment.iter().any(named) || !os::is_secret(name, value))
+            policy.environment.iter().any(|other| is(other))
+                || usual() && !os::is_secret(name, value)
         })
         .collect();
     let fixed = [
@@ -425,15 +420,20 @@ fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
 
 /// Home as the environment says it, and as the system does.
 fn homes() -> Vec<PathBuf> {
-    let mut homes: Vec<PathBuf> = std::env::home_dir().into_iter().collect();
-    let user = rustix::process::getuid().as_raw().to_string();
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let own = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.nth(2) == Some(user.as_str())).then(|| fields.nth(2).map(PathBuf::from))?
-    });
-    homes.extend(own.filter(|home| home.as_os_str() != "/"));
-    homes.dedup();
+    let homes: Vec<PathBuf> = std::env::home_dir().into_iter().collect();
+    #[cfg(unix)]
+    let homes = {
+        let mut homes = homes;
+        let user = rustix::process::getuid().as_raw().to_string();
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let own = users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.nth(2) == Some(user.as_str())).then(|| fields.nth(2).map(PathBuf::from))?
+        });
+        homes.extend(own.filter(|home| home.as_os_str() != "/"));
+        homes.dedup();
+        homes
+    };
     homes
 }
 
@@ -448,11 +448,11 @@ struct Temporary {
 
 impl Temporary {
     fn new() -> std::io::Result<Self> {
-        let base = std::env::temp_dir().canonicalize()?;
+        let base = os::canonical(&std::env::temp_dir())?;
         sweep(&base);
         let all = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
         let lock = fs::File::create(all.path().join("lock"))?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        lock.try_lock()?;
         let folder = all.path().join("tmp");
         fs::create_dir(&folder)?;
         Ok(Self {
@@ -465,13 +465,11 @@ impl Temporary {
 
 /// Removes what nobody holds any more.
 fn sweep(base: &Path) {
-    use std::os::unix::fs::MetadataExt as _;
-    let own = rustix::process::getuid().as_raw();
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry
                 .metadata()
-                .is_ok_and(|about| about.is_dir() && about.uid() == own);
+                .is_ok_and(|about| about.is_dir() && is_own(&about));
         if !ours {
             continue;
         }
@@ -479,9 +477,20 @@ fn sweep(base: &Path) {
         let Ok(lock) = fs::File::open(entry.path().join("lock")) else {
             continue;
         };
-        let free = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-        if free.is_ok() {
+        if lock.try_lock().is_ok() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Of ours, and not another user's of this machine.
+#[cfg(unix)]
+fn is_own(about: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(about) == rustix::process::getuid().as_raw()
+}
+
+/// There every user has a folder of temporary files.
+#[cfg(not(unix))]
+fn is_own(_: &fs::Metadata) -> bool {
+    true
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::order::{Bytes, Rules};
+use crate::os;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
@@ -164,13 +165,13 @@ impl View {
 
     /// Where it is; what is not there needs nothing.
     fn put(&mut self, path: &Path, access: Access) {
-        if let Ok(path) = path.canonicalize() {
+        if let Ok(path) = os::canonical(path) {
             self.0.insert(path, access);
         }
     }
 
     pub fn at(&self, path: &Path) -> Access {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let path = os::canonical(path).unwrap_or_else(|_| path.to_owned());
         path.ancestors()
             .find_map(|above| self.0.get(above).copied())
             .unwrap_or(Access::Hidden)

@@ -63,10 +63,24 @@ impl Network {
 #[cfg(target_os = "linux")]
 pub(super) use linux::*;
 
-/// There is bubblewrap on Linux alone.
 #[cfg(not(target_os = "linux"))]
-pub(super) async fn receive(_: tokio::net::UnixStream) -> Option<TcpListener> {
-    None
+pub(super) use elsewhere::*;
+
+/// There is bubblewrap on Linux alone, and no way without it.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::net::TcpListener;
+    use std::process::Stdio;
+
+    pub type Input = tokio::io::Sink;
+
+    pub fn input() -> std::io::Result<(Stdio, Input)> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    pub async fn receive(_: Input) -> Option<TcpListener> {
+        None
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -74,7 +88,8 @@ mod linux {
     use std::io::{IoSlice, IoSliceMut};
     use std::mem::MaybeUninit;
     use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-    use std::os::fd::AsFd as _;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::process::Stdio;
 
     use anyhow::Context as _;
     use rustix::net::{
@@ -85,6 +100,15 @@ mod linux {
     use tokio::net::UnixStream;
 
     use super::PORT;
+
+    pub type Input = UnixStream;
+
+    /// A standard input by which the order goes in, and the socket comes out by which a command leaves its network.
+    pub fn input() -> std::io::Result<(Stdio, Input)> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Ok((OwnedFd::from(theirs).into(), UnixStream::from_std(ours)?))
+    }
 
     /// Makes the socket, and sends it to where the order came from.
     pub fn hand_over() -> anyhow::Result<()> {
@@ -104,7 +128,7 @@ mod linux {
     }
 
     /// Waits for what [`hand_over`] sends; `None`: it ended before.
-    pub async fn receive(from: UnixStream) -> Option<TcpListener> {
+    pub async fn receive(from: Input) -> Option<TcpListener> {
         let listener = loop {
             from.readable().await.ok()?;
             let received = from.try_io(Interest::READABLE, || {

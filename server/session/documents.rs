@@ -9,6 +9,7 @@ use super::{Error, Session, ThreadList, View, Whole, Workspace};
 use crate::comments::{Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
+use crate::os;
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
 use crate::threads::{self, NoThread, Role, Status, Thread};
@@ -20,24 +21,6 @@ const MANY_FOLDERS: usize = 4;
 
 impl Session {
     // -- documents: synchronous, in wire order ------------------------------------------------------
-
-    /// The path under which a file is known here: links resolved as far as it exists.
-    pub fn canonical(path: &Path) -> PathBuf {
-        let mut rest = Vec::new();
-        let mut there = path;
-        loop {
-            if let Ok(found) = there.canonicalize() {
-                return rest.iter().rev().fold(found, |path, name| path.join(name));
-            }
-            match (there.parent(), there.file_name()) {
-                (Some(parent), Some(name)) => {
-                    rest.push(name);
-                    there = parent;
-                }
-                _ => return path.to_owned(),
-            }
-        }
-    }
 
     /// `path` is canonical. What stands in the text now and was not typed here before has arrived.
     pub fn open(&self, path: PathBuf, uri: &str, language_id: &str, version: i32, text: &str) {
@@ -80,7 +63,7 @@ impl Session {
     /// Whether a file holds settings: a workspace's or the user's.
     pub fn is_settings(&self, path: &Path) -> bool {
         path.file_name().is_some_and(|name| name == PROJECT_FILE)
-            || path == Self::canonical(&self.folders.config_file())
+            || path == os::resolved(&self.folders.config_file())
     }
 
     /// The file is shown as it is on disk from now on.
@@ -349,7 +332,7 @@ impl Session {
                 .collect());
         };
         let workspace = if Path::new(path).is_absolute() {
-            self.home_of(&Self::canonical(Path::new(path)))?
+            self.home_of(&os::resolved(Path::new(path)))?
         } else {
             workspaces
                 .into_iter()

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::os;
 use crate::store::Closed;
 use crate::vcs::{self, GitError, Place};
 
@@ -35,7 +36,7 @@ pub(super) fn write(
     closed: Vec<Closed>,
 ) -> Result<(), GitError> {
     let place = vcs::place(path)?;
-    let in_repository = place.file.to_string_lossy().into_owned();
+    let in_repository = os::slashed(&place.file);
     let prefix = in_repository.strip_suffix(file).unwrap_or_default();
     let mut text = String::new();
     for closed in closed {

@@ -25,7 +25,11 @@ const SHOW_EVERY: Duration = Duration::from_millis(200);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What `sh -c` runs, in the workspace's root.
+    #[cfg_attr(not(windows), doc = "What `sh -c` runs, in the workspace's root.")]
+    #[cfg_attr(
+        windows,
+        doc = "What `cmd /C` runs, in the workspace's root: one line."
+    )]
     command: String,
     /// Seconds after which it is ended, 120 at most. Default 30.
     #[serde(default)]
@@ -66,6 +70,11 @@ impl Tool for Bash {
         "bash"
     }
     fn description(&self) -> String {
+        if cfg!(windows) {
+            return String::from(
+                "Runs a command of one line with `cmd /C` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It has no input and no terminal, temporary files go to %TEMP%; what it starts ends with it. The author is asked about each. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
+            );
+        }
         format!(
             "Runs a command with `sh -c` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It runs in a sandbox: it can write inside the workspace and to $TMPDIR only, reads no keys, {}; what it starts ends with it. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
             self.bounds()

@@ -12,7 +12,11 @@ use crate::trust::Risk;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What `sh -c` runs, in the workspace's root.
+    #[cfg_attr(not(windows), doc = "What `sh -c` runs, in the workspace's root.")]
+    #[cfg_attr(
+        windows,
+        doc = "What `cmd /C` runs, in the workspace's root: one line."
+    )]
     command: String,
 }
 
@@ -24,9 +28,11 @@ impl Tool for BashBackground {
         "bash_background"
     }
     fn description(&self) -> String {
-        String::from(
-            "Starts a command as bash does, in the same sandbox, and answers its id at once. bash_output reads what it printed since, bash_list shows all, bash_kill ends one; those that still run end with your answer.",
-        )
+        String::from(if cfg!(windows) {
+            "Starts a command as bash does, and answers its id at once. bash_output reads what it printed since, bash_list shows all, bash_kill ends one; those that still run end with your answer."
+        } else {
+            "Starts a command as bash does, in the same sandbox, and answers its id at once. bash_output reads what it printed since, bash_list shows all, bash_kill ends one; those that still run end with your answer."
+        })
     }
     fn parameters(&self) -> Value {
         schema::<Input>()

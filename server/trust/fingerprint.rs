@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::os;
 use sha2::{Digest, Sha256};
 
 /// Settings and lists of things to run, and folders of such, relative to the root.
@@ -134,7 +135,7 @@ pub const HOLDS_HOME: &str =
 /// Whether the user's home is this folder, or below it.
 pub fn holds_home(root: &Path) -> bool {
     let home = std::env::home_dir();
-    home.is_some_and(|home| home.canonicalize().unwrap_or(home).starts_with(root))
+    home.is_some_and(|home| os::canonical(&home).unwrap_or(home).starts_with(root))
 }
 
 pub(super) fn sentences(root: &Path) -> Vec<String> {

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::kept::Kept;
 use super::{Decision, Risk, decide, name};
 use crate::config::{Action, Rule, Settings};
+use crate::os;
 
 /// A call as a permission sees it.
 #[derive(Clone, Copy, Debug)]
@@ -232,12 +233,12 @@ fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()
     if risk != Risk::Run {
         return Ok(None);
     }
-    let root = root.canonicalize().map_err(|_| ())?;
+    let root = os::canonical(root).map_err(|_| ())?;
     let words = argument.split(|c: char| c.is_whitespace() || "'\"`;|&()<>{}$=".contains(c));
     let mut files: Vec<PathBuf> = words
         .map(|word| word.trim_end_matches('*'))
         .filter(|word| !word.is_empty())
-        .filter_map(|word| root.join(word).canonicalize().ok())
+        .filter_map(|word| os::canonical(&root.join(word)).ok())
         .filter(|path| path.starts_with(&root) && path.is_file())
         .collect();
     files.sort();

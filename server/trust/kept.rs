@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::os;
+
 const VERSION: u32 = 1;
 
 /// `what`: the record's name in messages; `again`: what to do when it is lost.
@@ -53,10 +55,9 @@ impl<R: Default + Serialize + DeserializeOwned> Kept<R> {
     pub fn change<T>(&self, change: impl FnOnce(&mut R) -> T) -> anyhow::Result<T> {
         let folder = self.file.parent().context("the data folder has no name")?;
         let written = || format!("{} {} cannot be written", self.what, self.file.display());
-        private_folder(folder).with_context(written)?;
+        os::make_private_folder(folder).with_context(written)?;
         let lock = private_file(&self.file.with_extension("lock")).with_context(written)?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
-            .with_context(written)?;
+        lock.lock().with_context(written)?;
         let mut record = self.read()?;
         let result = change(&mut record);
         let kept = Versioned {
@@ -73,20 +74,10 @@ impl<R: Default + Serialize + DeserializeOwned> Kept<R> {
     }
 }
 
-fn private_folder(path: &std::path::Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-}
-
+/// On Windows as the folder is: by what a person's profile hands on, the person's, administrators' and the system's.
 fn private_file(path: &std::path::Path) -> std::io::Result<std::fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.create(true).truncate(false).write(true).open(path)
 }

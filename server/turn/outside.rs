@@ -20,6 +20,7 @@ use crate::acp::{
     self, AcpError, Agent, Asked, Brief, Call, Client, Ended, Enough, Kind, Server, State, Step,
     StepState, Stop, Update,
 };
+use crate::os;
 use crate::present::visible;
 use crate::tools::{Context, Known, Registry, change_file};
 use crate::{sandbox, vcs};
@@ -194,7 +195,7 @@ impl Work<'_> {
             let git = [vcs::top(&folder), vcs::common_folder(&folder)];
             let git = git.into_iter().flatten();
             let git: Vec<_> = git
-                .filter_map(|folder| folder.canonicalize().ok())
+                .filter_map(|folder| os::canonical(&folder).ok())
                 .collect();
             sandbox::read_only(&folder, &git)
         };

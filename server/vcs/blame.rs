@@ -1,5 +1,6 @@
 //! Who wrote a line.
 
+use crate::os;
 use std::path::Path;
 
 /// The commit that shaped a line.
@@ -21,7 +22,7 @@ pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, Str
         .map_err(|_| format!("{} is not in a git repository", path.display()))?;
     let top = repository
         .workdir()
-        .and_then(|top| top.canonicalize().ok())
+        .and_then(|top| os::canonical(top).ok())
         .ok_or("a bare repository has no files")?;
     let relative = path
         .strip_prefix(&top)
@@ -29,7 +30,7 @@ pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, Str
     if repository.head().is_err() {
         return Ok(None);
     }
-    let committed = match repository.blame_file(relative, None) {
+    let committed = match repository.blame_file(&super::path_for_git(relative), None) {
         Ok(blame) => blame,
         Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
         Err(error) => return Err(error.message().to_owned()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use super::program::{git, path_of, quiet_settings, untrusted};
+use crate::os;
 
 /// Why git did not do it, in its own words where it had some.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +65,12 @@ pub fn place(path: &Path) -> Result<Place, GitError> {
         )
     };
     let top = ask("--show-toplevel")?;
-    let top = top.canonicalize().unwrap_or(top);
+    let top = os::canonical(&top).unwrap_or(top);
     let Ok(file) = path.strip_prefix(&top) else {
         return Err(outside());
     };
     Ok(Place {
-        file: file.to_owned(),
+        file: super::path_for_git(file),
         index: ask("--absolute-git-dir")?.join("index"),
         top,
     })

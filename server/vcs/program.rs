@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use super::GitError;
+use crate::os;
 
 /// Enough for calls that look at no file.
 pub(super) fn untrusted() -> Vec<String> {
@@ -93,10 +94,12 @@ pub(super) fn git_until(
         let left = until.saturating_duration_since(Instant::now());
         let late = waits.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Timeout);
         if late {
-            let _ = watched
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .kill();
+            let mut child = watched.lock().unwrap_or_else(PoisonError::into_inner);
+            // There `git.exe` on PATH may only start the one that works.
+            if cfg!(windows) {
+                os::end_group(child.id(), true);
+            }
+            let _ = child.kill();
         }
         late
     });
@@ -147,6 +150,7 @@ fn prepared(
     args: &[impl AsRef<OsStr>],
 ) -> Result<Command, GitError> {
     let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);
+    os::no_window(&mut command);
     command
         .current_dir(folder)
         .arg("--no-pager")
@@ -189,7 +193,7 @@ pub(super) fn path_of(printed: &[u8]) -> Option<PathBuf> {
         .strip_suffix(b"\r")
         .filter(|_| cfg!(windows))
         .unwrap_or(line);
-    (!line.is_empty()).then(|| super::bytes_to_path(line).to_owned())
+    (!line.is_empty()).then(|| super::bytes_to_path(line).into_owned())
 }
 
 /// git on PATH, but for what lies in a project: the one that it is to work in, or the one where we stand.
@@ -199,13 +203,13 @@ fn program(folder: &Path) -> Option<PathBuf> {
     let projects: Vec<PathBuf> = [Some(folder), here.as_deref()]
         .into_iter()
         .flatten()
-        .map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
+        .map(|folder| os::canonical(folder).unwrap_or_else(|_| folder.to_owned()))
         .map(|folder| project(&folder).to_owned())
         // `/` is no project: everything is below it.
         .filter(|project| project.parent().is_some())
         .collect();
     let inside = |file: &Path| {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let real = os::canonical(file).unwrap_or_else(|_| file.to_owned());
         projects
             .iter()
             .any(|project| file.starts_with(project) || real.starts_with(project))

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::bytes_to_path;
+use crate::os;
 
 /// A file as it was when git last looked at it; its content is a blob.
 pub struct Staged {
@@ -17,7 +18,7 @@ pub struct Staged {
 pub fn staged(root: &Path) -> HashMap<PathBuf, Staged> {
     let read = || -> Option<HashMap<PathBuf, Staged>> {
         let repository = git2::Repository::discover(root).ok()?;
-        let top = repository.workdir()?.canonicalize().ok()?;
+        let top = os::canonical(repository.workdir()?).ok()?;
         let index = repository.index().ok()?;
         let written = std::fs::metadata(index.path()?).ok()?.modified().ok()?;
         let written = written.duration_since(std::time::UNIX_EPOCH).ok()?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use git2::{Repository, Status, StatusOptions};
 
 use super::bytes_to_path;
+use crate::os;
 
 /// The lines of `git status --short` for what is below `root` (or below `below`, absolute), paths relative
 /// to `root`. Submodules are not looked into.
@@ -19,7 +20,7 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
         .map_err(|_| String::from("The workspace is in no git repository."))?;
     let top = repository
         .workdir()
-        .and_then(|top| top.canonicalize().ok())
+        .and_then(|top| os::canonical(top).ok())
         .ok_or_else(|| String::from("The repository has no work tree."))?;
     let prefix = root.strip_prefix(&top).unwrap_or(Path::new(""));
     let within = below.unwrap_or(root).strip_prefix(&top).unwrap_or(prefix);
@@ -36,7 +37,8 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
     }
     let shown = |bytes: &[u8]| {
         let path = bytes_to_path(bytes);
-        let relative = path.strip_prefix(prefix).unwrap_or(path);
+        let relative = path.strip_prefix(prefix).unwrap_or(&path);
+        let relative = super::path_for_git(relative);
         let text = relative.to_string_lossy();
         // A folder keeps its mark.
         let folder = if bytes.ends_with(b"/") && !text.ends_with('/') {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::commit::{GitError, Place, place};
 use super::follow::{Before, LineMap};
 use super::program::{git_until, quiet_settings};
+use crate::os;
 
 /// Commits that are followed back.
 const MOST: usize = 12;
@@ -103,11 +104,15 @@ pub fn blob(place: &Place, commit: &str, file: &str, until: Instant) -> Option<S
 /// closing a thread starts no program; `None`: no repository, no commit yet, or one that it cannot read.
 pub fn head_text(path: &Path) -> Option<(String, Option<String>)> {
     let repository = git2::Repository::discover(path.parent()?).ok()?;
-    let top = repository.workdir()?.canonicalize().ok()?;
+    let top = os::canonical(repository.workdir()?).ok()?;
     let head = repository.head().ok()?.peel_to_commit().ok()?;
     let file = path.strip_prefix(top).ok()?;
     let text = || {
-        let entry = head.tree().ok()?.get_path(file).ok()?;
+        let entry = head
+            .tree()
+            .ok()?
+            .get_path(&super::path_for_git(file))
+            .ok()?;
         let blob = repository.find_blob(entry.id()).ok()?;
         let fits = blob.size() <= LARGEST && !blob.is_binary();
         fits.then(|| String::from_utf8_lossy(blob.content()).into_owned())

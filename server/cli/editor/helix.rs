@@ -10,6 +10,7 @@ use toml::{Table, Value};
 
 use crate::cli::out::{BOLD, DIM};
 use crate::cli::{Cx, Outcome};
+use crate::os;
 use crate::present::visible;
 use crate::session::Error;
 
@@ -135,7 +136,7 @@ struct Before {
 impl Before {
     fn read(file: &Path) -> Result<Self, Error> {
         let is_link = file.is_symlink();
-        let target = match file.canonicalize() {
+        let target = match os::canonical(file) {
             Ok(target) => target,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_link => {
                 return Ok(Self {

@@ -23,7 +23,8 @@ const LIST: &str = ".written-by-postil";
 
 pub(super) fn run(cx: &Cx, remove: bool) -> Outcome {
     let homes = Homes::of(cx)?;
-    let folder = homes.data.join("site/pack/postil/start/postil");
+    let folder = homes.data.join("site").join("pack");
+    let folder = folder.join("postil").join("start").join("postil");
     let there = There::look(&folder)?;
     if remove {
         without(cx, &folder, &there)

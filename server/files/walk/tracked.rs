@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
+
+use super::at;
 
 /// Paths that git tracks, relative to the root, and the folders that they are in.
 #[derive(Default)]
@@ -22,7 +23,7 @@ impl Tracked {
         let mut last = Vec::new();
         let mut hasher = DefaultHasher::new();
         for file in files {
-            let file = file.into_os_string().into_vec();
+            let file = at::bytes_of(file);
             file.hash(&mut hasher);
             let folder = file
                 .iter()

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
 use crate::lsp::{Server, invalid, to_proto};
+use crate::os;
 use crate::session::{Session, TurnOptions};
 
 /// Longest text that an argument may hold.
@@ -80,9 +81,7 @@ impl Call {
             .workspaces()
             .first()
             .map(|workspace| workspace.root().to_owned());
-        Ok(Some(Session::canonical(
-            &root.unwrap_or_default().join(path),
-        )))
+        Ok(Some(os::resolved(&root.unwrap_or_default().join(path))))
     }
 
     pub(super) fn thread_id(&self) -> Result<&str> {

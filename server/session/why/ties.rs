@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Told;
+use crate::os;
 use crate::session::closing::{is_plain, words_hash};
 use crate::store::Tie;
 use crate::vcs::{self, LineMap, Shaped, Trail};
@@ -63,7 +64,7 @@ impl Line<'_> {
         self.files()
             .iter()
             .filter_map(|file| file.strip_prefix(self.root).ok())
-            .map(|file| file.to_string_lossy().into_owned())
+            .map(os::slashed)
             .collect()
     }
 
@@ -183,7 +184,7 @@ impl Line<'_> {
             self.root
         };
         let file = base.join(&tie.file);
-        let file = file.strip_prefix(top).ok()?.to_string_lossy();
+        let file = os::slashed(file.strip_prefix(top).ok()?);
         // A note's commit is none that git would take for an option.
         let is_id = commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then(|| self.blob(commit, &file, blobs))?

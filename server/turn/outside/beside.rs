@@ -3,7 +3,6 @@
 //! and by nobody else whom we know of; of any other change it is said that its maker is not known.
 
 use std::collections::{BTreeSet, HashMap};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,9 +25,10 @@ const LAG: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stat {
     size: u64,
+    /// Where a system gives none: the time of its creation.
     inode: u64,
     modified: (i64, i64),
-    /// Nobody can set this one.
+    /// Nobody can set this one; as `modified` where the system has no such time.
     changed: (i64, i64),
 }
 
@@ -186,13 +186,31 @@ impl Before {
     }
 }
 
+#[cfg(unix)]
 fn stat(path: &Path) -> Option<Stat> {
+    use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::symlink_metadata(path).ok()?;
     Some(Stat {
         size: metadata.len(),
         inode: metadata.ino(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
+}
+
+#[cfg(windows)]
+fn stat(path: &Path) -> Option<Stat> {
+    use std::os::windows::fs::MetadataExt as _;
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let modified = (seconds, i64::from(since.subsec_nanos()));
+    Some(Stat {
+        size: metadata.file_size(),
+        inode: metadata.creation_time(),
+        modified,
+        changed: modified,
     })
 }
 

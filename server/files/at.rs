@@ -1,0 +1,105 @@
+//! Work in a folder by its open handle, so that it is done in that very folder whatever is put in its place
+//! meanwhile: the kernel's `openat` and its relatives on Unix, a handle that holds the folder where it is on
+//! Windows. The one module of this layer that differs by system.
+
+use std::io;
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub use unix::{Folder, Lock};
+#[cfg(unix)]
+pub(super) use unix::{
+    below, bytes_of, is_local, name_of, now, own_program, status_of, status_of_file,
+};
+#[cfg(windows)]
+pub use windows::{Folder, Lock};
+#[cfg(windows)]
+pub(super) use windows::{
+    below, bytes_of, is_local, name_of, now, own_program, status_of, status_of_file,
+};
+
+/// What an entry of a folder is; a link is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// The state of a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Permission bits of POSIX; elsewhere 0o444 or 0o666.
+    pub mode: u32,
+    /// User and group.
+    pub owner: (u32, u32),
+    /// What it lies on, and its number there; 0 where the system does not tell.
+    pub device: u64,
+    pub inode: u64,
+    /// Nanoseconds since 1970.
+    pub modified: i64,
+    /// Of the last change of any kind, which nobody can set; as `modified` where the system does not tell.
+    pub changed: i64,
+}
+
+/// Why nothing could be done with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// It is not there, or what is above it is no folder.
+    Gone,
+    /// A link where none may be, or the way leads out.
+    Link,
+    Folder,
+    /// A pipe or socket with nothing to read.
+    Special,
+    Other,
+}
+
+pub(super) fn obstacle(error: &io::Error) -> Obstacle {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Obstacle::Gone,
+        io::ErrorKind::CrossesDevices => Obstacle::Link,
+        io::ErrorKind::IsADirectory => Obstacle::Folder,
+        io::ErrorKind::WouldBlock => Obstacle::Special,
+        // These kinds have no stable name yet.
+        #[cfg(unix)]
+        _ => match rustix::io::Errno::from_io_error(error) {
+            Some(rustix::io::Errno::LOOP) => Obstacle::Link,
+            Some(rustix::io::Errno::NXIO) => Obstacle::Special,
+            _ => Obstacle::Other,
+        },
+        #[cfg(not(unix))]
+        _ => Obstacle::Other,
+    }
+}
+
+/// Whether a file system has no files without a name, or none can be given to one.
+pub(super) fn is_nameless_refused(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(
+            Errno::from_io_error(error),
+            Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::PERM)
+        )
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+/// The error of a way that leads out.
+pub(super) fn leads_out() -> io::Error {
+    io::ErrorKind::CrossesDevices.into()
+}

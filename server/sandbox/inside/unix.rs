@@ -1,0 +1,108 @@
+//! What becomes the command, and who stays outside where there is no bubblewrap.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+
+use super::super::order::Order;
+use super::{WORD, when_left};
+use crate::os;
+
+/// Becomes the command, or keeps it.
+pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
+    if order.keeper {
+        keep(order)
+    } else {
+        become_command(&order).map(|never| match never {})
+    }
+}
+
+fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
+    #[cfg(target_os = "linux")]
+    {
+        os::keep_standard_streams().context("open files")?;
+        if order.way {
+            super::super::way::hand_over()?;
+        }
+    }
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // No terminal to be typed into. It is one already where bubblewrap saw to it.
+    let _ = rustix::process::setsid();
+    order.limits.apply().context("the limits")?;
+    #[cfg(target_os = "linux")]
+    {
+        if let Some(rules) = &order.rules {
+            super::super::rules::confine(rules)?;
+            // What root may do beyond others reaches around Landlock: the environment of other processes, for one.
+            super::super::rules::drop_capabilities().context("capabilities")?;
+        }
+        if let Some(sockets) = order.sockets {
+            super::super::rules::filter(sockets)?;
+        }
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(&order.command).stdin(Stdio::null());
+    Err(shell.exec()).context("/bin/sh")
+}
+
+/// Starts the one that becomes the command, and ends all that it began when it has ended, or when the server has.
+fn keep(order: Order) -> anyhow::Result<ExitCode> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg(WORD)
+        .stdin(Stdio::piped())
+        .spawn()
+        .context("the command's process")?;
+    let order = Order {
+        keeper: false,
+        ..order
+    };
+    if let Some(mut input) = child.stdin.take() {
+        serde_json::to_writer(&mut input, &order)?;
+        input.write_all(b"\n")?;
+    }
+    let id = child.id();
+    when_left(move || end_all(id));
+    let own = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let status = loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if Some(pid) == own => break status,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // The other thread has ended all of them, and soon us.
+            Err(_) => std::thread::park(),
+        }
+    };
+    end_all(id);
+    Ok(ExitCode::from(code(status)))
+}
+
+fn code(status: WaitStatus) -> u8 {
+    let code = status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}
+
+/// Whoever forks while we look is found the next time: what is left comes to us when its parent ends. Where a system
+/// tells nobody's children, the session that `command` leads is ended, and who left it is not found.
+fn end_all(command: u32) {
+    if !cfg!(target_os = "linux") {
+        // It may not lead a session yet.
+        os::kill(command);
+        os::end_group(command, true);
+    }
+    for _ in 0..1000 {
+        let left = os::descendants(std::process::id());
+        if left.is_empty() {
+            return;
+        }
+        left.into_iter().for_each(os::kill);
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        std::thread::yield_now();
+    }
+}
