@@ -75,18 +75,28 @@ export function candidates(places: Places): string[] {
 /** `searched`: the PATH leads there, on which a folder of the workspace may be. */
 function looked(places: Places): { file: string; searched: boolean }[] {
     const at = paths(places);
+    const onWindows = places.platform === "win32";
     if (places.setting !== "") {
-        return [{ file: places.setting.replace(/^~(?=$|[/\\])/, () => places.home), searched: false }];
+        const set = (onWindows ? unquoted(places.setting) : places.setting).replace(/^~(?=$|[/\\])/, () => places.home);
+        // As a shell takes it there; without any, npm has put a script for another shell at that name.
+        const ends = onWindows && !/\.(?:exe|cmd)$/i.test(set) ? [".exe", ".cmd", ""] : [""];
+        return ends.map((end) => ({ file: set + end, searched: false }));
     }
-    const search = places.search.split(at.delimiter).filter((dir) => at.isAbsolute(dir) && !isOfWorkspace(dir, places.workspace, at));
+    const entries = places.search.split(at.delimiter).map((dir) => (onWindows ? unquoted(dir) : dir));
+    const search = entries.filter((dir) => at.isAbsolute(dir) && !isOfWorkspace(dir, places.workspace, at));
     const dirs = [
         { dir: at.join(places.extension, "server"), searched: false },
         ...search.map((dir) => ({ dir, searched: true })),
         // Where cargo puts it, which a window that was not started from a shell may not have on its PATH.
         { dir: at.join(places.home, ".cargo", "bin"), searched: false },
     ];
-    const names = places.platform === "win32" ? ["postil.exe", "postil.cmd"] : ["postil"];
+    const names = onWindows ? ["postil.exe", "postil.cmd"] : ["postil"];
     return dirs.flatMap(({ dir, searched }) => names.map((name) => ({ file: at.join(dir, name), searched })));
+}
+
+/** Without the quotation marks that Explorer copies a path with, and that some write into the PATH. */
+function unquoted(place: string): string {
+    return place.replace(/^"(.*)"$/, "$1");
 }
 
 function isOfWorkspace(place: string, folders: string[], at: path.PlatformPath): boolean {

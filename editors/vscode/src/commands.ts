@@ -405,7 +405,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         },
         "postil.doctor": () => {
             // As a person would: the answer is for reading. The program that came along is on no PATH.
-            const terminal = vscode.window.createTerminal({ name: "postil doctor" });
+            const terminal = vscode.window.createTerminal({ name: "postil doctor", ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
             terminal.show();
             terminal.sendText(`${quoted(server.program ?? "postil")} doctor`);
         },
@@ -423,7 +423,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     return Object.entries(all).map(([id, run]) => vscode.commands.registerCommand(id, run as (...args: unknown[]) => unknown));
 }
 
-/** A program as a shell takes it, PowerShell on Windows. */
+/** A program as a shell takes it, PowerShell on Windows: whatever else the author has there quotes in another way. */
 function quoted(program: string): string {
     if (/^[\w./-]+$/.test(program)) {
         return program;
@@ -449,18 +449,19 @@ export async function reveal({ uri, thread }: Located, comments: Comments): Prom
 
 /** The next thread, in this file and then in the others. */
 async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void> {
-    const all = [...known.all()].sort((a, b) => a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line);
+    // `fsPath`: of one file on Windows `path` may have the drive in upper or lower case, as who told of it had it.
+    const all = [...known.all()].sort((a, b) => a.uri.fsPath.localeCompare(b.uri.fsPath) || a.thread.range.start.line - b.thread.range.start.line);
     if (all.length === 0) {
         void inform("postil: there are no threads.");
         return;
     }
     const editor = vscode.window.activeTextEditor;
-    const here = editor ? { path: editor.document.uri.path, line: editor.selection.active.line } : { path: "", line: -1 };
-    const order = (located: Located): number => located.uri.path.localeCompare(here.path) || located.thread.range.start.line - here.line;
+    const here = editor ? { path: editor.document.uri.fsPath, line: editor.selection.active.line } : { path: "", line: -1 };
+    const order = (located: Located): number => located.uri.fsPath.localeCompare(here.path) || located.thread.range.start.line - here.line;
     const next =
         by === 1
             ? (all.find((located) => order(located) > 0) ?? all[0])
-            : (all.findLast((located) => order(located) < 0 && !(located.uri.path === here.path && located.thread.range.end.line >= here.line)) ?? all.at(-1));
+            : (all.findLast((located) => order(located) < 0 && !(located.uri.fsPath === here.path && located.thread.range.end.line >= here.line)) ?? all.at(-1));
     if (next) {
         await reveal(next, comments);
     }

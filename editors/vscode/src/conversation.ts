@@ -2,6 +2,7 @@
 // took. It grows while the turn runs, and is there again after the window was loaded anew.
 
 import { randomBytes } from "node:crypto";
+import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
 import type { Rounds } from "./protocol";
@@ -61,7 +62,7 @@ export class Conversations implements vscode.Disposable {
         }
         const view = vscode.window.createWebviewPanel(
             KIND,
-            `Conversation: ${file.split("/").pop() ?? file}`,
+            `Conversation: ${path.basename(file)}`,
             { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
             { enableFindWidget: true, retainContextWhenHidden: false },
         );

@@ -228,7 +228,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     async diff(file: Reviewed): Promise<void> {
-        const name = file.change.file.split("/").pop() ?? file.change.file;
+        const name = path.basename(file.change.file);
         const what = file.review.proposed ? "proposed" : "before the turn ↔ now";
         await vscode.commands.executeCommand("vscode.diff", file.left, file.right, `${name} (${what})`);
     }
@@ -351,7 +351,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         item.iconPath = vscode.ThemeIcon.File;
         const by = review.proposed ? "" : " by the turn";
         const whole = change.before === null ? (review.proposed ? "new" : `made${by}`) : change.after === null ? `deleted${by}` : "";
-        const folder = path.posix.dirname(change.file);
+        const folder = path.dirname(change.file);
         item.description = [folder === "." ? "" : folder, lines(node), whole].filter((part) => part !== "").join(" · ");
         item.tooltip = change.file;
         item.contextValue = "changed";

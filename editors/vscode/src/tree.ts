@@ -73,13 +73,13 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     getChildren(node?: Node): Node[] {
         const all = [...this.known.all()];
         const byPlace = (a: Located, b: Located): number =>
-            a.uri.path.localeCompare(b.uri.path) || a.thread.range.start.line - b.thread.range.start.line;
+            a.uri.fsPath.localeCompare(b.uri.fsPath) || a.thread.range.start.line - b.thread.range.start.line;
         if (!node) {
             if (this.byState) {
                 return STATES.filter(([state]) => all.some(({ thread }) => stateOf(thread) === state)).map(([state]) => ({ is: "state", state }));
             }
             return [...this.known.files.values()]
-                .sort((a, b) => a.uri.path.localeCompare(b.uri.path))
+                .sort((a, b) => a.uri.fsPath.localeCompare(b.uri.fsPath))
                 .map(({ uri }) => ({ is: "file", uri }));
         }
         switch (node.is) {

@@ -35,7 +35,7 @@ export class Whys implements vscode.TextDocumentContentProvider, vscode.Disposab
             return;
         }
         // The name of the page is the title of its tab.
-        const page = vscode.Uri.from({ scheme: SCHEME, path: `/${why.file}/Why line ${why.line} is so.md` });
+        const page = vscode.Uri.from({ scheme: SCHEME, path: `/${process.platform === "win32" ? why.file.replaceAll("\\", "/") : why.file}/Why line ${why.line} is so.md` });
         this.pages.delete(page.toString());
         this.pages.set(page.toString(), why.markdown);
         const [oldest] = this.pages.keys();

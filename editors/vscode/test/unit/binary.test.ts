@@ -152,6 +152,37 @@ test("on Windows npm's script leads to the program beside it, and no shell is st
     assert.ok("problem" in odd && odd.problem === "not-executable", JSON.stringify(odd));
 });
 
+test("on Windows a path is taken as it is copied and typed there", async () => {
+    const where = (more: Partial<Places>): Places => places({ platform: "win32", extension: "C:\\ext", home: "C:\\Users\\me", ...more });
+    const exe = "C:\\My Tools\\postil.exe";
+    const npm = "C:\\npm\\postil";
+    const disk = windows({
+        [exe]: "postil 0.1.0\r\n",
+        [npm]: "#!/bin/sh",
+        [`${npm}.cmd`]: SHIM,
+        "C:\\npm\\node_modules\\postil\\postil.js": "",
+        "C:\\npm\\node_modules\\postil-win32-x64\\bin\\postil.exe": "postil 0.2.0\r\n",
+    });
+    for (const setting of [exe, `"${exe}"`, "C:\\My Tools\\postil"]) {
+        assert.deepEqual(await find(where({ setting }), disk), { path: exe, version: "0.1.0" }, setting);
+    }
+    // Beside npm's own there is one for another shell, which is not it.
+    assert.deepEqual(await find(where({ setting: npm }), disk), { path: "C:\\npm\\node_modules\\postil-win32-x64\\bin\\postil.exe", version: "0.2.0" });
+    assert.deepEqual(await find(where({ search: 'C:\\Windows;"C:\\My Tools"' }), disk), { path: exe, version: "0.1.0" });
+    // It came along, in the folder of the extension.
+    const bundled = windows({ "C:\\ext\\server\\postil.exe": "postil 0.3.0", [exe]: "postil 0.1.0" });
+    assert.deepEqual(await find(where({ search: "C:\\My Tools" }), bundled), { path: "C:\\ext\\server\\postil.exe", version: "0.3.0" });
+    for (const setting of ["postil.exe", "\"tools\\postil\""]) {
+        const wrong = await find(where({ setting }), disk);
+        assert.ok("problem" in wrong && wrong.message.includes("absolute path"), JSON.stringify(wrong));
+    }
+    const gone = await find(where({ setting: "D:\\postil" }), disk);
+    assert.ok("problem" in gone && gone.message === "The setting postil.path names D:\\postil, which is not there.", JSON.stringify(gone));
+    // The drive and its folders in another case are still the workspace.
+    const inside = await find(where({ search: "c:\\MY TOOLS", workspace: ["C:\\My Tools"] }), windows({ "c:\\MY TOOLS\\postil.exe": "postil 0.1.0" }));
+    assert.ok("problem" in inside && inside.problem === "missing", JSON.stringify(inside));
+});
+
 test("elsewhere npm's link leads to the program too, which needs no Node", async () => {
     const modules = path.join(base, "npm/lib/node_modules/postil");
     await mkdir(modules, { recursive: true });
