@@ -111,9 +111,30 @@ local function publish(error, result, ctx, config)
   return vim.lsp.handlers["textDocument/publishDiagnostics"](error, result, ctx, config)
 end
 
+-- What is started. On Windows a name alone means the current folder before the PATH, and a repository may hold a program
+-- of that name: there it is looked for, also where npm puts it behind a script; at last where cargo does.
+local function program()
+  if vim.fn.has("win32") == 0 then
+    return "postil"
+  end
+  local package = "node_modules/postil-win32-x64/bin/postil.exe"
+  for folder in vim.gsplit(vim.env.PATH or "", ";", { plain = true }) do
+    folder = folder:gsub('"', "")
+    if folder:find("^%a:[/\\]") or folder:find("^\\\\") then
+      for _, name in ipairs({ "postil.exe", "node_modules/postil/" .. package, package }) do
+        local file = vim.fs.joinpath(folder, name)
+        if vim.uv.fs_stat(file) then
+          return vim.fs.normalize(file, { expand_env = false })
+        end
+      end
+    end
+  end
+  return vim.fs.normalize(vim.fs.joinpath(vim.uv.os_homedir() or "", ".cargo/bin/postil.exe"), { expand_env = false })
+end
+
 local config = {
   name = "postil",
-  cmd = { "postil" },
+  cmd = { program() },
   root_markers = { "postil.toml", ".git", ".jj", ".hg" },
   -- Any file can hold a thread, so there is no `filetypes`.
   flags = {

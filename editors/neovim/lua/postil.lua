@@ -210,8 +210,27 @@ function M.starting(config)
   end, slow)
 end
 
-local function holds(folder, path)
-  return vim.startswith(path .. "/", folder:gsub("/$", "") .. "/")
+local on_windows = vim.fn.has("win32") == 1
+
+-- A path for being compared: Windows has two separators, and the case of letters does not count. Roots come with `/`
+-- there, names of buffers with `\`, and what the server tells with either.
+function M.comparable(path)
+  return on_windows and vim.fn.tolower(vim.fs.normalize(path, { expand_env = false, win = true })) or path
+end
+
+function M.is_absolute(path)
+  local on_drive = on_windows and (path:find("^%a:[/\\]") or path:find("^\\\\"))
+  return vim.startswith(path, "/") or on_drive ~= nil and on_drive ~= false
+end
+
+-- What was typed for a file or folder, as a whole path.
+function M.whole(text)
+  return (vim.fn.fnamemodify(vim.fn.expand(text), ":p"):gsub(on_windows and "[/\\]$" or "/$", ""))
+end
+
+-- Whether a path is a folder or lies in it.
+function M.holds(folder, path)
+  return vim.startswith(M.comparable(path) .. "/", M.comparable(folder):gsub("/$", "") .. "/")
 end
 
 -- The nearest folder of a running server that holds this file.
@@ -219,9 +238,10 @@ local function running_root(name, markers)
   local found
   for _, client in ipairs(vim.lsp.get_clients({ name = "postil", _uninitialized = true })) do
     local root = client.config.root_dir
-    local fits = type(root) == "string" and not client.rpc.is_closing() and holds(root, name)
+    local fits = type(root) == "string" and not client.rpc.is_closing() and M.holds(root, name)
     -- Of a lone file it is just where that lies, and nothing that belongs together.
-    if fits and vim.fs.root(root, markers) == root and not holds(root, vim.uv.os_homedir() or "") then
+    local marked = fits and vim.fs.root(root, markers)
+    if marked and M.comparable(marked) == M.comparable(root) and not M.holds(root, vim.uv.os_homedir() or "") then
       found = (not found or #found < #root) and root or found
     end
   end

@@ -11,6 +11,7 @@ use crate::peers;
 in_both!(
     a_server_that_is_missing_is_named,
     buffers_that_are_no_files_of_this_machine,
+    paths_of_windows_are_compared_as_they_are_meant,
     a_server_that_ends_is_started_again,
     a_server_that_is_old_or_slow,
     a_server_that_always_ends_is_left_alone,
@@ -53,6 +54,47 @@ fn a_server_that_is_missing_is_named(program: &str) {
         nvim.ex("Postil health");
         nvim.wait_text("`no-such-postil` cannot be run");
     }
+}
+
+/// What holds them there is Neovim's own; which of them lie in which is ours.
+fn paths_of_windows_are_compared_as_they_are_meant(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    let told = nvim.lua(
+        r#"
+        local here, has = package.loaded["postil"], vim.fn.has
+        local function asked(windows)
+          vim.fn.has = function(what)
+            return what == "win32" and windows or has(what)
+          end
+          package.loaded["postil"] = nil
+          local postil = require("postil")
+          vim.fn.has, package.loaded["postil"] = has, here
+          return {
+            postil.holds("C:/Work/Project", [[c:\work\project\src\A.rs]]),
+            postil.holds("C:/Work/Project/", [[C:\Work\Project]]),
+            postil.holds("C:/Work/Project", [[C:\Work\Project2\a.rs]]),
+            postil.holds([[C:\]], "c:/a.rs"),
+            postil.holds("//Server/Share/p", [[\\server\share\p\a.rs]]),
+            postil.is_absolute([[C:\a.rs]]),
+            postil.is_absolute("c:/a.rs"),
+            postil.is_absolute([[\\server\share\a.rs]]),
+            postil.is_absolute([[src\a.rs]]),
+            postil.is_absolute("/a.rs"),
+            postil.whole([[/tmp/a\]]) == "/tmp/a",
+            postil.holds("/a", "/A/b"),
+          }
+        end
+        return { asked(1), asked(0) }
+        "#,
+    );
+    let windows = [
+        true, true, false, true, true, true, true, true, false, true, true, true,
+    ];
+    let here = [
+        false, false, false, false, false, false, false, false, false, true, false, false,
+    ];
+    assert_eq!(told, json!([windows, here]));
 }
 
 fn buffers_that_are_no_files_of_this_machine(program: &str) {

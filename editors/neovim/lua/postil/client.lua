@@ -81,7 +81,7 @@ function M.speaks(client, name)
   local root = client.config.root_dir or ""
   return not vim.iter(M.all()):any(function(other)
     local inner = other.config.root_dir or ""
-    return #inner > #root and vim.startswith(name, inner .. "/")
+    return #inner > #root and postil.holds(inner, name)
   end)
 end
 

@@ -264,13 +264,13 @@ local function all_threads(path, done)
   for _, client in ipairs(clients) do
     local root = client.root_dir or client.config.root_dir
     -- A path of another root is none of this server's.
-    if path and root and not vim.startswith(path .. "/", root .. "/") then
+    if path and root and not postil.holds(root, path) then
       finish()
     else
       asks.verb(client, "listThreads", { path = path }, function(list)
         for _, thread in ipairs(list.threads) do
           if thread.start_line then
-            local file = vim.startswith(thread.file, "/") and thread.file or vim.fs.joinpath(root or ".", thread.file)
+            local file = postil.is_absolute(thread.file) and thread.file or vim.fs.joinpath(root or ".", thread.file)
             -- Of a repository within another both servers know.
             if asks.speaks(client, file) then
               table.insert(found, { client = client, thread = thread, file = file })
@@ -289,14 +289,9 @@ local function go_to(found)
   vim.api.nvim_win_set_cursor(0, { math.min(found.thread.start_line, vim.api.nvim_buf_line_count(0)), 0 })
 end
 
--- Has one of the runs chosen, of `file` alone where one is given.
-local function pick_run(client, file, prompt, done)
+-- Has one of the runs chosen.
+local function pick_run(client, prompt, done)
   asks.verb(client, "workflowList", { limit = 1000 }, function(runs)
-    if file then
-      runs = vim.tbl_filter(function(run)
-        return run.file == file
-      end, runs)
-    end
     if #runs == 0 then
       return postil.say("no agent has worked here yet")
     end
@@ -351,13 +346,6 @@ local function reply_all(call)
       start()
     end
   end)
-end
-
--- The file of a buffer as the server names it.
-local function relative(client, buffer)
-  local root = client.root_dir or client.config.root_dir or ""
-  local name = vim.api.nvim_buf_get_name(buffer)
-  return vim.startswith(name, root .. "/") and name:sub(#root + 2) or name
 end
 
 -- The parameters of a request for the code actions of whole lines, 1-based.
@@ -492,7 +480,7 @@ M.all = {
     about = "file",
     free = true,
     run = function(call)
-      local path = call.text ~= "" and vim.fn.fnamemodify(vim.fn.expand(call.text), ":p"):gsub("/$", "") or nil
+      local path = call.text ~= "" and postil.whole(call.text) or nil
       all_threads(path, function(found)
         local items = vim.tbl_map(function(each_found)
           return {
@@ -578,7 +566,7 @@ M.all = {
   runs = {
     anywhere = true,
     run = function(call)
-      pick_run(call.client, nil, "Runs", function(run)
+      pick_run(call.client, "Runs", function(run)
         require("postil.conversation").open(call.client, { run_id = run.id }, call.smods)
       end)
     end,

@@ -102,9 +102,9 @@ end
 
 -- The handler of workspace/textDocumentContent/refresh.
 function M.refresh(_, params, ctx)
-  local buffer = vim.fn.bufnr("^" .. vim.fn.escape(params.uri, "*?[]{},\\") .. "$")
+  local buffer = vim.fn.bufexists(params.uri) == 1 and vim.fn.bufadd(params.uri)
   local client = vim.lsp.get_client_by_id(ctx.client_id)
-  if client and buffer ~= -1 and vim.api.nvim_buf_is_loaded(buffer) then
+  if client and buffer and vim.api.nvim_buf_is_loaded(buffer) then
     load(client, buffer)
   end
   return vim.NIL

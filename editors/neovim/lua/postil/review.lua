@@ -11,8 +11,8 @@ local MOST = 8
 
 local function scratch(file, run, text, filetype)
   local name = ("postil://before/%s/%s"):format(run, file)
-  local buffer = vim.fn.bufnr("^" .. vim.fn.escape(name, "*?[]{},\\") .. "$")
-  if buffer == -1 then
+  local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
+  if not buffer then
     buffer = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_name(buffer, name)
   end
