@@ -5,7 +5,8 @@ set -euo pipefail
 
 # `%` first: it is what the others are escaped with.
 clean='def clean: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
-    def property: clean | gsub(":"; "%3A") | gsub(","; "%2C");'
+    def property: clean | gsub(":"; "%3A") | gsub(","; "%2C");
+    def slashes: if env.RUNNER_OS == "Windows" then gsub("\\\\"; "/") else . end;'
 
 give_up() {
     echo "::error title=postil::$1"
@@ -13,6 +14,10 @@ give_up() {
 }
 
 command -v jq >/dev/null || give_up "jq is missing on this runner: install it in a step before"
+if [ "${RUNNER_OS:-}" = Windows ]; then
+    # There it ends its lines as Windows does.
+    jq() { command jq "$@" | tr -d '\r'; }
+fi
 program=${POSTIL:-}
 if [ -z "$program" ]; then
     if command -v postil >/dev/null; then
@@ -50,7 +55,7 @@ jq -r "$clean"'
     [.threads[] | select(.start_line)] | sort_by(.status != "pending") | .[] |
     (if .status == "pending" then "warning" else "notice" end) as $kind |
     (if .status == "pending" then "awaiting an agent" else "awaiting its author" end) as $title |
-    "::\($kind) file=\(.file | property),line=\(.start_line),title=\("thread \(.id[0:8]): \($title)" | property)::" +
+    "::\($kind) file=\(.file | slashes | property),line=\(.start_line),title=\("thread \(.id[0:8]): \($title)" | property)::" +
     ([.thread[] | select(.text != "") | "\(.role | ascii_upcase): \(.text)"] | join("\n") | clean)
 ' "$found"
 jq -r "$clean"' .skipped[]? | "::notice title=postil passed a file over::\(clean)"' "$found"

@@ -7,15 +7,15 @@ let program;
 try {
   program = require.resolve(`postil-${process.platform}-${process.arch}/bin/${name}`);
 } catch {
-  const instead = process.platform === "win32" ? "Install it inside WSL" : "Install it with cargo";
   console.error(
-    `postil: there is no package postil-${process.platform}-${process.arch}: this platform has none, or npm was told to leave optional dependencies out. ${instead} instead.`,
+    `postil: there is no package postil-${process.platform}-${process.arch}: this platform has none, or npm was told to leave optional dependencies out. Install it with cargo instead.`,
   );
   process.exit(2);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => child.kill(signal));
+  // On Windows the console tells every process that is started in it, and `kill` would leave it no time to end.
+  process.on(signal, () => process.platform === "win32" || child.kill(signal));
 }
 child.on("error", (error) => {
   console.error(`postil: ${program} cannot be run: ${error.message}`);

@@ -171,13 +171,80 @@ fn every_command_has_a_page_and_completions() {
     for name in commands {
         let page = workspace.read(&format!("made/man/postil-{name}.1"));
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
-        for file in ["postil.bash", "_postil", "postil.fish"] {
+        for file in ["postil.bash", "_postil", "postil.fish", "_postil.ps1"] {
             let text = workspace.read(&format!("made/{file}"));
             assert!(text.contains(name), "{file} does not know {name}");
         }
     }
     let page = workspace.read("made/man/postil.1");
     assert!(page.contains(VERSION), "{page}");
+}
+
+/// What a release has for every system, and for Windows under the names that are known there.
+#[test]
+fn the_archive_has_the_program_under_its_name_and_the_editors_beside_it() {
+    let workspace = Workspace::new();
+    let out = workspace.path("out");
+    std::fs::create_dir(&out).expect("a folder");
+    let ours = env!("CARGO_BIN_EXE_postil");
+    for (file, packed, tools) in [
+        ("postil", "it.tar.gz", ["tar", "tar"]),
+        ("postil.exe", "it.zip", ["zip", "unzip"]),
+    ] {
+        if !tools.iter().all(|tool| peers::on_path(tool)) {
+            continue;
+        }
+        let script = format!("#!/bin/sh\nexec '{ours}' \"$@\"\n");
+        let program = workspace.write(&format!("built/{file}"), script);
+        executable(&program);
+        made(&workspace, "archive", &[&program, Path::new("it"), &out]);
+        let root = workspace.path(&format!("{file}-unpacked"));
+        std::fs::create_dir(&root).expect("a folder");
+        let mut unpack = Command::new(tools[1]);
+        match tools[1] {
+            "tar" => unpack.arg("-xzf").arg(out.join(packed)).arg("-C"),
+            _ => unpack.arg("-q").arg(out.join(packed)).arg("-d"),
+        };
+        said(unpack.arg(&root));
+
+        let root = root.join("it");
+        let version = said(workspace.command(root.join(file)).arg("--version"));
+        assert_eq!(version.trim(), format!("postil {VERSION}"));
+        let share = root.join("share");
+        for name in ["postil.bash", "_postil", "postil.fish", "_postil.ps1"] {
+            let text = std::fs::read_to_string(share.join(name)).expect(name);
+            assert!(text.contains("workflow"), "{name}: {text}");
+        }
+        assert!(share.join("man/postil.1").is_file());
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for folder in [
+            "editors/neovim",
+            "editors/helix",
+            "grammars/tree-sitter-postil",
+        ] {
+            for file in kept(folder) {
+                let path = Path::new(folder).join(file);
+                let read = |from: &Path| std::fs::read(from.join(&path)).ok();
+                assert!(read(&root) == read(sources), "{}", path.display());
+            }
+        }
+        for (folder, name) in [
+            ("", "LICENSE-MIT"),
+            ("", "LICENSE-APACHE"),
+            ("editors/zed", "LICENSE-MIT"),
+            ("editors/zed", "LICENSE-APACHE"),
+        ] {
+            let there = std::fs::read(root.join(folder).join(name)).ok();
+            let here = std::fs::read(sources.join(name)).ok();
+            assert!(there == here, "{folder}/{name}");
+        }
+    }
+}
+
+fn executable(program: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(program, mode).expect("a program");
 }
 
 /// A small program in the place of ours: what it is started with, and what becomes of its end, is to be seen.
@@ -202,6 +269,7 @@ fn npm_starts_the_program_that_it_carries() {
     );
     let needed = &launcher["optionalDependencies"];
     assert_eq!(needed["postil-linux-x64"], VERSION);
+    assert_eq!(needed["postil-win32-x64"], VERSION);
     for (name, package) in [("postil-linux-x64", &platform), ("postil", &launcher)] {
         for file in package["files"].as_array().into_iter().flatten() {
             let file = file.as_str().unwrap_or_default().replace('*', "MIT");
@@ -234,6 +302,35 @@ fn npm_starts_the_program_that_it_carries() {
     let mut command = with_node("node");
     command.arg(workspace.path("node_modules/postil/postil.js"));
     starts(command);
+
+    // The same where Node says that it is Windows: the package of that platform, and its program's name there.
+    let windows = workspace.write(
+        "windows.cjs",
+        "Object.defineProperty(process, 'platform', { value: 'win32' });",
+    );
+    let on_windows = || {
+        let mut command = with_node("node");
+        command.arg("--require").arg(&windows);
+        command.arg(workspace.path("node_modules/postil/postil.js"));
+        command
+    };
+    let none = on_windows().output().expect("it runs");
+    let told = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert_eq!(none.status.code(), Some(2), "{told}");
+    assert!(told.contains("no package postil-win32-x64"), "{told}");
+    let program = workspace.write("postil.exe", "#!/bin/sh\necho \"asked: $*\"\nexit 7\n");
+    made(
+        &workspace,
+        "npm/make",
+        &[&program, Path::new("win32"), Path::new("x64"), &out],
+    );
+    assert_eq!(package("postil-win32-x64")["os"][0], "win32");
+    assert!(
+        workspace
+            .path("node_modules/postil-win32-x64/bin/postil.exe")
+            .exists()
+    );
+    starts(on_windows());
 
     // As docs/install.md has it: packed, and installed without a registry.
     let mut pack = with_node("npm");

@@ -274,6 +274,54 @@ fn the_action_annotates_the_lines_of_open_threads() {
     assert!(lines.starts_with("::error title=postil::"), "{lines}");
 }
 
+/// A runner of Windows has a jq that ends lines as Windows does, and a program that names files so.
+#[test]
+fn the_action_does_the_same_on_windows() {
+    if !peers::on_path("jq") {
+        return;
+    }
+    let workspace = Workspace::new();
+    let found = serde_json::json!({"threads": [{
+        "id": "0123456789ab", "file": "src\\a b.py", "start_line": 3, "status": "pending",
+        "thread": [{"role": "author", "text": "why?"}],
+    }]});
+    let tool = |name: &str, text: String| {
+        let file = workspace.write(&format!("tools/{name}"), text);
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    };
+    tool(
+        "postil",
+        format!("#!/bin/sh\nprintf '%s\\r\\n' '{found}'\nexit 1\n"),
+    );
+    let which = workspace
+        .command("sh")
+        .args(["-c", "command -v jq"])
+        .output();
+    let which = which.expect("sh runs").stdout;
+    let jq = String::from_utf8_lossy(&which).trim().to_owned();
+    tool(
+        "jq",
+        format!("#!/bin/bash\nset -o pipefail\n'{jq}' \"$@\" | sed 's/$/\\r/'\n"),
+    );
+    let mut path = workspace.path("tools").into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let told = workspace.path("told");
+    let mut step = workspace.command("bash");
+    step.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh"))
+        .env("PATH", path)
+        .env("RUNNER_OS", "Windows")
+        .env("GITHUB_OUTPUT", &told);
+    let output = step.output().expect("bash runs");
+    let lines = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        lines,
+        "::warning file=src/a b.py,line=3,title=thread 01234567%3A awaiting an agent::AUTHOR: why?\n1 open thread\n"
+    );
+    assert_eq!(workspace.read("told"), "threads=1\n");
+}
+
 /// What the repository says of how Rust is built there is not for the action's own sources.
 #[test]
 fn the_action_is_not_built_by_the_toolchain_of_the_repository() {
