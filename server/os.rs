@@ -1,5 +1,5 @@
 //! L3. What the operating system alone can do: a child that dies with us, groups of processes, the
-//! memory of one, an environment without secrets. The only module in which `unsafe` is found.
+//! memory of one, an environment without secrets. The only one in which the server has `unsafe`.
 
 mod places;
 mod spawn;
@@ -12,6 +12,8 @@ use std::process::Command;
 
 pub use places::{canonical, make_private_folder, resolved, slashed};
 pub use spawn::spawn;
+#[cfg(windows)]
+pub use windows::end_children_with_us;
 
 /// Makes the program of `command` end when this process ends, however it ends (Linux: the kernel sends
 /// it SIGKILL when the *thread* that started it is gone, so start it from one that lives as long as the

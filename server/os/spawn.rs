@@ -36,6 +36,8 @@ pub async fn spawn(command: std::process::Command) -> std::io::Result<Child> {
 fn spawner() -> mpsc::Sender<Job> {
     static SPAWNER: OnceLock<Mutex<mpsc::Sender<Job>>> = OnceLock::new();
     let sender = SPAWNER.get_or_init(|| {
+        #[cfg(windows)]
+        super::end_children_with_us();
         let (sender, jobs) = mpsc::channel::<Job>();
         let work = move || {
             for Job {

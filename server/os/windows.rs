@@ -1,8 +1,16 @@
-//! Windows, by its own programs and what the standard library knows of it.
+//! Windows, by its own programs, what the standard library knows of it, and one job.
 
 use std::os::windows::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
+    SetInformationJobObject,
+};
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 /// Process creation flags of the Win32 API.
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0200;
@@ -15,6 +23,47 @@ pub(super) fn no_window(command: &mut Command) {
 /// With a group of its own a terminal's Ctrl-C does not reach it.
 pub(super) fn lead_group(command: &mut Command) {
     command.creation_flags(CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP);
+}
+
+/// From now on all that this process begins, and what that begins, ends with it, however it ends: they are in a job
+/// whose only handle is ours, and the system ends what is in a job when its last handle is closed. Asked once.
+pub fn end_children_with_us() {
+    static ASKED: OnceLock<()> = OnceLock::new();
+    ASKED.get_or_init(|| {
+        if let Err(error) = join_a_job() {
+            tracing::warn!("what this process starts may outlive it: {error}");
+        }
+    });
+}
+
+#[expect(
+    unsafe_code,
+    reason = "four calls of the system with no pointer but those to values of this function; the handle is never closed"
+)]
+fn join_a_job() -> std::io::Result<()> {
+    let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+    limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    let size = u32::try_from(size_of_val(&limits)).map_err(std::io::Error::other)?;
+    let done = |result: i32| match result {
+        0 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    // SAFETY: null stands for no attributes and no name; `limits` lives through the call and has the size that is said;
+    // the job's handle is the one that was just made, and stays open as long as the process lives.
+    unsafe {
+        let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
+        if job.is_null() {
+            return Err(std::io::Error::last_os_error());
+        }
+        let kind = JobObjectExtendedLimitInformation;
+        done(SetInformationJobObject(
+            job,
+            kind,
+            (&raw const limits).cast(),
+            size,
+        ))?;
+        done(AssignProcessToJobObject(job, GetCurrentProcess()))
+    }
 }
 
 /// The folder of the system's own programs.

@@ -10,6 +10,7 @@ use super::when_left;
 use crate::os;
 
 pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
+    os::end_children_with_us();
     let mut shell = Command::new(os::system_program("cmd.exe"));
     let words = words(&order.command);
     // `cmd` takes its line as it stands and knows nothing of how other programs quote.
@@ -17,6 +18,7 @@ pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
     let mut child = shell.spawn().context("cmd.exe")?;
     let id = child.id();
     when_left(move || os::end_group(id, true));
+    // What the command leaves behind ends with us, for it is in our job.
     let status = child.wait().context("cmd.exe")?;
     // Its status has more bits than an `ExitCode`.
     std::process::exit(status.code().unwrap_or(255))
