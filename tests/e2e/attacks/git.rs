@@ -294,8 +294,9 @@ fn attack_16_the_canary_sings_where_git_is_let() {
     let ran = git(&["status"]);
     assert!(ran.contains("included"), "{ran}");
     hostile.ground.workspace.write("README.md", "# Another\n");
-    // The monitor says that nothing changed, and is believed where the file is older than the last look.
-    let ran = git(&["-c", "core.fsmonitor=false", "diff"]);
+    // The monitor says that nothing changed, and is believed where the file is older than the last look; a filter that
+    // fails for another file ends it.
+    let ran = git(&["-c", "core.fsmonitor=false", "diff", "--", "README.md"]);
     assert!(ran.contains("process"), "{ran}");
     let ran = git(&["gc", "--auto"]);
     assert!(ran.contains("pre-auto-gc"), "{ran}");
