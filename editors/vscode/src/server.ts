@@ -250,20 +250,23 @@ export class Server implements vscode.Disposable {
         }
     }
 
-    private checking = false;
+    /** The one that is asked whether it answers. Of one that is gone the client may leave that open. */
+    private checking: Connection | undefined;
 
     private async check(connection: Connection): Promise<void> {
-        if (this.checking || this.connection !== connection) {
+        if (this.checking === connection || this.connection !== connection) {
             return;
         }
-        this.checking = true;
+        this.checking = connection;
         const alive = connection.alive();
         const late = new Promise<"late">((resolve) => setTimeout(resolve, SLOW / 3, "late"));
         if ((await Promise.race([alive, late])) === "late") {
             this.slow("postil does not answer. What you asked for is done when it does; or start it again.");
         }
         await alive;
-        this.checking = false;
+        if (this.checking === connection) {
+            this.checking = undefined;
+        }
     }
 
     /** Where the user writes what no editor may set. */

@@ -3,6 +3,7 @@ const assert = require("node:assert/strict");
 const { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
+const { hang } = require("../hang.cjs");
 
 async function until(what, look) {
     const end = Date.now() + 30_000;
@@ -458,7 +459,7 @@ const tests = {
         await vscode.window.showTextDocument(uri);
         const [first, ...others] = servers();
         assert.deepEqual(others, []);
-        process.kill(Number(first), "SIGSTOP");
+        await hang(first);
         const errors = listen("showErrorMessage");
         const view = comments.controller.createCommentThread(uri, new vscode.Range(0, 0, 0, 0), []);
         const begin = () => vscode.commands.executeCommand("postil.comment.start", { thread: view, text: "on?" });
@@ -477,7 +478,7 @@ const tests = {
         await begin();
         await until("its thread", () => known.threads(uri).length === 1);
         const [second] = servers();
-        process.kill(Number(second), "SIGSTOP");
+        await hang(second);
         const late = server.check(server.connection);
         await told(2);
         process.kill(Number(second), "SIGCONT");

@@ -1,6 +1,7 @@
 // A server or a file that is not as it should be: one clear message, nothing lost, a usable editor.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { hang } from "../../hang.cjs";
 import { plain } from "../code.mjs";
 import { discard, draft, equal, folder, glyphs, head, here, listens, margin, ok, openThread, pressIn, typeReply } from "../parts.mjs";
 
@@ -116,7 +117,7 @@ export async function slow(code, windows) {
     await window.toEditor();
 
     const id = Number(readFileSync(pid, "utf8"));
-    process.kill(id, "SIGSTOP");
+    await hang(id);
     await window.goto(1);
     await window.command("postil: New Thread Here");
     await window.notice("postil does not answer");
