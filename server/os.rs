@@ -2,6 +2,7 @@
 //! memory of one, an environment without secrets. The only one in which the server has `unsafe`.
 
 mod places;
+mod processes;
 mod spawn;
 #[cfg(windows)]
 mod windows;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use places::{canonical, make_private_folder, resolved, slashed};
+pub use processes::{descendants, group_memory, resident, started};
 pub use spawn::spawn;
 #[cfg(windows)]
 pub use windows::end_children_with_us;
@@ -159,79 +161,6 @@ pub fn test_step() {
     }
 }
 
-/// Bytes resident of the processes in the group that `pid` leads; `None` where the system does not tell.
-pub fn group_memory(pid: u32) -> Option<u64> {
-    if cfg!(windows) {
-        return None;
-    }
-    let mut sum = None;
-    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let name = entry.file_name();
-        let Some(id) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else {
-            continue;
-        };
-        if id != pid && group_of(id) != Some(pid) {
-            continue;
-        }
-        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
-        let resident = status
-            .lines()
-            .find_map(|l| l.strip_prefix("VmRSS:"))
-            .and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
-        if let Some(kilobytes) = resident {
-            *sum.get_or_insert(0) += kilobytes * 1024;
-        }
-    }
-    sum
-}
-
-fn group_of(pid: u32) -> Option<u32> {
-    stat(pid, 2)
-}
-
-/// A number of `/proc/PID/stat`, counted from the state behind the name.
-fn stat(pid: u32, field: usize) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name stands in parentheses and may hold anything; state, parent, group follow it.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(field)?.parse().ok()
-}
-
-/// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
-/// deepest last. None where the system does not tell.
-pub fn descendants(pid: u32) -> Vec<u32> {
-    let parents = parents();
-    let mut found = vec![pid];
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let children = parents.iter().filter(|(_, of)| *of == parent);
-        for (child, _) in children {
-            if !found.contains(child) {
-                found.push(*child);
-            }
-        }
-        at += 1;
-    }
-    found.remove(0);
-    found
-}
-
-/// Each process with its parent.
-fn parents() -> Vec<(u32, u32)> {
-    if cfg!(windows) {
-        return Vec::new();
-    }
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let ids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.filter_map(|id| Some((id, stat(id, 1)?))).collect()
-}
-
 /// Ends one process at once.
 pub fn kill(pid: u32) {
     #[cfg(unix)]
@@ -245,17 +174,6 @@ pub fn kill(pid: u32) {
     windows::end(pid);
     #[cfg(not(any(unix, windows)))]
     let _ = pid;
-}
-
-/// Bytes of memory that are the process's own or shared with others, resident; 0 where the system does not tell.
-pub fn resident(pid: u32) -> u64 {
-    if cfg!(windows) {
-        return 0;
-    }
-    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"))
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or(0) * 4096
 }
 
 /// Makes this process's memory and environment unreadable for others of the same user (Linux: no core dump, no

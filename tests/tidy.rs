@@ -61,6 +61,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("libc", &["sandbox"]),
     ("windows_sys", &["os"]),
     ("dunce", &["os"]),
+    ("sysinfo", &["os"]),
     // Used in several places, for one thing each.
     ("tempfile", &["*"]),
     ("rustix", &["*"]),
@@ -172,7 +173,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     (
         "store",
         "os",
-        "a test has the process killed at each step of a turn",
+        "who holds a run is a process, or was one; a test has it killed at each step of a turn",
     ),
     ("files", "vcs", "what is tracked is read, ignored or not"),
     (

@@ -3,6 +3,7 @@
 //! Windows. The one module of this layer that differs by system.
 
 use std::io;
+use std::path::{Component, Path};
 
 #[cfg(unix)]
 mod unix;
@@ -10,17 +11,28 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub use unix::{Folder, Lock};
-#[cfg(unix)]
-pub(super) use unix::{
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub use system::{Folder, Lock};
+pub(super) use system::{
     below, bytes_of, is_local, name_of, now, own_program, status_of, status_of_file,
 };
-#[cfg(windows)]
-pub use windows::{Folder, Lock};
-#[cfg(windows)]
-pub(super) use windows::{
-    below, bytes_of, is_local, name_of, now, own_program, status_of, status_of_file,
-};
+
+impl Folder {
+    /// The folder `relative` below this one, one component after the other, following no link.
+    pub(super) fn walk(&self, relative: &Path) -> io::Result<Self> {
+        let mut at = self.try_clone()?;
+        for component in relative.components() {
+            let Component::Normal(name) = component else {
+                return Err(leads_out());
+            };
+            at = at.step(name)?;
+        }
+        Ok(at)
+    }
+}
 
 /// What an entry of a folder is; a link is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

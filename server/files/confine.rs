@@ -75,21 +75,16 @@ fn push(todo: &mut Vec<OsString>, path: &Path) -> Option<()> {
 
 /// What is found under a path on a file system that has several names for a file: in other letters, and short ones
 /// (`GIT~1` for `.git`), which what is protected by its name would not know.
-#[cfg(windows)]
 fn settle(root: &Path, at: PathBuf) -> Option<PathBuf> {
+    if !cfg!(windows) {
+        return Some(at);
+    }
     let at = os::resolved(&at);
     at.starts_with(root).then_some(at)
 }
 
-#[cfg(not(windows))]
-#[expect(clippy::unnecessary_wraps, reason = "as the other one")]
-fn settle(_: &Path, at: PathBuf) -> Option<PathBuf> {
-    Some(at)
-}
-
 /// Whether a name is that of a file and nothing else: not of a stream in one (`a:b`), a device (`NUL`, `com1.txt`), or
 /// one whose end the system drops (`.git.`). Naming Files, Paths, and Namespaces, Win32.
-#[cfg(any(windows, test))]
 fn is_plain_on_windows(name: &str) -> bool {
     const DEVICES: &[&str] = &["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
     let stem = name.split('.').next().unwrap_or(name).trim_end();
@@ -114,14 +109,8 @@ fn is_plain_on_windows(name: &str) -> bool {
         && !numbered("LPT")
 }
 
-#[cfg(windows)]
 fn is_plain(name: &OsStr) -> bool {
-    name.to_str().is_some_and(is_plain_on_windows)
-}
-
-#[cfg(not(windows))]
-fn is_plain(_: &OsStr) -> bool {
-    true
+    !cfg!(windows) || name.to_str().is_some_and(is_plain_on_windows)
 }
 
 /// What is left of the absolute `path` below the root, by component (`/a/bc` is not below `/a/b`);

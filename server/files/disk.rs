@@ -117,7 +117,7 @@ impl Place<'_> {
     ) -> Result<(), FileError> {
         // Between the last look at the file and the rename no other postil writes: of two that answer in
         // one file at once the second sees what the first wrote.
-        let _turn = Turn::take(&self.folder);
+        let _turn = take_turn(&self.folder);
         let old = self.status()?;
         match (&old, seen) {
             (Some(status), Some(hash)) => {
@@ -200,7 +200,7 @@ impl Place<'_> {
 
     /// Removes the file if it has the bytes of this hash.
     pub(super) fn remove(&self, seen: &[u8; 32]) -> Result<(), FileError> {
-        let _turn = Turn::take(&self.folder);
+        let _turn = take_turn(&self.folder);
         self.unchanged(seen, u64::MAX)?;
         self.folder.remove(self.name).map_err(|e| self.failed(e))?;
         self.folder.sync();
@@ -208,25 +208,20 @@ impl Place<'_> {
     }
 }
 
-/// The turn of whoever writes in a folder.
-struct Turn<'a>(#[expect(dead_code, reason = "held until the turn is over")] Lock<'a>);
-
-impl<'a> Turn<'a> {
-    /// `None` where it cannot be had (a file system without locks, a holder that does not let go): then the
-    /// comparison of hashes is all there is.
-    fn take(folder: &'a Folder) -> Option<Self> {
-        for _ in 0..LOOKS {
-            match folder.try_lock() {
-                Ok(Some(lock)) => {
-                    clean(folder);
-                    return Some(Self(lock));
-                }
-                Ok(None) => std::thread::sleep(PAUSE),
-                Err(_) => return None,
+/// The turn of whoever writes in a folder; over when it is dropped. `None` where it cannot be had (a file system
+/// without locks, a holder that does not let go): then the comparison of hashes is all there is.
+fn take_turn(folder: &Folder) -> Option<Lock<'_>> {
+    for _ in 0..LOOKS {
+        match folder.try_lock() {
+            Ok(Some(lock)) => {
+                clean(folder);
+                return Some(lock);
             }
+            Ok(None) => std::thread::sleep(PAUSE),
+            Err(_) => return None,
         }
-        None
     }
+    None
 }
 
 /// Removes what a process left that was killed before its rename: whoever has the turn makes such files

@@ -341,6 +341,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     server.runtime.clone().spawn(async move {
         register(&server, Vec::from_iter(watching::registration(&server))).await;
         publish_all(&server).await;
+        watching::watch_ourselves(&server);
     });
 }
 

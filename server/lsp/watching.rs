@@ -218,7 +218,11 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
             };
             match watch(workspace.tree.clone(), changed) {
                 Ok(watch) => {
-                    server.watching.watches.insert(root, watch);
+                    server.watching.watches.insert(root.clone(), watch);
+                    // Removed while its folders were gone through.
+                    if !session.workspaces().iter().any(|w| w.root() == root) {
+                        server.watching.forget(&root);
+                    }
                 }
                 Err(why) => session.host.message(
                     Level::Warning,

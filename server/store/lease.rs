@@ -1,11 +1,13 @@
 //! Who holds a run: a process, told apart from a later one of the same number by its start time and
 //! by the boot it belongs to. Clocks are not asked (they jump); the heartbeat counts seconds since boot.
 
+use crate::os;
+
 /// A process as the system knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) pid: i64,
-    /// Clock ticks between boot and the process's start; 0 where the system does not tell.
+    /// As [`os::started`] says it; 0 where the system does not tell.
     pub(super) start: i64,
     pub(super) boot: String,
     /// The process-number namespace: a number means nothing outside it (containers).
@@ -20,7 +22,7 @@ impl Owner {
         let pid = std::process::id();
         Self {
             pid: i64::from(pid),
-            start: start_of(pid).unwrap_or(0),
+            start: os::started(pid).unwrap_or(0),
             boot: boot(),
             space: space(),
         }
@@ -40,27 +42,9 @@ impl Owner {
         }
         u32::try_from(self.pid)
             .ok()
-            .and_then(start_of)
+            .and_then(os::started)
             .is_some_and(|start| start == self.start)
     }
-}
-
-/// Start time of a process that is neither gone nor a zombie (proc(5), `stat` fields 3 and 22).
-#[cfg(target_os = "linux")]
-fn start_of(pid: u32) -> Option<i64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end.
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X" | "x") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn start_of(_pid: u32) -> Option<i64> {
-    None
 }
 
 fn boot() -> String {

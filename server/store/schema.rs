@@ -328,14 +328,7 @@ fn io(path: &Path, source: std::io::Error) -> StoreError {
 }
 
 fn private_folder(path: &Path) -> Result<(), StoreError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(path).map_err(|source| io(path, source))?;
+    crate::os::make_private_folder(path).map_err(|source| io(path, source))?;
     restrict(path, 0o700)
 }
 

@@ -126,41 +126,54 @@ fn closed_files_are_shown_and_watched() {
     );
 }
 
+/// When the watch stands nobody says: the file is written until its second thread is seen.
+fn write_until_seen(workspace: &Workspace, editor: &Editor, file: &str) {
+    let uri = editor.uri(file);
+    let seen = || {
+        let state = editor.state();
+        let told = state.diagnostics.get(&uri);
+        told.is_some_and(|(_, list)| list.len() == 2)
+    };
+    let began = std::time::Instant::now();
+    while !seen() {
+        assert!(
+            began.elapsed() < crate::harness::DEADLINE,
+            "nothing was noticed"
+        );
+        workspace.write(file, "# AUTHOR: why?\nx = 1\n# AUTHOR: and this?\n");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn closed_files_are_watched_where_the_editor_does_not() {
     let workspace = Workspace::new();
-    workspace.write("src/a.py", "# AUTHOR: why?\nx = 1\n");
+    workspace.write("one/src/a.py", "# AUTHOR: why?\nx = 1\n");
+    workspace.write("two/b.py", "# AUTHOR: why?\nx = 1\n");
     let blind = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": false}}});
     let editor = Editor::start_with(
         &workspace,
         Options {
             capabilities: blind,
+            folders: Some(vec![workspace.path("one")]),
             ..Options::default()
         },
     );
-    editor.wait_codes("src/a.py", &["pending"]);
-    // When the watch stands nobody says: the file is written until it is seen.
-    let uri = editor.uri("src/a.py");
-    let seen = |editor: &Editor| {
-        editor
-            .state()
-            .diagnostics
-            .get(&uri)
-            .is_some_and(|(_, list)| list.len() == 2)
-    };
-    let began = std::time::Instant::now();
-    while !seen(&editor) {
-        assert!(
-            began.elapsed() < crate::harness::DEADLINE,
-            "nothing was noticed"
-        );
-        workspace.write("src/a.py", "# AUTHOR: why?\nx = 1\n# AUTHOR: and this?\n");
-        std::thread::yield_now();
-    }
-    workspace.write("new/b.py", "# AUTHOR: new?\nx = 1\n");
-    editor.wait_codes("new/b.py", &["pending"]);
-    std::fs::remove_file(workspace.path("src/a.py")).expect("removed");
-    editor.wait_codes("src/a.py", &[]);
+    editor.wait_codes("one/src/a.py", &["pending"]);
+    write_until_seen(&workspace, &editor, "one/src/a.py");
+    workspace.write("one/new/b.py", "# AUTHOR: new?\nx = 1\n");
+    editor.wait_codes("one/new/b.py", &["pending"]);
+    std::fs::remove_file(workspace.path("one/src/a.py")).expect("removed");
+    editor.wait_codes("one/src/a.py", &[]);
+
+    // A folder that comes later too.
+    let two = json!({"uri": editor.uri("two"), "name": "two"});
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        json!({"event": {"added": [two], "removed": []}}),
+    );
+    editor.wait_codes("two/b.py", &["pending"]);
+    write_until_seen(&workspace, &editor, "two/b.py");
 }
 
 #[test]

@@ -146,13 +146,9 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        self.places(
-            file,
-            "textDocument/definition",
-            self.at(file, offset),
-            cancel,
-        )
-        .await
+        let asked = self.at(file, offset);
+        self.places(file, "textDocument/definition", asked, cancel)
+            .await
     }
 
     /// Where the name at byte `offset` is used, its declaration included.
@@ -176,13 +172,9 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        self.places(
-            file,
-            "textDocument/implementation",
-            self.at(file, offset),
-            cancel,
-        )
-        .await
+        let asked = self.at(file, offset);
+        self.places(file, "textDocument/implementation", asked, cancel)
+            .await
     }
 
     /// What is known of the name at byte `offset`, as Markdown or plain text.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::{Kind, Status, leads_out};
+use super::{Kind, Status};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -89,16 +89,8 @@ impl Folder {
         self.walk(relative)
     }
 
-    /// The same, one component after the other, following no link.
-    pub(in crate::files) fn walk(&self, relative: &Path) -> io::Result<Self> {
-        let mut at = Self(self.0.try_clone()?);
-        for component in relative.components() {
-            let Component::Normal(name) = component else {
-                return Err(leads_out());
-            };
-            at = at.step(name)?;
-        }
-        Ok(at)
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
     }
 
     /// The folder of that name in it, which must be no link.

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::marker::PhantomData;
 use std::os::windows::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,19 +86,12 @@ impl Folder {
         self.walk(relative)
     }
 
-    /// The same.
-    pub(in crate::files) fn walk(&self, relative: &Path) -> io::Result<Self> {
-        let mut at = Self {
+    #[expect(clippy::unnecessary_wraps, reason = "as on other systems")]
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
             path: self.path.clone(),
             held: self.held.clone(),
-        };
-        for component in relative.components() {
-            let Component::Normal(name) = component else {
-                return Err(leads_out());
-            };
-            at = at.step(name)?;
-        }
-        Ok(at)
+        })
     }
 
     /// The folder of that name in it, which must be no link.

@@ -1,0 +1,113 @@
+//! What the system tells of processes.
+
+/// When a process began, by which it is told from a later one of its number: clock ticks since boot on Linux, seconds
+/// since 1970 elsewhere. `None` where it is gone, or ended and not yet collected.
+#[cfg(target_os = "linux")]
+pub fn started(pid: u32) -> Option<i64> {
+    if matches!(stat(pid, 0)?.as_str(), "Z" | "X" | "x") {
+        return None;
+    }
+    stat(pid, 19)?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn started(pid: u32) -> Option<i64> {
+    use sysinfo::{Pid, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System};
+    let pid = Pid::from_u32(pid);
+    let mut system = System::new();
+    let kind = ProcessRefreshKind::nothing();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, kind);
+    let process = system.process(pid)?;
+    if matches!(
+        process.status(),
+        ProcessStatus::Zombie | ProcessStatus::Dead
+    ) {
+        return None;
+    }
+    i64::try_from(process.start_time()).ok()
+}
+
+/// Bytes resident of the processes in the group that `pid` leads; `None` where the system does not tell.
+pub fn group_memory(pid: u32) -> Option<u64> {
+    if cfg!(windows) {
+        return None;
+    }
+    let mut sum = None;
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else {
+            continue;
+        };
+        if id != pid && group_of(id) != Some(pid) {
+            continue;
+        }
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
+        let resident = status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmRSS:"))
+            .and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+        if let Some(kilobytes) = resident {
+            *sum.get_or_insert(0) += kilobytes * 1024;
+        }
+    }
+    sum
+}
+
+fn group_of(pid: u32) -> Option<u32> {
+    stat(pid, 2)?.parse().ok()
+}
+
+/// A field of `/proc/PID/stat`, counted from the state behind the name (proc(5): field 3).
+fn stat(pid: u32, field: usize) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name stands in parentheses and may hold anything; state, parent, group follow it.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(field).map(str::to_owned)
+}
+
+/// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
+/// deepest last. None where the system does not tell.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let parents = parents();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        for (child, _) in children {
+            if !found.contains(child) {
+                found.push(*child);
+            }
+        }
+        at += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Each process with its parent.
+fn parents() -> Vec<(u32, u32)> {
+    if cfg!(windows) {
+        return Vec::new();
+    }
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter_map(|id| Some((id, stat(id, 1)?.parse().ok()?)))
+        .collect()
+}
+
+/// Bytes of memory that are the process's own or shared with others, resident; 0 where the system does not tell.
+pub fn resident(pid: u32) -> u64 {
+    if cfg!(windows) {
+        return 0;
+    }
+    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"))
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4096
+}
