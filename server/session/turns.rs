@@ -16,7 +16,7 @@ use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::host::Question;
 use crate::present;
 use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
-use crate::threads::{Role, Status, Thread};
+use crate::threads::{self, Role, Status, Thread};
 use crate::turn::{self, Answerer};
 
 /// What a turn says while a question of its own is open.
@@ -421,17 +421,18 @@ impl Session {
 
     /// By run id or thread id (prefixes too); a run of another process is asked through the store.
     pub async fn cancel(&self, id: &str) -> Result<(), Error> {
-        let running = self
-            .turns
-            .runs
-            .iter()
-            .filter(|entry| {
-                entry.state.running
-                    && (entry.key().starts_with(id) || entry.state.thread_id.starts_with(id))
-            })
-            .map(|entry| entry.cancel.clone())
-            .collect::<Vec<_>>();
-        if let [cancel] = running.as_slice() {
+        let running = |is_named: &dyn Fn(&str, &str) -> bool| -> Vec<CancellationToken> {
+            let entries = self.turns.runs.iter().filter(|entry| {
+                entry.state.running && is_named(entry.key(), &entry.state.thread_id)
+            });
+            entries.map(|entry| entry.cancel.clone()).collect()
+        };
+        let mut named = running(&|run, thread| run == id || thread == id);
+        if named.is_empty() {
+            let whole = threads::is_whole(id);
+            named = running(&|run, thread| run.starts_with(id) || !whole && thread.starts_with(id));
+        }
+        if let [cancel] = named.as_slice() {
             cancel.cancel();
             return Ok(());
         }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::page::{self, Format, Page, Rounds};
 use super::{Round, Run, RunStatus, Store, StoreError};
+use crate::threads;
 
 /// A round that holds the words that were looked for.
 #[derive(Clone, Debug)]
@@ -257,11 +258,14 @@ fn resolve(connection: &Connection, id: &str) -> rusqlite::Result<Result<Run, St
     let prefix = id.to_ascii_lowercase();
     let mut statement = connection.prepare_cached(
         "SELECT DISTINCT id FROM runs WHERE id >= ?1 AND id < ?1 || 'g'
-         UNION SELECT DISTINCT thread_id FROM runs WHERE thread_id >= ?1 AND thread_id < ?1 || 'g'
+         UNION SELECT DISTINCT thread_id FROM runs WHERE thread_id >= ?1 AND thread_id < ?1 || 'g' AND NOT ?2
          LIMIT 11",
     )?;
+    // That a thread has no run does not make those of its namesakes its own.
     let candidates: Vec<String> = statement
-        .query_map([&prefix], |row| row.get(0))?
+        .query_map(params![prefix, threads::is_whole(&prefix)], |row| {
+            row.get(0)
+        })?
         .collect::<rusqlite::Result<_>>()?;
     match candidates.as_slice() {
         [] => unknown(),

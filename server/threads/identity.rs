@@ -51,6 +51,11 @@ fn words(id: &str) -> &str {
     id.split_once('-').map_or(id, |(words, _)| words)
 }
 
+/// Whether an id is all of a thread's, as it is told: it is the beginning of a namesake's too, and does not stand for it.
+pub fn is_whole(id: &str) -> bool {
+    words(id).len() >= 8 && !id.ends_with('-')
+}
+
 /// How many of `threads` have the first words of `id`: by their number they are told apart, and it is another one's when
 /// one of them goes.
 pub fn namesakes(id: &str, threads: &[Thread]) -> usize {

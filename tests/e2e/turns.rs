@@ -9,6 +9,7 @@ use crate::model::{Model, Step, call};
 
 mod cancel; // a cancel wherever a turn waits
 mod folders; // threads with one id
+mod namesakes; // threads with the same first words
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
 mod starts; // between the author's word and the model's first
