@@ -379,6 +379,8 @@ impl Session {
             workspaces.push(Arc::new(workspace));
         }
         drop(workspaces);
+        // The ids of threads are of the file's path in its folder.
+        self.views.clear();
         self.tell_children();
         Ok(())
     }
@@ -390,6 +392,7 @@ impl Session {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|workspace| workspace.root() != root);
+        self.views.clear();
         self.tell_children();
     }
 

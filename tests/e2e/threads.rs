@@ -316,6 +316,54 @@ fn threads_of_two_folders_are_told_apart() {
     editor.wait_codes("two/a.rs", &[]);
 }
 
+#[test]
+fn a_document_that_was_open_before_its_folder_came_can_be_answered() {
+    let workspace = Workspace::new();
+    let text = "// AUTHOR: why?\nfn f() {}\n";
+    workspace.write("one/in/a.rs", text);
+    workspace.write("two/b.rs", text);
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders: Some(vec![workspace.path("one")]),
+            ..Options::default()
+        },
+    );
+    let mut ids = Vec::new();
+    let shown = |editor: &Editor, file: &str| {
+        let shown = editor.wait_codes(file, &["pending"]);
+        shown[0]["data"]["thread_id"].clone()
+    };
+    for file in ["one/in/a.rs", "two/b.rs"] {
+        editor.open(file);
+        ids.push(shown(&editor, file));
+    }
+    let folder = |name: &str| json!({"uri": editor.uri(name), "name": name});
+    let folders = json!([folder("one/in"), folder("two")]);
+    let change =
+        |added: &Value, removed: &Value| json!({"event": {"added": added, "removed": removed}});
+    let told = "workspace/didChangeWorkspaceFolders";
+    editor.notify(told, change(&folders, &json!([])));
+    for (file, before) in ["one/in/a.rs", "two/b.rs"].iter().zip(&ids) {
+        // Its id is of the path in its folder, which is another one now.
+        editor.wait_diagnostics(file, |list| {
+            list.first()
+                .is_some_and(|first| first["data"]["thread_id"] != *before)
+        });
+        let id = shown(&editor, file);
+        let argument = json!({"uri": editor.uri(file), "thread_id": id, "text": "Tell me."});
+        let done = editor.command("postil.reply", argument);
+        done.expect("it is written");
+        editor.wait_text(file, |text| text.contains("Tell me."));
+    }
+    // And when it goes.
+    editor.notify(told, change(&json!([]), &folders));
+    let argument = json!({"uri": editor.uri("one/in/a.rs"), "thread_id": ids[0], "text": "Again."});
+    let done = editor.command("postil.reply", argument);
+    done.expect("it is written");
+    editor.wait_text("one/in/a.rs", |text| text.contains("Again."));
+}
+
 /// A client that shows threads itself: the author's own words, edited where they are shown.
 #[test]
 fn the_authors_own_words_are_rewritten_and_no_one_elses() {
