@@ -288,6 +288,20 @@ pub fn check_text(folders: &Folders, path: &Path, text: &str) -> Vec<Problem> {
     problems
 }
 
+/// The first name of a setting at the top of all that an editor sends, where no section `postil` is: nothing of
+/// ours would be found there.
+pub fn misplaced(settings: &Value) -> Option<String> {
+    let settings = settings
+        .as_object()
+        .filter(|all| !all.contains_key("postil"))?;
+    let schema = schema();
+    let names = schema.get("properties")?;
+    settings
+        .keys()
+        .find(|name| names.get(name).is_some())
+        .cloned()
+}
+
 /// The JSON schema of all settings.
 pub fn schema() -> Value {
     schema::schema()

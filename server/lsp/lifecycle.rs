@@ -16,6 +16,9 @@ use crate::os;
 use crate::present;
 use crate::session::Session;
 
+/// Stands for the warning of settings that are not in their section, among what was told.
+const MISPLACED: &str = "postil: misplaced settings";
+
 /// How often the parent is looked for where the system cannot tell of its end.
 const PARENT_POLL: Duration = Duration::from_millis(400);
 
@@ -292,8 +295,18 @@ async fn pull_settings(server: &Arc<Server>) {
     }
 }
 
-/// Clients that answer `workspace/configuration` are asked; others send the settings along.
+/// Clients that answer `workspace/configuration` are asked; others send the settings along. Either way what stands
+/// beside the section `postil` is passed over, which its author is told.
 fn configuration_changed(server: &Arc<Server>, mut params: Value) {
+    if let Some(name) = params.get("settings").and_then(config::misplaced)
+        && let Some(session) = server.session.get()
+        && server.told.insert(String::from(MISPLACED))
+    {
+        let text = format!(
+            "postil: the editor's settings have `{name}` where it counts for nothing: put it, and what else is meant for this server, below `postil`, as `postil.{name}`"
+        );
+        session.host.message(Level::Warning, &text);
+    }
     if server.capabilities().configuration {
         let server = server.clone();
         server

@@ -235,6 +235,49 @@ fn problems_of_the_clients_settings_are_told_once() {
 }
 
 #[test]
+fn settings_outside_their_section_are_told_of_once() {
+    let workspace = Workspace::new();
+    // One that is asked for its settings, as Helix, and one that sends them.
+    for asked in [true, false] {
+        let editor = Editor::start_with(
+            &workspace,
+            Options {
+                capabilities: json!({"workspace": {"configuration": asked}}),
+                settings: json!(null),
+                ..Options::default()
+            },
+        );
+        for settings in [
+            json!(3),
+            json!({"pylsp": {"turn": 1}}),
+            json!({"postil": {"proxy": {"mode": "threads"}}, "model": "another's"}),
+            json!({"bogus": 1, "turn": {"review": "ask"}}),
+            json!({"model": 3}),
+            json!({"postil": {"turn": {"last": 1}}}),
+        ] {
+            editor.state().settings = settings["postil"].clone();
+            let params = json!({"settings": settings});
+            editor.notify("workspace/didChangeConfiguration", params);
+        }
+        // What is told of the last one.
+        editor.wait_message("window/showMessage", |params| {
+            params["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("turn.last"))
+        });
+        let state = editor.state();
+        let messages = state
+            .received
+            .iter()
+            .filter(|m| m["method"] == "window/showMessage");
+        let texts = messages.filter_map(|m| m["params"]["message"].as_str());
+        let told: Vec<&str> = texts.filter(|m| m.contains("below `postil`")).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("`postil.turn`"), "{told:?}");
+    }
+}
+
+#[test]
 fn the_users_own_settings_are_checked_in_the_editor_and_hold_when_they_are_saved() {
     let workspace = Workspace::new();
     workspace.write("postil.toml", "[turn]\nmaxRounds = 50\n");

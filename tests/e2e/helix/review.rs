@@ -1,9 +1,9 @@
-//! `turn.review = "ask"`: what a turn wants to change is shown as a diff, and asked about.
+//! `turn.review = "ask"`, set in Helix's own file: what a turn wants to change is shown as a diff, and asked about.
 
 use serde_json::json;
 
-use super::stops::started;
-use super::{AT_THREAD, command, keys, programs, take};
+use super::stops::started_in;
+use super::{AT_THREAD, command, config, keys, languages, programs, take, trusted};
 use crate::model::{Step, call};
 
 #[test]
@@ -15,7 +15,16 @@ fn a_change_is_shown_and_made_when_it_is_accepted_in_helix() {
             Step::calls(vec![call("e", "file_edit", edit)]),
             Step::text("A text it is."),
         ];
-        let (_workspace, _model, terminal) = started(program, "[turn]\nreview = 'ask'\n", script);
+        let workspace = trusted();
+        let rows = std::fs::read_to_string(languages::file()).expect("rows");
+        let start = rows.find("[language-server.postil]").expect("the server");
+        let server = rows[start..].split("\n\n").next().expect("its lines");
+        // Beside what our row sets, as its comment says.
+        let own = server.replace("proxy = {", "turn = { review = \"ask\" }, proxy = {");
+        assert_ne!(own, server);
+        let file = config(&workspace).join("languages.toml");
+        std::fs::write(file, own + "\n").expect("languages.toml");
+        let (_workspace, _model, terminal) = started_in(workspace, program, script);
         if program == "hx" {
             terminal.wait("the question", |s| s.contains(AT_THREAD));
             let diff = terminal.wait("where the diff is", |s| s.contains(".diff"));

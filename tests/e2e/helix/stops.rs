@@ -16,6 +16,15 @@ pub(super) fn started(
 ) -> (Workspace, Model, Terminal) {
     let workspace = trusted();
     workspace.configure(config);
+    started_in(workspace, program, script)
+}
+
+/// The same in a workspace that is set up already.
+pub(super) fn started_in(
+    workspace: Workspace,
+    program: &str,
+    script: Vec<Step>,
+) -> (Workspace, Model, Terminal) {
     let model = Model::start(script);
     let more = [
         ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
