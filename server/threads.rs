@@ -22,7 +22,7 @@ pub(crate) mod scan;
 mod why;
 
 pub use beginning::{Beginning, beginning};
-pub use identity::{is_whole, namesakes, resolve};
+pub use identity::{is_whole, namesakes, renumbered, resolve};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 pub use pieces::Pieces;

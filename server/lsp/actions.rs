@@ -96,10 +96,10 @@ pub(super) fn code_actions(
     Ok(offer.actions)
 }
 
-/// The newest run of a thread, if there is one.
+/// The run of a thread, if there is one.
 fn run_of(session: &Session, path: &Path, thread: &Thread) -> Option<Run> {
     let store = session.workspace_of(path)?.store().ok()?;
-    store.run(&thread.id).ok()
+    store.run_of_thread(&thread.id).ok()?
 }
 
 /// Other agents that are offered by name; where there are more, one action asks which.

@@ -29,7 +29,9 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let store = session
         .workspace_of(&view.path)
         .and_then(|workspace| workspace.store().ok());
-    let run = store.as_ref().and_then(|store| store.run(&thread.id).ok());
+    let run = store
+        .as_ref()
+        .and_then(|store| store.run_of_thread(&thread.id).ok()?);
     if let Some(run) = &run {
         let mut facts = vec![
             format!("run {}", run.id),

@@ -97,17 +97,21 @@ impl Session {
             share: workspace.loaded().settings.share == Share::Notes
                 && self.is_trusted(workspace.root()),
         };
-        if tokio::task::spawn_blocking(move || closing.keep())
-            .await
-            .is_err()
-        {
+        let Ok(renumbered) = tokio::task::spawn_blocking(move || closing.keep()).await else {
             tracing::error!("a defect while a closed conversation was kept");
+            return;
+        };
+        let any = self.turns.closed(workspace.root(), ids, &renumbered);
+        if any || !renumbered.is_empty() {
+            // What is shown at those that stay is their own again.
+            self.host.changed(&[path.to_owned()]);
         }
     }
 }
 
 impl Closing {
-    fn keep(self) {
+    /// The threads that have another id without those that were removed: from, to.
+    fn keep(self) -> Vec<(String, String)> {
         let syntax = Syntax::parse(&self.before, detect(&self.file, None, head(&self.before)));
         let threads = threads::find(&self.file, &self.before, &syntax);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
@@ -139,7 +143,8 @@ impl Closing {
                 }
             })
             .collect();
-        if let Err(error) = self.store.close_threads(&closed) {
+        let renumbered = threads::renumbered(&threads, &self.ids);
+        if let Err(error) = self.store.close_threads(&closed, &renumbered) {
             tracing::warn!(%error, "closed conversations could not be kept");
         }
         if let Some(commit) = commit.as_deref().filter(|_| self.share)
@@ -147,6 +152,7 @@ impl Closing {
         {
             tracing::warn!("closed conversations could not be written as a git note: {error}");
         }
+        renumbered
     }
 
     /// The lines that the thread stood at, in the text without it.

@@ -24,7 +24,9 @@ impl Session {
         // Where there is no history yet, looking for one would make it.
         let kept = workspace.has_store();
         let store = kept.then(|| workspace.store()).transpose()?;
-        let known = store.as_ref().and_then(|store| store.run(&thread.id).ok());
+        let known = store
+            .as_ref()
+            .and_then(|store| store.run_of_thread(&thread.id).ok()?);
         let run = known.unwrap_or_else(|| Run {
             id: String::from("not-begun"),
             thread_id: thread.id.clone(),

@@ -109,7 +109,7 @@ impl Session {
             )));
         };
         let file = self.relative(&view.path);
-        let run = match store.runs(Some(&thread.id), None, 1)?.pop() {
+        let run = match store.run_of_thread(&thread.id)? {
             Some(run) => run,
             None => {
                 let run = store.begin(&thread.id, &file, &model.name())?;
@@ -136,7 +136,7 @@ impl Session {
         let last = workspace
             .store()
             .ok()
-            .and_then(|store| store.runs(Some(&thread.id), None, 1).ok()?.pop())
+            .and_then(|store| store.run_of_thread(&thread.id).ok()?)
             .map(|run| run.model);
         let loaded = workspace.loaded();
         let mut others = configured(&loaded.settings);

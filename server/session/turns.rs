@@ -150,6 +150,32 @@ impl Turns {
         }
     }
 
+    /// Threads were taken out of a file: their turns are nobody else's, and those of others go by the ids that these
+    /// have now (from, to; in their order). Whether there were any.
+    pub(super) fn closed(
+        &self,
+        root: &Path,
+        gone: &[String],
+        renumbered: &[(String, String)],
+    ) -> bool {
+        let whose = |id: &str| (root.to_owned(), id.to_owned());
+        let mut any = false;
+        for id in gone {
+            any |= self.by_thread.remove(&whose(id)).is_some();
+        }
+        for (old, new) in renumbered {
+            let Some((_, run)) = self.by_thread.remove(&whose(old)) else {
+                continue;
+            };
+            if let Some(mut entry) = self.runs.get_mut(&run) {
+                new.clone_into(&mut entry.state.thread_id);
+            }
+            self.by_thread.insert(whose(new), run);
+            any = true;
+        }
+        any
+    }
+
     /// From here on nothing but the end is left of a turn.
     fn conclude(&self, run: &str) {
         if let Some(mut entry) = self.runs.get_mut(run) {
@@ -261,6 +287,8 @@ impl Session {
         path: Option<&Path>,
         mut options: TurnOptions,
     ) -> Result<Run, Error> {
+        // One that is being closed gives its id to the next with the same first words, before it has given up its run.
+        self.let_close().await;
         let (mut view, mut thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;
@@ -298,8 +326,7 @@ impl Session {
         }
         let loaded = workspace.loaded();
         let stopped = store
-            .runs(Some(&thread.id), None, 1)?
-            .pop()
+            .run_of_thread(&thread.id)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
         // Who began it goes on with it, as far as they still can.
         let before = match stopped.filter(|_| options.model.is_none() && !options.another) {
@@ -361,6 +388,13 @@ impl Session {
         options: TurnOptions,
     ) -> Result<Run, Error> {
         let (workspace, run) = self.run_of(id)?;
+        let open = workspace.store()?.run_of_thread(&run.thread_id)?;
+        if !run.thread_id.is_empty() && open.is_none_or(|open| open.id != run.id) {
+            return Err(Error::Other(format!(
+                "run {} does not go on: its thread was removed",
+                run.id
+            )));
+        }
         let path = workspace.root().join(&run.file);
         let options = TurnOptions {
             resume: true,
@@ -386,10 +420,7 @@ impl Session {
                 thread.id
             ))
         };
-        let run = store
-            .runs(Some(&thread.id), None, 1)?
-            .pop()
-            .ok_or_else(nothing)?;
+        let run = store.run_of_thread(&thread.id)?.ok_or_else(nothing)?;
         let last = store.last_talk(&run.id)?.ok_or_else(nothing)?;
         if thread.status != Status::Pending && turn::is_question(&last) {
             return Err(Error::Other(format!(
@@ -448,12 +479,12 @@ impl Session {
 
     /// The run of a thread of this file.
     pub fn run_at(&self, path: &Path, thread_id: &str) -> Result<Run, Error> {
-        match self.home_of(path)?.store()?.run(thread_id) {
-            Err(StoreError::UnknownRun(_)) => {
+        match self.home_of(path)?.store()?.run_of_thread(thread_id)? {
+            Some(run) => Ok(run),
+            None => {
                 self.find_thread(thread_id, Some(path))?;
                 Err(unanswered())
             }
-            run => Ok(run?),
         }
     }
 
@@ -462,6 +493,7 @@ impl Session {
         let mut last = StoreError::UnknownRun(id.to_owned());
         for workspace in self.workspaces() {
             match workspace.store()?.run(id) {
+                Ok(run) if self.is_of_another(id, &run, &workspace) => return Err(unanswered()),
                 Ok(run) => return Ok((workspace, run)),
                 Err(StoreError::UnknownRun(_)) => {}
                 Err(error) => last = error,
@@ -472,6 +504,20 @@ impl Session {
             return Err(unanswered());
         }
         Err(last.into())
+    }
+
+    /// Whether a run that was found by its thread's id was closed, and another thread with that id stands in the file.
+    fn is_of_another(&self, id: &str, run: &Run, workspace: &Workspace) -> bool {
+        let is_open =
+            |store: Arc<Store>| matches!(store.run_of_thread(&run.thread_id), Ok(Some(_)));
+        let stands = || {
+            let file = workspace.root().join(&run.file);
+            matches!(self.thread_in(&run.thread_id, &[file]), Ok(Some(_)))
+        };
+        !run.id.starts_with(id)
+            && run.thread_id.starts_with(id)
+            && !workspace.store().is_ok_and(is_open)
+            && stands()
     }
 
     pub(super) async fn end_turns(&self) {

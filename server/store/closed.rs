@@ -72,9 +72,13 @@ mod micros {
 }
 
 impl Store {
-    /// The threads were removed: their runs are closed, their conversations kept; all of it or nothing. The
-    /// time is now.
-    pub fn close_threads(&self, closed: &[Closed]) -> Result<(), StoreError> {
+    /// The threads were removed: their runs are closed, their conversations kept, and the runs of those that are
+    /// `renumbered` (from, to; in their order) go by the new ids; all of it or nothing. The time is now.
+    pub fn close_threads(
+        &self,
+        closed: &[Closed],
+        renumbered: &[(String, String)],
+    ) -> Result<(), StoreError> {
         crate::os::test_step();
         let mut connection = self.durable();
         let mut close = || -> rusqlite::Result<()> {
@@ -82,6 +86,12 @@ impl Store {
             for closed in closed {
                 close_in(&tx, closed)?;
                 crate::os::test_step();
+            }
+            for (old, new) in renumbered {
+                tx.prepare_cached(
+                    "UPDATE runs SET thread_id = ?2 WHERE thread_id = ?1 AND closed = 0",
+                )?
+                .execute([old, new])?;
             }
             tx.commit()
         };

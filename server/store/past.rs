@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Store, StoreError};
 
-/// What the history has of a thread.
+/// What the history has of a thread that stands in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// A run whose rounds can be read.
@@ -46,7 +46,7 @@ impl Store {
             }
             let mut statement = connection.prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0)
-                 FROM runs WHERE thread_id = ?1 ORDER BY num DESC LIMIT 1",
+                 FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
             )?;
             threads
                 .map(|thread| {

@@ -19,10 +19,22 @@ pub struct Hit {
 }
 
 impl Store {
-    /// By id, unique prefix of one, or thread id (its newest run).
+    /// By id, unique prefix of one, or thread id (its open run, else the newest that was closed).
     pub fn run(&self, id: &str) -> Result<Run, StoreError> {
         let connection = self.light();
         resolve(&connection, id).map_err(|e| self.fault(e))?
+    }
+
+    /// The run of a thread that stands in its file. One that was closed is of another thread with the same first
+    /// words.
+    pub fn run_of_thread(&self, thread_id: &str) -> Result<Option<Run>, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT * FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([thread_id], run_from).optional())
+            .map_err(|e| self.fault(e))
     }
 
     /// Newest first.
@@ -240,7 +252,7 @@ fn resolve(connection: &Connection, id: &str) -> rusqlite::Result<Result<Run, St
     let exact = connection
         .prepare_cached(
             "SELECT * FROM runs WHERE id = ?1 OR (thread_id = ?1 AND ?1 <> '')
-             ORDER BY id = ?1 DESC, num DESC LIMIT 1",
+             ORDER BY id = ?1 DESC, closed, num DESC LIMIT 1",
         )?
         .query_row([id], run_from)
         .optional()?;

@@ -85,7 +85,7 @@ fn a_thread_has_one_run_until_it_is_closed() {
     store
         .finish(&again.id, RunStatus::AwaitingUser, None)
         .unwrap();
-    store.close_threads(&[closed("a1b2c3d")]).unwrap();
+    store.close_threads(&[closed("a1b2c3d")], &[]).unwrap();
     assert_eq!(store.run(&first.id).unwrap().status, RunStatus::Completed);
     let other = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     assert_ne!(other.id, first.id);

@@ -37,13 +37,30 @@ pub(super) fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> 
             let id = digest(path, first.map_or("", |m| &m.text));
             let count = seen.entry(id.clone()).or_default();
             *count += 1;
-            if *count == 1 {
-                id
-            } else {
-                format!("{id}-{count}")
-            }
+            numbered(&id, *count)
         })
         .collect()
+}
+
+fn numbered(words: &str, count: usize) -> String {
+    match count {
+        1 => words.to_owned(),
+        count => format!("{words}-{count}"),
+    }
+}
+
+/// The threads of a file that have another id when those of `gone` are taken out of it: the old one and the new one, in
+/// order.
+pub fn renumbered(threads: &[Thread], gone: &[String]) -> Vec<(String, String)> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let stay = threads.iter().filter(|thread| !gone.contains(&thread.id));
+    stay.filter_map(|thread| {
+        let count = seen.entry(words(&thread.id)).or_default();
+        *count += 1;
+        let id = numbered(words(&thread.id), *count);
+        (id != thread.id).then(|| (thread.id.clone(), id))
+    })
+    .collect()
 }
 
 /// What of an id stands for the first words.

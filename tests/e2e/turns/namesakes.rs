@@ -1,8 +1,10 @@
 //! Threads with the same first words in one file: each has its own turns, and nothing of another's.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::{Bench, FILE};
+use super::{Bench, FILE, take_when_offered};
 use crate::harness::Editor;
 use crate::model::{Step, call};
 
@@ -59,6 +61,14 @@ fn answered(bench: &Bench, editor: &mut Editor, line: usize) {
     bench.wait_status("completed");
 }
 
+/// The editor shows that a thread is gone before what was said in it is kept; whoever asks about it waits for that.
+fn wait_closed(editor: &mut Editor) {
+    let line = json!({"line": 0, "character": 0});
+    let argument = json!({"uri": editor.uri(FILE), "position": line});
+    let told = editor.command("postil.why", argument);
+    told.expect("it is answered");
+}
+
 #[test]
 fn a_thread_that_was_never_asked_has_no_turn_of_its_namesake() {
     let bench = Bench::new(vec![edit("fn b() {}", "fn c() {}"), Step::text("Done.")]);
@@ -108,4 +118,130 @@ fn a_cancel_ends_no_turn_of_a_namesake() {
     bench.model.release();
     editor.wait_text(FILE, |text| text.contains("AGENT: Done."));
     bench.wait_status("completed");
+}
+
+#[test]
+fn what_a_removed_thread_had_is_not_its_namesakes() {
+    let bench = Bench::new(vec![edit("fn a() {}", "fn c() {}"), Step::text("Done.")]);
+    let (mut editor, ids) = typed(&bench, TWO);
+    answered(&bench, &mut editor, 0);
+    take_when_offered(&mut editor, "Resolve (remove thread)");
+    let left = "fn c() {}\n\n// AUTHOR: why?\nfn b() {}\n";
+    editor.wait_text(FILE, |text| text == left);
+    editor.wait_codes(FILE, &["pending"]);
+    wait_closed(&mut editor);
+
+    let titles = offered(&mut editor, 2);
+    for title in ["Open conversation", "Undo last turn", "Continue"] {
+        assert!(!titles.iter().any(|offered| offered == title), "{titles:?}");
+    }
+    let shown = hover(&mut editor, 2);
+    assert!(!shown.contains("run "), "{shown}");
+    let second = json!({"uri": editor.uri(FILE), "thread_id": ids[0]});
+    for argument in [second, json!({"thread_id": ids[0]})] {
+        let error = editor.command("postil.undoTurn", argument);
+        let error = error.expect_err("it has no turn").to_string();
+        assert!(error.contains("no agent has worked"), "{error}");
+    }
+    assert_eq!(editor.text(FILE), left);
+    // By its own name the turn is known as before.
+    let run = bench.runs().remove(0);
+    let page = editor.command("postil.workflowThread", json!({"run_id": run["id"]}));
+    let page = page.expect("it is kept").to_string();
+    assert!(page.contains("Done."), "{page}");
+    let (code, _, said) = bench.cli(&["reply", "--resume", run["id"].as_str().expect("an id")]);
+    assert_ne!(code, Some(0));
+    assert!(said.contains("its thread was removed"), "{said}");
+}
+
+#[test]
+fn a_thread_keeps_its_turns_when_a_namesake_above_it_goes() {
+    let bench = Bench::new(vec![
+        edit("fn b() {}", "fn c() {}"),
+        Step::text("Done."),
+        Step::text("Again."),
+    ]);
+    let (mut editor, ids) = typed(&bench, TWO);
+    answered(&bench, &mut editor, SECOND);
+    let run = bench.runs().remove(0);
+    assert_eq!(run["thread_id"], ids[1]);
+    take_when_offered(&mut editor, "Resolve (remove thread)");
+    let text = editor.wait_text(FILE, |text| text.starts_with("fn a() {}"));
+    wait_closed(&mut editor);
+
+    // It goes by the other's id now, and by its own past.
+    let runs = bench.runs();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    assert_eq!(
+        (&runs[0]["id"], &runs[0]["thread_id"]),
+        (&run["id"], &ids[0])
+    );
+    let shown = hover(&mut editor, 2);
+    assert!(
+        shown.contains(run["id"].as_str().expect("an id")),
+        "{shown}"
+    );
+    let thread = json!({"uri": editor.uri(FILE), "thread_id": ids[0]});
+    let done = editor.command("postil.reply", {
+        let mut said = thread.clone();
+        said["text"] = json!("And now?");
+        said
+    });
+    done.expect("it is written");
+    editor
+        .take_action(FILE, 2, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Again."));
+    assert_eq!(bench.wait_status("completed")["id"], run["id"]);
+    assert_eq!(bench.runs().len(), 1);
+    for _ in 0..2 {
+        let undone = editor.command("postil.undoTurn", thread.clone());
+        undone.expect("its own turns are undone");
+    }
+    let undone = editor.text(FILE);
+    assert!(
+        text.contains("fn c() {}") && undone.contains("fn b() {}"),
+        "{undone}"
+    );
+}
+
+#[test]
+fn a_failure_is_shown_at_its_own_thread_and_goes_with_it() {
+    let refused = || Step::error(401, "authentication_error", "invalid x-api-key");
+    for (line, left) in [(0, &["pending"][..]), (SECOND, &["pending", "turn-failed"])] {
+        let bench = Bench::new(vec![refused()]);
+        let (mut editor, _) = typed(&bench, TWO);
+        editor
+            .take_action(FILE, line, "Reply as agent")
+            .expect("the turn starts");
+        let shown = editor.wait_codes(FILE, &["pending", "pending", "turn-failed"]);
+        assert_eq!(shown[2]["range"]["start"]["line"], line);
+        bench.wait_status("failed");
+        take_when_offered(&mut editor, "Resolve (remove thread)");
+        editor.wait_text(FILE, |text| text.starts_with("fn a() {}"));
+        let shown = editor.wait_codes(FILE, left);
+        if let Some(failed) = shown.get(1) {
+            assert_eq!(failed["data"]["thread_id"], shown[0]["data"]["thread_id"]);
+        }
+    }
+}
+
+#[test]
+fn a_turn_that_runs_is_known_by_the_id_that_its_thread_has_now() {
+    let bench = Bench::new(vec![Step::text("Done.").held()]);
+    let (mut editor, ids) = typed(&bench, TWO);
+    editor
+        .take_action(FILE, SECOND, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    take_when_offered(&mut editor, "Resolve (remove thread)");
+    editor.wait_text(FILE, |text| text.starts_with("fn a() {}"));
+    let began = Instant::now();
+    while !offered(&mut editor, 2).contains(&String::from("Cancel")) {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is lost");
+    }
+    let cancelled = editor.command("postil.cancelTurn", json!({"thread_id": ids[0]}));
+    cancelled.expect("it runs");
+    let run = bench.wait_status("cancelled");
+    assert_eq!(run["thread_id"], ids[0]);
 }
