@@ -19,6 +19,7 @@ mod resources;
 mod roots;
 mod route;
 mod subscriptions;
+mod told;
 
 use handler::Handler;
 

@@ -67,7 +67,12 @@ impl Handler {
         self.0.log.connect(&context.peer);
         let running = async {
             let places = self.0.places(&context.peer).await?;
-            route::call(&self.0, &places, verb, arguments, &context.ct).await
+            let (told, cancel) = (&self.0.told, &context.ct);
+            told.check(&self.0, &places, verb, arguments, cancel)
+                .await?;
+            let answer = route::call(&self.0, &places, verb, arguments, cancel).await?;
+            told.note(&places, verb, arguments, &answer.value);
+            Ok(answer)
         };
         let running = AssertUnwindSafe(running).catch_unwind();
         let running = async {

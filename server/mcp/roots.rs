@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use super::log::Log;
 use super::subscriptions::Subscriptions;
+use super::told::Told;
 use super::{Peer, Shared};
 use crate::children::uri;
 use crate::config::Folders;
@@ -40,6 +41,7 @@ pub(super) struct Workspaces {
     pub folders: Folders,
     pub log: Log,
     pub subscriptions: Subscriptions,
+    pub told: Told,
     fallback: PathBuf,
     /// Asked for at the first call, and again when the client says that they changed.
     places: RwLock<Arc<OnceCell<Places>>>,
@@ -53,6 +55,7 @@ impl Workspaces {
             folders,
             log: Log::default(),
             subscriptions: Subscriptions::default(),
+            told: Told::default(),
             fallback,
             places: RwLock::default(),
             known: RwLock::default(),

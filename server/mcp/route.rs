@@ -63,7 +63,7 @@ pub(super) async fn call(
 
 /// The place of a path, the deepest where they are nested, and the path made absolute. A relative one is looked
 /// for in each.
-fn place_of<'a>(
+pub(super) fn place_of<'a>(
     places: &'a [Arc<Place>],
     path: &str,
 ) -> Result<(&'a Arc<Place>, PathBuf), Failure> {

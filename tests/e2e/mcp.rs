@@ -8,6 +8,7 @@ use agent::output;
 
 mod agent; // a client in miniature
 mod editor; // through the server of an editor
+mod namesakes; // threads with the same first words
 mod outside; // clients that nobody here wrote
 mod roots; // which workspace
 

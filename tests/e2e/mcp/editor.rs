@@ -331,6 +331,8 @@ fn an_editor_that_is_lost_in_mid_call() {
         "tools/call",
         json!({"name": "respond_to_thread", "arguments": arguments}),
     );
+    // The first looks whether the thread is the one that was listed.
+    drop(read_call(&listener));
     drop(read_call(&listener));
     let result = agent.answer(id).expect("a result");
     assert_eq!(result["structuredContent"]["code"], "editor_lost");
@@ -340,6 +342,7 @@ fn an_editor_that_is_lost_in_mid_call() {
         "tools/call",
         json!({"name": "respond_to_thread", "arguments": arguments}),
     );
+    drop(read_call(&listener));
     let (mut stream, _) = read_call(&listener);
     stream.write_all(b"{\"version\":7}\n").expect("written");
     drop(stream);
