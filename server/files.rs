@@ -157,6 +157,11 @@ impl Buffers {
         Some(open.buffer.clone())
     }
 
+    /// The text alone, whose structure may be behind.
+    pub fn document(&self, path: &Path) -> Option<Document> {
+        self.open.get(path).map(|open| open.buffer.document.clone())
+    }
+
     pub fn version(&self, path: &Path) -> Option<i32> {
         self.open
             .get(path)

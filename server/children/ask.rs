@@ -105,6 +105,12 @@ impl Children {
             params.shift_remove("workDoneToken");
             params.shift_remove("partialResultToken");
         }
+        // The child knows an open file by one name, and a link gives it others.
+        if let Some(buffer) = self.shared.buffers.get(file)
+            && let Some(uri) = params.pointer_mut("/textDocument/uri")
+        {
+            *uri = Value::from(buffer.uri);
+        }
         let partial = params.get("partialResultToken").is_some();
         let asking = Asking {
             file,

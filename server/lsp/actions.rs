@@ -32,7 +32,7 @@ pub(super) fn code_actions(
 ) -> Result<Vec<CodeActionOrCommand>> {
     let session = server.session()?;
     let uri = params.text_document.uri.as_str();
-    let Some(path) = server.documents.fit(uri) else {
+    let Some(path) = server.fit(uri) else {
         return Ok(Vec::new());
     };
     let Ok(view) = session.view(&path) else {
@@ -302,7 +302,7 @@ impl Offer<'_> {
 pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Vec<CodeLens>> {
     let session = server.session()?;
     let uri: &Url = &params.text_document.uri;
-    let Some(path) = server.documents.fit(uri.as_str()) else {
+    let Some(path) = server.fit(uri.as_str()) else {
         return Ok(Vec::new());
     };
     let Ok(view) = session.view(&path) else {

@@ -61,10 +61,7 @@ pub(super) async fn complete(
         .and_then(from_proto::position)
         .ok_or_else(|| invalid("position is missing"))?;
     let session = server.session()?.clone();
-    let path = server
-        .documents
-        .fit(uri)
-        .filter(|path| session.buffers.is_open(path));
+    let path = server.fit(uri).filter(|path| session.buffers.is_open(path));
     let Some(view) = path.and_then(|path| session.view(&path).ok()) else {
         return Ok(Value::Null);
     };

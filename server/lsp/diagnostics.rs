@@ -113,7 +113,10 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
     if server.capabilities().pull_diagnostics {
         server.publisher.pulled(path.clone(), false);
     }
-    let (_, items) = of(&server, server.session()?, &path);
+    let items = match server.is_apart(uri) {
+        true => Diagnostics::new(uri),
+        false => of(&server, server.session()?, &path).1,
+    };
     Ok(report(&items, previous))
 }
 

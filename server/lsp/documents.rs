@@ -10,11 +10,16 @@ use tokio::sync::watch;
 
 use super::{Server, commands, from_proto, lifecycle};
 use crate::host::Level;
-use crate::text::Unfit;
+use crate::text::{Change, Document, Unfit};
+
+mod others;
+
+use others::{Other, Others};
 
 pub(super) struct Documents {
-    /// URI to path, as they stood when the document was opened.
+    /// URI to path, as they stood when the document was opened; of each path one URI.
     open: DashMap<String, PathBuf>,
+    others: Others,
     /// Documents of which the server lost track, until they are opened anew.
     unfit: DashMap<PathBuf, ()>,
     /// Counts document notifications; see [`Documents::news`].
@@ -27,6 +32,7 @@ impl Default for Documents {
     fn default() -> Self {
         Self {
             open: DashMap::new(),
+            others: Others::default(),
             unfit: DashMap::new(),
             count: watch::Sender::new(0),
             folders: RwLock::default(),
@@ -38,15 +44,11 @@ impl Documents {
     /// The path of a URI: that under which it was opened, else what it says.
     pub fn path(&self, uri: &str) -> Option<PathBuf> {
         let open = self.open.get(uri).map(|path| path.clone());
-        open.or_else(|| from_proto::path(uri))
+        open.or_else(|| self.others.path(uri))
+            .or_else(|| from_proto::path(uri))
     }
 
-    /// [`Self::path`] of what can be answered about; `None` for a text that was lost track of as well.
-    pub fn fit(&self, uri: &str) -> Option<PathBuf> {
-        self.path(uri).filter(|path| !self.is_unfit(path))
-    }
-
-    /// The URI under which a path is open.
+    /// The URI under which a path is open, and served.
     pub fn uri(&self, path: &Path) -> Option<String> {
         self.open
             .iter()
@@ -127,6 +129,18 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
     let language = field("languageId")
         .and_then(Value::as_str)
         .unwrap_or_default();
+    let served = server.documents.uri(&path);
+    if served.is_some_and(|served| served != uri) {
+        tracing::info!("{uri} is {} once more", path.display());
+        server.documents.others.open(Other {
+            uri: uri.to_owned(),
+            path,
+            language: language.to_owned(),
+            text: Ok(Document::new(text, version)),
+            told: false,
+        });
+        return;
+    }
     server.documents.unfit.remove(&path);
     if server
         .documents
@@ -145,30 +159,43 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         return;
     };
     if !server.documents.open.contains_key(uri) {
+        if server.documents.others.hold(uri) {
+            return others::change(server, uri, &path, params);
+        }
         tracing::info!("{uri} was changed but is not open");
         return;
     }
     if server.documents.is_unfit(&path) {
         return;
     }
-    let changes = params.get("contentChanges").and_then(from_proto::changes);
-    let version = params.pointer("/textDocument/version").and_then(version);
-    let done = match (changes, version) {
-        (Some(changes), Some(version)) => session
+    let done = changes(params).and_then(|(version, changes)| {
+        session
             .change(&path, version, &changes, server.capabilities().encoding)
-            .map_err(|unfit| why(&unfit)),
-        _ => Err(String::from("a change could not be read")),
-    };
+            .map_err(|unfit| why(&unfit))
+    });
     if let Err(why) = done {
-        lose(server, &path, &why);
+        lose(server, uri, &path, &why);
     }
     server.publisher.urgent(path);
 }
 
-fn save(server: &Arc<Server>, _: &str, path: PathBuf, _: &Value) {
+/// The version and changes of a `didChange`.
+fn changes(params: &Value) -> Result<(i32, Vec<Change>), String> {
+    let changes = params.get("contentChanges").and_then(from_proto::changes);
+    let version = params.pointer("/textDocument/version").and_then(version);
+    version
+        .zip(changes)
+        .ok_or_else(|| String::from("a change could not be read"))
+}
+
+fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     let Some(session) = server.session.get().cloned() else {
         return;
     };
+    if server.documents.others.hold(uri) {
+        // For the buffer that is served that is a change on disk.
+        return server.watching.tell([path], false);
+    }
     session.saved(&path);
     if session.is_settings(&path) {
         lifecycle::settings_changed(server, &session);
@@ -196,25 +223,38 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     let Some(session) = server.session.get() else {
         return;
     };
-    if server.documents.open.remove(uri).is_none() {
+    if server.documents.others.close(uri) {
+        return;
+    }
+    if !server.documents.open.contains_key(uri) {
         tracing::info!("{uri} was closed but is not open");
         return;
     }
-    server.documents.unfit.remove(&path);
-    session.close(&path);
+    if !others::succeed(server, uri, &path) {
+        server.documents.open.remove(uri);
+        server.documents.unfit.remove(&path);
+        session.close(&path);
+    }
     server.tokens.forget(&path);
     server.publisher.urgent(path);
 }
 
 /// The text here is no longer the editor's: nothing is shown or written until it is opened anew.
-fn lose(server: &Server, path: &Path, why: &str) {
+fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
     server.documents.unfit.insert(path.to_owned(), ());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let named = from_proto::folder(uri);
+    let name = named.as_deref().unwrap_or(path).file_name();
+    let name = name.unwrap_or_default().to_string_lossy();
     tracing::warn!("lost track of {}: {why}", path.display());
     let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
-    server
-        .client
-        .notify("window/showMessage", json!({"type": 1, "message": message}));
+    tell(server, 1, &message);
+}
+
+fn tell(server: &Server, kind: u8, message: &str) {
+    server.client.notify(
+        "window/showMessage",
+        json!({"type": kind, "message": message}),
+    );
 }
 
 fn why(unfit: &Unfit) -> String {

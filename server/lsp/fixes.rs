@@ -79,7 +79,10 @@ fn workspace_edit(
     document: &Document,
     edit: &Edit,
 ) -> Value {
-    let version = view.buffer.as_ref().map(|buffer| buffer.document.version());
+    let buffer = view.buffer.as_ref();
+    let version = buffer.map(|buffer| buffer.document.version());
+    // The version is that of the name that is served.
+    let uri = buffer.map_or(uri, |buffer| &buffer.uri);
     to_proto::workspace_edit(server, uri, version, &[text_edit(server, document, edit)])
 }
 
@@ -166,7 +169,7 @@ fn edit_of(server: &Server, data: &Value) -> Result<Value> {
     let (line, nth, of) = (number("line")?, number("nth")?, number("of")?);
     let uri = uri.as_str().unwrap_or_default();
     let session = server.session()?;
-    let path = server.documents.fit(uri);
+    let path = server.fit(uri);
     let view = path
         .and_then(|path| session.view(&path).ok())
         .ok_or_else(changed)?;

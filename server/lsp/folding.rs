@@ -17,7 +17,7 @@ const LONG: usize = 3;
 pub(super) fn folds(server: &Server, params: &FoldingRangeParams) -> Result<Vec<FoldingRange>> {
     let session = server.session()?;
     let uri = params.text_document.uri.as_str();
-    let Some(path) = server.documents.fit(uri) else {
+    let Some(path) = server.fit(uri) else {
         return Ok(Vec::new());
     };
     let Ok(view) = session.view(&path) else {

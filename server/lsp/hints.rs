@@ -21,7 +21,7 @@ pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
         .get("range")
         .and_then(from_proto::range)
         .ok_or_else(|| invalid("range is missing"))?;
-    let Some(path) = server.documents.fit(uri) else {
+    let Some(path) = server.fit(uri) else {
         return Ok(json!([]));
     };
     // Asked at every scroll: nothing is read where nothing runs.

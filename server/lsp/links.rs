@@ -25,7 +25,7 @@ pub(super) async fn document(
     let params = params.unwrap_or_default();
     let uri = uri_of(&params)?;
     let session = server.session()?.clone();
-    let Some(path) = server.documents.fit(uri) else {
+    let Some(path) = server.fit(uri) else {
         return Ok(json!([]));
     };
     // Each file that is mentioned is looked for on disk.

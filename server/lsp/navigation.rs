@@ -82,7 +82,7 @@ pub(super) async fn request(
         .or_else(|| params.pointer("/item/uri"))
         .and_then(Value::as_str);
     let uri = uri.ok_or_else(|| invalid("textDocument.uri is missing"))?;
-    let Some(path) = server.documents.fit(uri) else {
+    let Some(path) = server.fit(uri) else {
         return Ok(Answer::Value(Value::Null));
     };
     let mode = mode(session, &path);

@@ -243,10 +243,13 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     let uri = open
         .or_else(|| shown.get(path).cloned())
         .unwrap_or_else(|| to_proto::uri(server, path));
-    if list.is_empty() {
-        shown.remove(path);
-    } else {
-        shown.insert(path.clone(), uri.clone());
+    let before = match list.is_empty() {
+        true => shown.remove(path),
+        false => shown.insert(path.clone(), uri.clone()),
+    };
+    // What was shown under another name is taken back under that name.
+    if let Some(before) = before.filter(|before| *before != uri) {
+        send(server, &before, None, Diagnostics::new(""));
     }
     send(server, &uri, version, list);
 }

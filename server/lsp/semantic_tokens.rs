@@ -84,7 +84,7 @@ pub(super) fn request(
 ) -> impl Future<Output = Result<Value>> {
     let params = params.unwrap_or_default();
     let found = uri_of(&params).map(|uri| {
-        let path = server.documents.fit(uri)?;
+        let path = server.fit(uri)?;
         let version = server.session.get()?.buffers.version(&path);
         Some((path, version))
     });

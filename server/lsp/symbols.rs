@@ -39,7 +39,7 @@ pub(super) async fn document(
     let params = params.unwrap_or_default();
     let session = server.session()?;
     let uri = uri_of(&params)?.to_owned();
-    let Some(path) = server.documents.fit(&uri) else {
+    let Some(path) = server.fit(&uri) else {
         return Ok(json!([]));
     };
     let Ok(view) = session.view(&path) else {

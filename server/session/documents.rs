@@ -33,6 +33,20 @@ impl Session {
         self.children.opened(&path);
     }
 
+    /// A file that is open goes on under another name, with the text that stands there.
+    pub fn open_instead(
+        &self,
+        path: PathBuf,
+        uri: &str,
+        language_id: &str,
+        version: i32,
+        text: &str,
+    ) {
+        self.keep_provenance(Some(&path));
+        self.pending_commits.remove(&path);
+        self.open(path, uri, language_id, version, text);
+    }
+
     /// The changes of one `didChange`; a document that is not open is passed over.
     pub fn change(
         &self,

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, Options, Workspace, language_of};
 
+mod links; // one file under two names
+
 fn text_of(editor: &mut Editor, path: &str) -> Value {
     let uri = editor.uri(path);
     editor

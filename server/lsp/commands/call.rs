@@ -71,6 +71,11 @@ impl Call {
                     "postil lost track of this file: close and reopen it",
                 ));
             }
+            if self.server.is_apart(uri) {
+                return Err(failed(
+                    "this file is open under another name too, with another text: close one of the two",
+                ));
+            }
             return Ok(Some(path));
         }
         let Some(path) = self.text("path")? else {
