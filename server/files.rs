@@ -24,6 +24,7 @@ pub use structure::Structure;
 pub use touched::Touched;
 pub use watch::{News, Watch, watch};
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -484,6 +485,11 @@ impl Tree {
     pub fn list(&self, path: &str) -> Result<Vec<PathBuf>, FileError> {
         let start = self.resolve(path)?;
         scan::list(&self.root, &start).map_err(|e| confine::error(path, e))
+    }
+
+    /// Every folder (absolute) that [`Self::list`] of the whole tree looks into.
+    pub fn folders(&self) -> Result<BTreeSet<PathBuf>, FileError> {
+        scan::folders(&self.root).map_err(|e| confine::error(&self.shown(&self.root), e))
     }
 
     /// Whether [`Self::list`] of the whole tree names this file (absolute).

@@ -2,6 +2,7 @@
 //! relative to its folder, read into a buffer that stays, and kept only where it matters; and where an
 //! earlier scan was kept, files that have not changed since are not opened at all.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,21 @@ pub(super) fn list(root: &Path, start: &Path) -> io::Result<Vec<PathBuf>> {
     let mut all = walked.states.concat();
     all.sort_unstable();
     Ok(all)
+}
+
+/// Absolute paths of the folders below `root` that the scan enters, itself among them; also of those without a file.
+pub(super) fn folders(root: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let keeping = Keeping {
+        known: None,
+        began: at::now(),
+    };
+    let each = |_: &mut (), _: &Place| {};
+    let walked = walk(root, root, readers(0), Some(keeping), &each)?;
+    let below = walked.folders.iter().map(|(_, path, _)| path);
+    let below = below.filter(|path| !path.is_empty());
+    let mut folders: BTreeSet<PathBuf> = below.map(|path| at::below(root, path)).collect();
+    folders.insert(root.to_owned());
+    Ok(folders)
 }
 
 /// What a scan looks for.

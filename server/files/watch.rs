@@ -1,10 +1,10 @@
 //! Watching the folders of a tree, where the editor does not do it for us.
 //!
-//! Only folders that hold files which the scan reads are watched, one by one: what is ignored (build output,
+//! Only folders that the scan enters are watched, one by one: what is ignored (build output,
 //! dependencies) costs nothing and wakes nobody. Where the system's limits do not let them all be watched,
 //! the watch tells every few seconds that anything may have changed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -52,8 +52,7 @@ pub struct Watch {
 /// Calls `changed` with what happens in `tree`, from a thread of its own. Blocking for the time of a walk.
 /// An error says why nothing can be watched at all.
 pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result<Watch, String> {
-    let files = tree.list("").map_err(|error| error.to_string())?;
-    let folders = folders(tree.root(), &files);
+    let folders = tree.folders().map_err(|error| error.to_string())?;
     let index = crate::vcs::index_place(tree.root()).map(|(index, _)| index);
     let (sender, events) = channel();
     let telling = sender.clone();
@@ -84,6 +83,11 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
         for folder in folders.iter().chain(git.as_ref()) {
             watching.add(folder);
         }
+        // Made since the walk, in a folder that was not watched yet.
+        let now = watching.tree.folders().unwrap_or_default();
+        for folder in now.difference(&folders) {
+            watching.add_new(folder);
+        }
     }
     std::thread::spawn(move || gather(&events, watching, &changed));
     Ok(Watch {
@@ -102,23 +106,6 @@ fn reason(error: &notify::Error) -> String {
         ),
         _ => error.to_string(),
     }
-}
-
-/// The root, and each folder between it and a file.
-fn folders(root: &Path, files: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let mut folders = BTreeSet::from([root.to_owned()]);
-    for file in files {
-        for folder in file
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| folder.starts_with(root))
-        {
-            if !folders.insert(folder.to_owned()) {
-                break;
-            }
-        }
-    }
-    folders
 }
 
 struct Watching {

@@ -223,6 +223,9 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
                     if !session.workspaces().iter().any(|w| w.root() == root) {
                         server.watching.forget(&root);
                     }
+                    // What came between the first look and the watch was told by nobody.
+                    workspace.names.forget();
+                    server.watching.tell([root.join(PROJECT_FILE), root], false);
                 }
                 Err(why) => session.host.message(
                     Level::Warning,

@@ -251,3 +251,58 @@ fn where_not_every_folder_can_be_watched_it_says_so_once_and_looks() {
         .count();
     assert_eq!(messages, 1);
 }
+
+/// Folders of a tree whose watch takes its time to stand.
+const SLOW: usize = 1_500;
+/// Files that are written meanwhile: so few that none of them is seen for the number of the others.
+const MEANWHILE: usize = 150;
+
+#[test]
+fn what_comes_before_the_watch_stands_is_seen_too() {
+    let workspace = Workspace::new();
+    for n in 0..SLOW {
+        workspace.write(&format!("{n}/a.py"), "x = 1\n");
+    }
+    workspace.write("first.py", QUESTION);
+    let editor = Editor::start_with(&workspace, blind());
+    editor.wait_codes("first.py", &["pending"]);
+    // The first look is over. In folders that are there, and in new ones:
+    let name = |n: usize| match n % 2 {
+        0 => format!("{}/n{n}.py", n * 10),
+        _ => format!("{}/new/n{n}.py", n * 10),
+    };
+    let seen = |n: usize| {
+        let uri = editor.uri(&name(n));
+        let state = editor.state();
+        let told = state.diagnostics.get(&uri);
+        told.is_some_and(|(_, list)| !list.is_empty())
+    };
+    let mut count = 0;
+    while count < MEANWHILE && !(0..count).any(seen) {
+        workspace.write(&name(count), QUESTION);
+        count += 1;
+        std::thread::sleep(std::time::Duration::from_millis(4));
+    }
+    for n in 0..count {
+        editor.wait_codes(&name(n), &["pending"]);
+    }
+    // And what becomes of it.
+    for n in 0..count {
+        workspace.write(&name(n), "x = 1\n");
+    }
+    for n in 0..count {
+        editor.wait_codes(&name(n), &[]);
+    }
+}
+
+#[test]
+fn a_folder_that_was_empty_is_watched() {
+    let workspace = Workspace::new();
+    std::fs::create_dir_all(workspace.path("src/deep")).expect("folders");
+    let editor = Editor::start_with(&workspace, blind());
+    wait_for_the_watch(&workspace, &editor);
+    for file in ["src/deep/a.py", "src/b.py"] {
+        workspace.write(file, QUESTION);
+        editor.wait_codes(file, &["pending"]);
+    }
+}
