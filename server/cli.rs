@@ -166,9 +166,8 @@ impl Cx {
     }
 
     /// The same for a path that may be left out.
-    fn scope(&self, path: Option<&Path>) -> Result<Option<String>, Error> {
-        path.map(|path| Ok(self.path(path)?.to_string_lossy().into_owned()))
-            .transpose()
+    fn scope(&self, path: Option<&Path>) -> Result<Option<PathBuf>, Error> {
+        path.map(|path| self.path(path)).transpose()
     }
 }
 

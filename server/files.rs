@@ -511,7 +511,7 @@ impl Tree {
         wanted: impl Fn(&[u8]) -> bool + Sync,
     ) -> Result<Scan, FileError> {
         let note = |_: &Path, bytes: &[u8]| Some(bytes.to_owned());
-        self.scan_for(path, threads, &wanted, &note, None)
+        self.scan_for(Path::new(path), threads, &wanted, &note, None)
     }
 
     /// The same, where of a file that is wanted (a quick look) a note is made of its path relative to the
@@ -519,24 +519,28 @@ impl Tree {
     /// this kind of note alone, saves the reading of what has not changed since; the answer is the same.
     pub fn scan_for(
         &self,
-        path: &str,
+        path: &Path,
         threads: usize,
         wanted: &(dyn Fn(&[u8]) -> bool + Sync),
         note: &Note,
         kept: Option<&Path>,
     ) -> Result<Scan, FileError> {
-        let start = self.resolve(path)?;
+        let start = self.resolve_path(path)?;
         let search = scan::Search {
             max: self.max_size,
             wanted,
             note,
         };
-        scan::scan(&self.root, &start, threads, &search, kept).map_err(|e| confine::error(path, e))
+        scan::scan(&self.root, &start, threads, &search, kept)
+            .map_err(|e| confine::error(&self.shown(&start), e))
     }
 
     fn shown(&self, resolved: &Path) -> String {
-        self.relative(resolved)
-            .unwrap_or_else(|| resolved.display().to_string())
+        match self.relative(resolved) {
+            Some(root) if root.is_empty() => String::from("."),
+            Some(relative) => relative,
+            None => resolved.display().to_string(),
+        }
     }
 }
 

@@ -69,9 +69,9 @@ impl Index {
 
     /// Walks `path` (relative, `""` for all) and replaces what is known below it. Blocking; parallel inside.
     /// The files of which something else is known than before.
-    pub fn scan(&self, tree: &Tree, path: &str) -> Result<Vec<PathBuf>, FileError> {
+    pub fn scan(&self, tree: &Tree, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, FileError> {
         let _one = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        let below = tree.resolve(path)?;
+        let below = tree.resolve_path(path.as_ref())?;
         *self.fresh() = Fresh {
             scanning: true,
             ..Fresh::default()
@@ -81,7 +81,7 @@ impl Index {
             read(&path, bytes).map(|entry| notes::to_bytes(&entry))
         };
         let scan = tree.scan_for(
-            path,
+            path.as_ref(),
             readers(),
             &threads::may_hold,
             &note,

@@ -279,9 +279,7 @@ pub async fn call(
         "process_all_actions" => {
             let input: Process = read(name, arguments)?;
             let path = scope.inside(input.path.as_deref().unwrap_or_default())?;
-            let all = session
-                .process_actions(Some(&path.to_string_lossy()))
-                .await?;
+            let all = session.process_actions(Some(&path)).await?;
             Ok(json!({"success": true, "actions": all}).into())
         }
         "workflow_thread" => {
@@ -372,7 +370,7 @@ impl Scope {
 
     fn threads(&self, input: &GetThreads) -> Result<Answer, Failure> {
         let path = self.inside(input.path.as_deref().unwrap_or_default())?;
-        let mut list = self.session.threads(Some(&path.to_string_lossy()))?;
+        let mut list = self.session.threads(Some(&path))?;
         if let Some(status) = input.status {
             list.keep(match status {
                 StatusName::Pending => Status::Pending,

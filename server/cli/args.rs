@@ -130,7 +130,7 @@ pub(super) enum Command {
     New {
         /// The file and the line, counted from 1
         #[arg(value_name = "FILE:LINE")]
-        place: String,
+        place: OsString,
         /// The message; `-` reads standard input
         #[arg(allow_hyphen_values = true)]
         text: Option<OsString>,
@@ -200,7 +200,7 @@ pub(super) enum Command {
     Why {
         /// The file and the line, counted from 1
         #[arg(value_name = "FILE:LINE")]
-        place: String,
+        place: OsString,
     },
     /// The history: runs and their rounds
     #[command(

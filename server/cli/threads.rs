@@ -1,6 +1,6 @@
 //! Threads: list, check, and the writing verbs.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -169,7 +169,13 @@ pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
 }
 
 /// What FILE:LINE names; the line is 1-based.
-pub(super) fn file_and_line(place: &str) -> Result<(PathBuf, usize), Stop> {
+pub(super) fn file_and_line(place: &OsStr) -> Result<(PathBuf, usize), Stop> {
+    let place = place.to_str().ok_or_else(|| {
+        Stop::Usage(format!(
+            "the name in `{}` is not valid UTF-8: a line of this file can be named in an editor alone, or give the file another name",
+            place.to_string_lossy().escape_debug()
+        ))
+    })?;
     let parsed = place
         .rsplit_once(':')
         .and_then(|(file, line)| Some((PathBuf::from(file), line.parse::<usize>().ok()?)));
@@ -183,7 +189,7 @@ pub(super) fn file_and_line(place: &str) -> Result<(PathBuf, usize), Stop> {
         })
 }
 
-pub(super) async fn new(cx: &Cx, place: &str, text: Option<OsString>) -> Outcome {
+pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outcome {
     let (file, line) = file_and_line(place)?;
     let text = text_of(text)?;
     if text.trim().is_empty() {

@@ -1,5 +1,7 @@
 //! `why`: what was said where a line comes from.
 
+use std::ffi::OsStr;
+
 use super::out::{BOLD, CYAN, DIM};
 use super::threads::file_and_line;
 use super::{Cx, Outcome};
@@ -8,7 +10,7 @@ use crate::present::{short, visible};
 /// Characters of a message that are shown.
 const LONGEST: usize = 4_000;
 
-pub(super) fn why(cx: &Cx, place: &str) -> Outcome {
+pub(super) fn why(cx: &Cx, place: &OsStr) -> Outcome {
     let (file, line) = file_and_line(place)?;
     let path = cx.path(&file)?;
     let why = cx.session()?.why(&path, line)?;

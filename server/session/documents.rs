@@ -282,7 +282,7 @@ impl Session {
     }
 
     /// `get_threads`: `path` is a file or folder, relative to the first root or absolute. Walks anew. Blocking.
-    pub fn threads(&self, path: Option<&str>) -> Result<ThreadList, Error> {
+    pub fn threads(&self, path: Option<&Path>) -> Result<ThreadList, Error> {
         let mut list = ThreadList::default();
         for Looked {
             workspace,
@@ -310,15 +310,15 @@ impl Session {
 
     /// Walks what `path` names, in all workspaces by default: the files that may have threads, open ones
     /// too. One file is named without a walk.
-    pub(super) fn look(&self, path: Option<&str>) -> Result<Vec<Looked>, Error> {
+    pub(super) fn look(&self, path: Option<&Path>) -> Result<Vec<Looked>, Error> {
         let mut all = Vec::new();
         for (workspace, path) in self.scope(path)? {
-            let absolute = workspace.tree.resolve(&path)?;
+            let absolute = workspace.tree.resolve_path(&path)?;
             let walked = !absolute.is_file() && !self.buffers.is_open(&absolute);
             let mut files = vec![absolute.clone()];
             if walked {
                 if !absolute.exists() {
-                    return Err(FileError::NotFound(path).into());
+                    return Err(FileError::NotFound(path.display().to_string()).into());
                 }
                 workspace.index.scan(&workspace.tree, &path)?;
                 files = workspace.index.files();
@@ -337,21 +337,24 @@ impl Session {
     }
 
     /// The workspace folders that a path names, each with the path inside it.
-    pub(super) fn scope(&self, path: Option<&str>) -> Result<Vec<(Arc<Workspace>, String)>, Error> {
+    pub(super) fn scope(
+        &self,
+        path: Option<&Path>,
+    ) -> Result<Vec<(Arc<Workspace>, PathBuf)>, Error> {
         let workspaces = self.workspaces();
         let Some(path) = path else {
             return Ok(workspaces
                 .into_iter()
-                .map(|workspace| (workspace, String::new()))
+                .map(|workspace| (workspace, PathBuf::new()))
                 .collect());
         };
-        let workspace = if Path::new(path).is_absolute() {
-            self.home_of(&os::resolved(Path::new(path)))?
+        let workspace = if path.is_absolute() {
+            self.home_of(&os::resolved(path))?
         } else {
             workspaces
                 .into_iter()
                 .next()
-                .ok_or_else(|| FileError::Outside(path.to_owned()))?
+                .ok_or_else(|| FileError::Outside(path.display().to_string()))?
         };
         Ok(vec![(workspace, path.to_owned())])
     }
@@ -408,8 +411,22 @@ impl Session {
         }
         match threads::resolve(id, ids.iter().map(|(id, _)| id.as_str())) {
             Ok(found) => {
-                let Some((_, file)) = ids.into_iter().find(|(id, _)| *id == found) else {
-                    return Ok(None);
+                let mut holders: Vec<&PathBuf> = ids
+                    .into_iter()
+                    .filter(|(id, _)| *id == found)
+                    .map(|(_, file)| file)
+                    .collect();
+                holders.dedup();
+                let file = match holders.as_slice() {
+                    [] => return Ok(None),
+                    [file] => *file,
+                    // Two workspace folders with the same words at the same place.
+                    several => {
+                        return Err(Error::AmbiguousThread {
+                            prefix: id.to_owned(),
+                            candidates: several.iter().map(|f| f.display().to_string()).collect(),
+                        });
+                    }
                 };
                 let view = self.view(file)?;
                 let thread = view

@@ -175,7 +175,7 @@ impl Session {
 
     /// Carries out every action word below `path`: commits first; a dismissal in a file that was just
     /// committed is dropped, for its thread went with the commit.
-    pub async fn process_actions(&self, path: Option<&str>) -> Result<Vec<Done>, Error> {
+    pub async fn process_actions(&self, path: Option<&Path>) -> Result<Vec<Done>, Error> {
         let mut commits: Vec<PathBuf> = Vec::new();
         let mut dismissals: Vec<(PathBuf, String)> = Vec::new();
         for file in self.look(path)?.into_iter().flat_map(|looked| looked.files) {

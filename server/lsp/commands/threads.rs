@@ -114,7 +114,7 @@ impl Call {
     }
 
     pub(super) async fn process_actions(&self) -> Result<Value> {
-        let path = self.path()?.map(|path| path.to_string_lossy().into_owned());
+        let path = self.path()?;
         let done = self
             .session
             .process_actions(path.as_deref())
@@ -128,7 +128,7 @@ impl Call {
     }
 
     pub(super) async fn list_threads(&self) -> Result<Value> {
-        let path = self.path()?.map(|path| path.to_string_lossy().into_owned());
+        let path = self.path()?;
         let list = blocking(&self.session, move |session| {
             session
                 .threads(path.as_deref())

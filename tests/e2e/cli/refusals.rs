@@ -56,6 +56,9 @@ fn paths_that_cannot_be_are_refused() {
     ] {
         postil(&workspace, args).refused("none.rs");
     }
+    for args in [&["clear", "."][..], &["why", ".:1"], &["new", ".:1", "x"]] {
+        postil(&workspace, args).refused(". is a folder, not a file");
+    }
     postil(&workspace, &["-C", "nowhere", "threads"]).refused("nowhere");
     postil(&workspace, &["new", "src/main.rs:99", "x"]).refused("no such line");
     assert_eq!(workspace.read("src/main.rs"), MAIN);

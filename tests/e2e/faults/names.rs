@@ -117,6 +117,40 @@ fn any_name_is_listed_answered_and_shown_without_control_characters() {
 }
 
 #[test]
+fn a_name_that_is_no_utf_8_can_be_given() {
+    let workspace = Workspace::new();
+    let file = OsStr::from_bytes(b"n\xff.rs");
+    let folder = OsStr::from_bytes(b"d\xfe");
+    let below = workspace.root().join(folder);
+    std::fs::create_dir(&below).expect("a folder");
+    for path in [workspace.root().join(file), below.join("a.rs")] {
+        std::fs::write(path, ASKED).expect("written");
+    }
+    for path in [file, folder] {
+        let output = run(&workspace, &["threads".as_ref(), path]);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.contains("1 thread"), "{text}");
+    }
+    // A line of it cannot, and the file is named.
+    let place = OsStr::from_bytes(b"n\xff.rs:1");
+    for args in [
+        &["new".as_ref(), place, "x".as_ref()][..],
+        &["why".as_ref(), place],
+    ] {
+        let output = run(&workspace, args);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(
+            text.contains("`n\u{fffd}.rs:1` is not valid UTF-8"),
+            "{text}"
+        );
+    }
+    let text = std::fs::read_to_string(workspace.root().join(file));
+    assert_eq!(text.expect("read"), ASKED);
+}
+
+#[test]
 fn a_name_with_any_bytes_is_shown_in_an_editor_under_its_own_uri() {
     let workspace = Workspace::new();
     let uris: Vec<String> = [&b"line\nbreak.rs"[..], b"not-utf8-\xff.rs", b"a b#%.rs"]

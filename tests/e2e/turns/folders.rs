@@ -72,3 +72,40 @@ fn a_turn_is_undone_and_read_in_its_own_folder() {
     assert_eq!(text, format!("{asked}{CODE}"));
     assert!(editor.text(one).contains("AGENT:"));
 }
+
+#[test]
+fn an_id_that_two_folders_have_is_of_none_without_its_file() {
+    let workspace = Workspace::new();
+    let files = ["one", "two"].map(|folder| format!("{folder}/{FILE}"));
+    let text = format!("// AUTHOR: why?\n{CODE}");
+    for file in &files {
+        workspace.write(file, &text);
+    }
+    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders,
+            ..Options::default()
+        },
+    );
+    let [one, two] = &files;
+    editor.wait_codes(two, &["pending"]);
+    let shown = editor.wait_codes(one, &["pending"]);
+    let mut said = json!({"thread_id": shown[0]["data"]["thread_id"], "text": "So?"});
+    let refused = editor.command("postil.reply", said.clone());
+    let refused = refused.expect_err("which one?").to_string();
+    for part in [
+        "ambiguous",
+        &workspace.path(one).to_string_lossy(),
+        &workspace.path(two).to_string_lossy(),
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert_eq!(workspace.read(one), text);
+    assert_eq!(workspace.read(two), text);
+    said["uri"] = json!(editor.uri(two));
+    editor.command("postil.reply", said).expect("written");
+    assert_eq!(workspace.read(one), text);
+    assert!(workspace.read(two).contains("So?"));
+}
