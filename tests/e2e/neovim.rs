@@ -8,8 +8,10 @@ mod composed;
 mod driver;
 mod install;
 mod msgpack;
+mod options;
 mod plugin;
 mod proposed;
+mod roots;
 mod seen;
 mod stops;
 mod unfit;
@@ -508,4 +510,16 @@ fn stale_edits_are_refused_whole_and_fresh_ones_undo_alone() {
         nvim.keys("u");
         nvim.wait(step, &format!("text() == {}", json!(step)));
     }
+
+    // One that cannot be changed is found before the other is.
+    nvim.lua("vim.bo[vim.fn.bufnr('b.txt')].modifiable = false");
+    let refused = apply(
+        &mut nvim,
+        json!([[path, null, "no "], [other, null, "no "]]),
+    );
+    assert_eq!(
+        refused,
+        json!({"applied": false, "failureReason": "b.txt cannot be changed: 'modifiable' is off"})
+    );
+    assert_eq!(nvim.text(), "one\ntwo");
 }

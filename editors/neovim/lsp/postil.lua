@@ -35,9 +35,17 @@ local function version(client, uri, buffer)
   return (now == 0 or now == known[uri]) and known[uri] or nil
 end
 
--- Takes the server's edits. Three things differ from Neovim's own handler. The versions of all files are
--- checked before any is touched, and a text that went on is answered `applied = false` (the built-in one
--- skips that file with a message and answers `true`). A text nobody has changed since it was opened has
+-- Why a text cannot be edited: a sentence.
+local function locked(buffer)
+  if vim.api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modifiable then
+    local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buffer), ":.")
+    return ("%s cannot be changed: 'modifiable' is off"):format(name)
+  end
+end
+
+-- Takes the server's edits. Three things differ from Neovim's own handler. The versions of all files, and whether
+-- they can be changed, are checked before any is touched, and a text that went on is answered `applied = false` (the
+-- built-in one skips that file with a message and answers `true`). A text nobody has changed since it was opened has
 -- version 0, which the built-in check ignores. And the edit is an undo step of its own, so that `u`
 -- parts it from what is being typed.
 local function apply_edit(_, params, ctx)
@@ -77,6 +85,12 @@ local function apply_edit(_, params, ctx)
   for uri in pairs(edit.changes or {}) do
     add(uri)
   end
+  for buffer in pairs(buffers) do
+    local why = locked(buffer)
+    if why then
+      return { applied = false, failureReason = why }
+    end
+  end
   -- Setting 'undolevels', even to what it is, ends the undo step that is being written.
   local function end_undo_step()
     for buffer in pairs(buffers) do
@@ -86,7 +100,8 @@ local function apply_edit(_, params, ctx)
   end_undo_step()
   local applied, problem = pcall(vim.lsp.util.apply_workspace_edit, edit, client.offset_encoding)
   end_undo_step()
-  return { applied = applied, failureReason = not applied and tostring(problem) or nil }
+  -- Without the line of Neovim's own that it comes from.
+  return { applied = applied, failureReason = not applied and tostring(problem):gsub("^.-:%d+: ", "") or nil }
 end
 
 -- The rest of the plugin is there too.
@@ -109,6 +124,13 @@ local function publish(error, result, ctx, config)
     return
   end
   return vim.lsp.handlers["textDocument/publishDiagnostics"](error, result, ctx, config)
+end
+
+-- An answer may come when its buffer has gone over to the server of another project, and would then stay.
+local function pulled(error, result, ctx, ...)
+  if vim.lsp.buf_is_attached(ctx.bufnr, ctx.client_id) then
+    return vim.lsp.handlers["textDocument/diagnostic"](error, result, ctx, ...)
+  end
 end
 
 -- What is started. On Windows a name alone means the current folder before the PATH, and a repository may hold a program
@@ -143,7 +165,11 @@ local config = {
     -- buffer that count columns alike, so other servers get their changes at once too.
     debounce_text_changes = 0,
   },
-  handlers = { ["workspace/applyEdit"] = apply_edit, ["textDocument/publishDiagnostics"] = publish },
+  handlers = {
+    ["workspace/applyEdit"] = apply_edit,
+    ["textDocument/publishDiagnostics"] = publish,
+    ["textDocument/diagnostic"] = pulled,
+  },
   on_init = count,
 }
 

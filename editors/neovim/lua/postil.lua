@@ -29,6 +29,12 @@ end
 
 local is_list = vim.islist or vim.tbl_islist
 
+-- What can stand beside a line: Neovim takes no other sign, and would say so at each diagnostic.
+local function is_sign(text)
+  local cells = type(text) == "string" and not text:find("%c") and vim.fn.strdisplaywidth(text)
+  return cells and cells <= 2
+end
+
 -- What an option must be; whatever else is given is said, and left out.
 local wanted = {
   cmd = {
@@ -40,7 +46,7 @@ local wanted = {
   settings = {
     "a table like { postil = { … } }",
     function(value)
-      return type(value) == "table"
+      return type(value) == "table" and (next(value) == nil or type(value.postil) == "table")
     end,
   },
   ui = {
@@ -50,10 +56,9 @@ local wanted = {
     end,
   },
   ["ui.signs"] = {
-    "false, or a table with `pending` and `awaiting_user`",
+    "false, or a table with `pending` and `awaiting_user`, each two columns wide at most",
     function(value)
-      return value == false
-        or type(value) == "table" and type(value.pending) == "string" and type(value.awaiting_user) == "string"
+      return value == false or type(value) == "table" and is_sign(value.pending) and is_sign(value.awaiting_user)
     end,
   },
   ["ui.state"] = {
@@ -76,19 +81,37 @@ local wanted = {
   },
 }
 
+-- The names that Neovim's clients have, in any version that this runs in.
+local known = "before_init capabilities cmd cmd_cwd cmd_env commands detached exit_timeout filetypes flags "
+  .. "get_language_id handlers init_options name offset_encoding on_attach on_error on_exit on_init reuse_client "
+  .. "root_dir root_markers settings trace ui workspace_folders workspace_required"
+
+-- Whether there is an option of this name. Of what lies deeper the server says it itself.
+local function is_known(prefix, name)
+  if prefix == "" then
+    return vim.list_contains(vim.split(known, " "), name)
+  end
+  return wanted[prefix .. name] ~= nil or prefix .. name == "settings.postil"
+end
+
 local function checked(from, prefix)
   local kept = {}
   for name, value in pairs(from) do
-    local rule = wanted[prefix .. name]
-    if rule and not rule[2](value) then
-      local text = ("the option `%s%s` must be %s; it is left out: :help postil-options"):format(prefix, name, rule[1])
+    local path = prefix .. tostring(name)
+    local rule = wanted[path]
+    local why = rule and not rule[2](value) and ("must be %s; it is left out"):format(rule[1])
+    if why or not is_known(prefix, name) then
       vim.schedule(function()
-        M.say_once(text, vim.log.levels.WARN)
+        M.say_once(("the option `%s` %s: :help postil-options"):format(path, why or "is not known"), vim.log.levels.WARN)
       end)
-    elseif prefix .. name == "ui" then
+    end
+    if path == "ui" and not why then
       kept.ui = checked(value, "ui.")
-    else
+    elseif not why then
       kept[name] = value
+    end
+    if path == "settings" and not why then
+      checked(value, "settings.")
     end
   end
   return kept
@@ -193,8 +216,10 @@ local function broken(root)
   end
 end
 
--- The client's `before_init`: says so when the server does not come.
+-- The client's `before_init`: says so when the settings are not as they must be, or the server does not come.
 function M.starting(config)
+  -- Whoever starts it by `vim.lsp.enable` has set it up past us, and the server passes over what is not its own.
+  checked({ settings = config.settings }, "")
   local slow = M.ui().slow
   vim.defer_fn(function()
     for _, client in ipairs(vim.lsp.get_clients({ name = "postil", _uninitialized = true })) do
@@ -298,8 +323,9 @@ function M.start(buffer, anew)
   if why then
     return why
   end
-  if not vim.lsp.start(config, { bufnr = buffer }) then
-    return "the server does not start; :checkhealth postil"
+  -- What Neovim would say is a line of its own code.
+  if not vim.lsp.start(config, { bufnr = buffer, silent = true }) then
+    return "the server does not start; :checkhealth postil tells more"
   end
 end
 
@@ -328,6 +354,36 @@ function M.begin(buffer)
   if why then
     M.say_once(why, vim.log.levels.WARN)
   end
+end
+
+-- A buffer was written under another name. In another project it goes on with the server of that, as if it were opened
+-- there; Neovim would leave it with the one that it has.
+function M.moved(buffer)
+  -- So that a command waits meanwhile.
+  vim.b[buffer].postil_begins = true
+  -- Neovim has to tell of the new name first, so that the old one is closed.
+  vim.schedule(function()
+    if not vim.api.nvim_buf_is_loaded(buffer) then
+      return
+    end
+    vim.b[buffer].postil_begins, vim.b[buffer].postil_renamed = nil, nil
+    if M.unfit(buffer) then
+      return
+    end
+    local config = M.config()
+    local root = type(config.root_dir) == "string" and config.root_dir or M.root(buffer, config)
+    local left = false
+    for _, client in ipairs(vim.lsp.get_clients({ bufnr = buffer, name = "postil" })) do
+      if M.comparable(client.config.root_dir or "") ~= M.comparable(root) then
+        vim.lsp.buf_detach_client(buffer, client.id)
+        left = true
+      end
+    end
+    local why = left and M.start(buffer)
+    if why then
+      M.say_once(why, vim.log.levels.WARN)
+    end
+  end)
 end
 
 function M.begin_all()

@@ -10,6 +10,7 @@ in_both!(
     a_composed_text_is_sent_once_when_its_window_is_closed,
     a_composed_text_outlives_its_server,
     a_composed_thread_goes_where_its_line_went,
+    what_is_said_in_a_locked_file_is_kept,
 );
 
 /// `:Postil! say` at the thread on line 4, with `text` typed.
@@ -119,4 +120,22 @@ fn a_composed_thread_goes_where_its_line_went(program: &str) {
     nvim.wait_text("import sys\nfrom");
     nvim.keys(":wincmd p<CR>:wq<CR>");
     nvim.wait_text("# AUTHOR: why text?\ndef load");
+}
+
+fn what_is_said_in_a_locked_file_is_kept(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    // For all that is opened from now on, too.
+    nvim.keys(":set nomodifiable<CR>:4Postil new what is it?<CR>");
+    nvim.wait_note("the editor refused the edit: notes.py cannot be changed: 'modifiable' is off");
+    nvim.wait(
+        "the text",
+        "text() == 'what is it?' and vim.bo.buftype == 'acwrite' and vim.bo.modified",
+    );
+    assert_eq!(
+        nvim.lua(&format!("return {OF_FILE}")),
+        super::NOTES.trim_end()
+    );
+    nvim.keys(":wincmd p<CR>:set modifiable<CR>:wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: what is it?\ndef load");
 }

@@ -27,10 +27,12 @@ in_both!(
     threads_are_listed_chosen_and_gone_to,
     a_running_turn_is_shown_read_and_cancelled,
     a_turn_is_reviewed_as_a_diff_and_undone,
+    a_review_of_several_files_begins_with_the_first,
     a_review_takes_back_no_other_turn_than_its_own,
     a_plan_edits_nothing,
     words_are_completed,
     a_folder_is_trusted_and_a_file_cleared,
+    health_is_that_of_the_folder_of_the_file,
     a_command_may_come_with_its_file,
     why_shows_what_was_said,
     a_turn_without_a_buffer_ends_with_its_server,
@@ -88,6 +90,14 @@ fn a_thread_is_begun_answered_and_resolved(program: &str) {
     assert!(
         text.contains("# AGENT: ") && text.contains("# AUTHOR:\n"),
         "{text}"
+    );
+    // There is one, and it waits for nobody but the author.
+    nvim.keys(":4Postil reply<CR>");
+    nvim.wait_note("no thread on line 4 waits for an answer");
+    nvim.keys(":%Postil plan<CR>");
+    nvim.wait(
+        "the same of all",
+        "said('no thread in lines 1 to') and said('waits for an answer')",
     );
 
     // Without a text the cursor waits behind the marker, in insert mode.
@@ -339,6 +349,29 @@ fn a_turn_is_reviewed_as_a_diff_and_undone(program: &str) {
     nvim.wait_note("changed no file");
 }
 
+fn a_review_of_several_files_begins_with_the_first(program: &str) {
+    let workspace = python_project();
+    let model = super::proposed::two_edits();
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait("both", "vim.fn.tabpagenr('$') == 3 and vim.wo.diff");
+    assert_eq!(nvim.lua("return vim.fn.tabpagenr()"), 2);
+    // The file that was closed, by its short name.
+    let names = nvim.lua(
+        "return vim.iter({ 2, 3 }):map(function(tab) return vim.fn.bufname(vim.fn.tabpagebuflist(tab)[2]) end):totable()",
+    );
+    assert!(
+        names
+            .as_array()
+            .is_some_and(|n| n.contains(&json!("count.py"))),
+        "{names}"
+    );
+}
+
 fn a_review_takes_back_no_other_turn_than_its_own(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("In `load`."), Step::text("Nowhere else.")]);
@@ -476,6 +509,32 @@ fn a_folder_is_trusted_and_a_file_cleared(program: &str) {
         "the commit",
         "vim.trim(vim.fn.system('git log -1 --format=%s')) == 'Tidy up'",
     );
+}
+
+fn health_is_that_of_the_folder_of_the_file(program: &str) {
+    let workspace = python_project();
+    let elsewhere = Workspace::new();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.ex(&format!("cd {}", elsewhere.root().display()));
+    let root = workspace.root().display().to_string();
+    // Of a file, and of a window that shows none.
+    for before in ["buffer notes.py", "help"] {
+        nvim.ex(before);
+        nvim.ex("checkhealth postil");
+        nvim.wait_text("trust ");
+        let seen = nvim.text();
+        let told = |name: &str| {
+            seen.lines()
+                .find(|line| line.contains(name))
+                .unwrap_or_default()
+        };
+        assert!(told("· workspace  ").ends_with(&root), "{before}: {seen}");
+        assert!(
+            !told("· trust  ").contains("not trusted"),
+            "{before}: {seen}"
+        );
+        nvim.ex("bwipeout!");
+    }
 }
 
 /// As `nvim -c 'Postil new …' notes.py` has it.

@@ -16,7 +16,7 @@ in_both!(
 );
 
 /// A turn that changes both files, and then answers.
-fn two_edits() -> Model {
+pub(super) fn two_edits() -> Model {
     let read = |id: &str, file: &str| call(id, "file_read", json!({"path": file}));
     let edit = |id: &str, file: &str, old: &str, new: &str| {
         let input = json!({"path": file, "old_string": old, "new_string": new});

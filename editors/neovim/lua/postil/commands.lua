@@ -27,13 +27,15 @@ local function meant(call, done, wanted)
     return done({ { run_id = call.run } })
   end
   asks.threads_at(call.client, call.buffer, call.first, call.last, function(threads)
+    local there = #threads
     if call.ranged and wanted then
       threads = vim.tbl_filter(wanted, threads)
     end
     if #threads == 0 then
       local where = call.first == call.last and ("on line " .. call.first)
         or ("in lines %d to %d"):format(call.first, call.last)
-      return postil.say(("no thread %s; `:Postil threads` lists all"):format(where), vim.log.levels.WARN)
+      local what = there > 0 and " waits for an answer" or "; `:Postil threads` lists all"
+      return postil.say(("no thread %s%s"):format(where, what), vim.log.levels.WARN)
     end
     done(vim.tbl_map(function(thread)
       return { thread_id = thread.id, uri = asks.uri(call.buffer) }
@@ -148,6 +150,8 @@ function compose(text, lines)
   -- Names are unique, and a text that was refused may still stand under the first.
   vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, buffer))
   local bo = vim.bo[buffer]
+  -- It may be off for all that is opened: `:set nomodifiable`.
+  bo.modifiable = true
   bo.buftype, bo.bufhidden, bo.swapfile, bo.filetype = "acwrite", "wipe", false, "markdown"
   local function hint(what)
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
@@ -244,9 +248,10 @@ local function text_for(call, name, prompt, verb, argument)
   end
 end
 
--- Every thread of all servers, as { client, thread }.
+-- Every thread of all servers, or of a file or folder, as { client, thread, file }. Where there is none because a
+-- server failed, which is said, `done` does not come.
 local function all_threads(path, done)
-  local clients, found, left = asks.all(), {}, 0
+  local clients, found, left, failed = asks.all(), {}, 0, false
   if #clients == 0 then
     asks.begun(vim.api.nvim_get_current_buf())
     clients = asks.all()
@@ -254,38 +259,54 @@ local function all_threads(path, done)
   if #clients == 0 then
     return postil.say("no server runs; it is started with the first file that is opened", vim.log.levels.WARN)
   end
+  local function root_of(client)
+    return client.root_dir or client.config.root_dir
+  end
+  local function holds(client)
+    return not path or not root_of(client) or postil.holds(root_of(client), path)
+  end
+  -- A path of another root is none of a server's, but all of a root below the path is.
+  clients = vim.tbl_filter(function(client)
+    return holds(client) or postil.holds(path, root_of(client))
+  end, clients)
+  if #clients == 0 then
+    local folder = vim.fn.isdirectory(path) == 1 and path or vim.fs.dirname(path)
+    return postil.say(("no server works in %s; open a file there"):format(folder), vim.log.levels.WARN)
+  end
   left = #clients
   local function finish()
     left = left - 1
-    if left == 0 then
+    if left == 0 and (#found > 0 or not failed) then
       done(found)
     end
   end
   for _, client in ipairs(clients) do
-    local root = client.root_dir or client.config.root_dir
-    -- A path of another root is none of this server's.
-    if path and root and not postil.holds(root, path) then
-      finish()
-    else
-      asks.verb(client, "listThreads", { path = path }, function(list)
-        for _, thread in ipairs(list.threads) do
-          if thread.start_line then
-            local file = postil.is_absolute(thread.file) and thread.file or vim.fs.joinpath(root or ".", thread.file)
-            -- Of a repository within another both servers know.
-            if asks.speaks(client, file) then
-              table.insert(found, { client = client, thread = thread, file = file })
-            end
+    asks.verb(client, "listThreads", { path = holds(client) and path or nil }, function(list)
+      for _, thread in ipairs(list.threads) do
+        if thread.start_line then
+          local file = thread.file
+          file = postil.is_absolute(file) and file or vim.fs.joinpath(root_of(client) or ".", file)
+          -- Of a repository within another both servers know.
+          if asks.speaks(client, file) then
+            table.insert(found, { client = client, thread = thread, file = file })
           end
         end
-        finish()
-      end, finish)
-    end
+      end
+      finish()
+    end, function()
+      failed = true
+      finish()
+    end)
   end
 end
 
+-- Below the current folder by its short name, as all else is shown.
+local function short(file)
+  return vim.fn.fnamemodify(file, ":.")
+end
+
 local function go_to(found)
-  -- Below the current folder by its short name, as all else is shown.
-  vim.cmd.edit(vim.fn.fnameescape(vim.fn.fnamemodify(found.file, ":.")))
+  vim.cmd.edit(vim.fn.fnameescape(short(found.file)))
   vim.api.nvim_win_set_cursor(0, { math.min(found.thread.start_line, vim.api.nvim_buf_line_count(0)), 0 })
 end
 
@@ -511,7 +532,7 @@ M.all = {
           prompt = "Threads",
           kind = "postil.thread",
           format_item = function(item)
-            return ("%s:%d %s"):format(item.thread.file, item.thread.start_line, asks.title(item.thread))
+            return ("%s:%d %s"):format(short(item.file), item.thread.start_line, asks.title(item.thread))
           end,
         }, function(chosen)
           if chosen then

@@ -7,7 +7,8 @@ local health = vim.health
 local function output(command)
   local ok, run = pcall(vim.system, command, { text = true, timeout = 10000 })
   if not ok then
-    return nil, run
+    -- Without the line of Neovim's own that it comes from.
+    return nil, (tostring(run):gsub("^.-:%d+: ", ""))
   end
   local done = run:wait()
   return done.code == 0 and vim.trim(done.stdout) or nil, vim.trim(done.stderr or "")
@@ -29,13 +30,27 @@ local function servers()
   end
 end
 
+-- The folder that is asked about: that of the file from whose window this was called, else of a server that runs, else
+-- the current one.
+local function root(config)
+  local postil = require("postil")
+  local from = vim.fn.bufnr("#")
+  if from > 0 and vim.api.nvim_buf_is_loaded(from) and not postil.unfit(from) then
+    local client = vim.lsp.get_clients({ bufnr = from, name = "postil" })[1]
+    return client and client.config.root_dir or postil.root(from, config)
+  end
+  local client = vim.lsp.get_clients({ name = "postil" })[1]
+  return client and client.config.root_dir or vim.fn.getcwd()
+end
+
 function M.check()
   health.start("postil: the server")
   if vim.fn.has("nvim-0.10") == 0 then
     health.error("this Neovim is older than 0.10", "update Neovim")
     return
   end
-  local command = require("postil").config().cmd
+  local config = require("postil").config()
+  local command = config.cmd
   local program = type(command) == "table" and command[1]
   if not program then
     health.info("`cmd` is a function: nothing is known of the program")
@@ -52,7 +67,7 @@ function M.check()
       health.error(("`%s --version` fails: %s"):format(program, why), "install it again")
     end
     health.start("postil: what `postil doctor` finds")
-    local found, problem = output({ program, "doctor" })
+    local found, problem = output({ program, "doctor", "-C", root(config) })
     if found then
       health.info(found)
     else

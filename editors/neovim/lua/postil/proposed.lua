@@ -52,6 +52,8 @@ end
 local function fill(asked, name, text)
   local change = asked.change
   local buffer = vim.api.nvim_create_buf(false, true)
+  -- It may be off for all that is opened: `:set nomodifiable`.
+  vim.bo[buffer].modifiable = true
   -- Names are unique, and an earlier one may still stand in another tab.
   pcall(vim.api.nvim_buf_set_name, buffer, ("postil://%s/%s/%s"):format(name, change.run_id, change.file))
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines_of(text))

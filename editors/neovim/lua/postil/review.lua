@@ -28,7 +28,9 @@ local function scratch(file, run, text, filetype)
 end
 
 local function diff(client, change, run, turn)
-  vim.cmd.tabnew({ vim.fn.fnameescape(vim.uri_to_fname(change.uri)), mods = { keepalt = true } })
+  -- Below the current folder by its short name, as all else is shown.
+  local name = vim.fn.fnamemodify(vim.uri_to_fname(change.uri), ":.")
+  vim.cmd.tabnew({ vim.fn.fnameescape(name), mods = { keepalt = true } })
   local file = vim.api.nvim_get_current_win()
   local filetype = vim.bo.filetype
   local before = change.before ~= vim.NIL and change.before or ""
@@ -57,9 +59,12 @@ function M.open(client, id)
     if #files == 0 then
       return postil.say("the last turn changed no file, or is undone already")
     end
+    local first
     for index = 1, math.min(#files, MOST) do
       diff(client, files[index], answer.run_id, answer.turn)
+      first = first or vim.api.nvim_get_current_tabpage()
     end
+    vim.api.nvim_set_current_tabpage(first)
     if #files > MOST then
       vim.ui.select(vim.list_slice(files, MOST + 1), {
         prompt = ("%d files changed; review also"):format(#files),

@@ -272,7 +272,7 @@ vim.api.nvim_create_autocmd("BufWritePost", {
     if not vim.b[event.buf].postil_renamed then
       return
     end
-    vim.b[event.buf].postil_renamed = nil
+    postil.moved(event.buf)
     for _, diagnostic in ipairs(vim.diagnostic.get(event.buf)) do
       if diagnostic.source == "postil" then
         vim.diagnostic.reset(diagnostic.namespace, event.buf)
