@@ -14,7 +14,6 @@ use tower_lsp::lsp_types::{
 use super::{Server, fixes, to_proto};
 use crate::present;
 use crate::session::Session;
-use crate::store::Run;
 use crate::threads::{Role, Status, Thread};
 
 /// Kind of what concerns the whole file.
@@ -96,12 +95,6 @@ pub(super) fn code_actions(
     Ok(offer.actions)
 }
 
-/// The run of a thread, if there is one.
-fn run_of(session: &Session, path: &Path, thread: &Thread) -> Option<Run> {
-    let store = session.workspace_of(path)?.store().ok()?;
-    store.run_of_thread(&thread.id).ok()?
-}
-
 /// Other agents that are offered by name; where there are more, one action asks which.
 const OTHERS: usize = 4;
 
@@ -149,7 +142,7 @@ impl Offer<'_> {
             self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
         };
         let running = session.is_at_work(path, thread);
-        let run = run_of(session, path, thread);
+        let run = session.past_run(path, thread);
         if running {
             add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
         } else {

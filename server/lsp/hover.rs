@@ -29,9 +29,7 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
     let store = session
         .workspace_of(&view.path)
         .and_then(|workspace| workspace.store().ok());
-    let run = store
-        .as_ref()
-        .and_then(|store| store.run_of_thread(&thread.id).ok()?);
+    let run = session.past_run(&view.path, thread);
     if let Some(run) = &run {
         let mut facts = vec![
             format!("run {}", run.id),

@@ -98,7 +98,11 @@ fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Past> {
         .workspace_of(path)
         .and_then(|workspace| workspace.store().ok());
     store
-        .and_then(|store| store.past(threads.iter().map(|t| t.id.as_str())).ok())
+        .and_then(|store| {
+            store
+                .past(threads.iter().map(|t| (t.id.as_str(), Some(t))))
+                .ok()
+        })
         .unwrap_or_else(|| vec![Past::default(); threads.len()])
 }
 

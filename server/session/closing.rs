@@ -16,7 +16,7 @@ use crate::comments::{Syntax, detect};
 use crate::config::Share;
 use crate::files::head;
 use crate::store::{Change, Closed, Said, Store, Tie};
-use crate::threads::{self, Role, Thread};
+use crate::threads::{self, Thread};
 use crate::vcs::{self, LineMap};
 
 /// Lines below a thread that it is about, until an empty one.
@@ -135,7 +135,7 @@ impl Closing {
                     thread_id: thread.id.clone(),
                     file: self.file.clone(),
                     lines: (thread.first_line() + 1, thread.last_line() + 1),
-                    messages: said(thread),
+                    messages: Said::in_thread(thread),
                     commit: commit.clone(),
                     by_commit: self.commit.is_some(),
                     time: jiff::Timestamp::now(),
@@ -235,21 +235,6 @@ fn changed(changes: &[Change]) -> Vec<Tie> {
         }
     }
     ties
-}
-
-fn said(thread: &Thread) -> Vec<Said> {
-    let messages = thread.messages.iter();
-    messages
-        .filter(|message| !message.text.is_empty())
-        .map(|message| Said {
-            role: match message.role {
-                Role::Author => String::from("author"),
-                Role::Agent => String::from("agent"),
-            },
-            name: message.name.clone(),
-            text: message.text.clone(),
-        })
-        .collect()
 }
 
 /// Of the words of a line, so that a new indentation does not lose it; `None` for an empty line.

@@ -482,10 +482,17 @@ impl Session {
         match self.home_of(path)?.store()?.run_of_thread(thread_id)? {
             Some(run) => Ok(run),
             None => {
-                self.find_thread(thread_id, Some(path))?;
-                Err(unanswered())
+                let (_, thread) = self.find_thread(thread_id, Some(path))?;
+                self.past_run(path, &thread).ok_or_else(unanswered)
             }
         }
+    }
+
+    /// The run of a thread that stands in this file; what was removed and brought back has its past again.
+    pub fn past_run(&self, path: &Path, thread: &Thread) -> Option<Run> {
+        let store = self.workspace_of(path)?.store().ok()?;
+        let open = store.run_of_thread(&thread.id).ok()?;
+        open.or_else(|| store.run_brought_back(thread).ok()?)
     }
 
     /// The run that an id, a prefix or a thread id names, in whichever folder.
@@ -506,18 +513,18 @@ impl Session {
         Err(last.into())
     }
 
-    /// Whether a run that was found by its thread's id was closed, and another thread with that id stands in the file.
+    /// Whether a run that was found by its thread's id is closed, and the thread with that id in the file another one.
     fn is_of_another(&self, id: &str, run: &Run, workspace: &Workspace) -> bool {
-        let is_open =
-            |store: Arc<Store>| matches!(store.run_of_thread(&run.thread_id), Ok(Some(_)));
-        let stands = || {
-            let file = workspace.root().join(&run.file);
-            matches!(self.thread_in(&run.thread_id, &[file]), Ok(Some(_)))
+        if run.id.starts_with(id) || !run.thread_id.starts_with(id) {
+            return false;
+        }
+        let path = workspace.root().join(&run.file);
+        let Ok(Some((_, thread))) = self.thread_in(&run.thread_id, std::slice::from_ref(&path))
+        else {
+            return false;
         };
-        !run.id.starts_with(id)
-            && run.thread_id.starts_with(id)
-            && !workspace.store().is_ok_and(is_open)
-            && stands()
+        self.past_run(&path, &thread)
+            .is_none_or(|past| past.id != run.id)
     }
 
     pub(super) async fn end_turns(&self) {

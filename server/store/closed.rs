@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
-use super::reads::{limit_of, time};
+use super::reads::{limit_of, run_from, time};
 use super::writes::now;
-use super::{Store, StoreError};
+use super::{Run, Store, StoreError};
+use crate::threads::{Message, Role, Thread};
 
 /// The conversation of a thread that was removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,31 @@ pub struct Said {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub text: String,
+}
+
+impl Said {
+    /// All that was said in a thread.
+    pub fn in_thread(thread: &Thread) -> Vec<Self> {
+        let messages = thread.messages.iter();
+        messages
+            .filter(|message| !message.text.is_empty())
+            .map(|message| Self {
+                role: match message.role {
+                    Role::Author => String::from("author"),
+                    Role::Agent => String::from("agent"),
+                },
+                name: message.name.clone(),
+                text: message.text.clone(),
+            })
+            .collect()
+    }
+
+    /// The same as it is kept; `None`: no agent has spoken in it.
+    pub(super) fn kept(thread: &Thread) -> Option<String> {
+        let is_agents = |message: &Message| message.role == Role::Agent;
+        let answered = thread.messages.iter().any(is_agents);
+        answered.then(|| serde_json::to_string(&Self::in_thread(thread)).unwrap_or_default())
+    }
 }
 
 /// A line that it is about, as the line was when the thread was closed.
@@ -100,6 +126,15 @@ impl Store {
         Ok(())
     }
 
+    /// The closed run of a thread that stands in its file again, word for word: its removal was taken back.
+    pub fn run_brought_back(&self, thread: &Thread) -> Result<Option<Run>, StoreError> {
+        let Some(kept) = Said::kept(thread) else {
+            return Ok(None);
+        };
+        let connection = self.light();
+        brought_back(&connection, &thread.id, &kept).map_err(|e| self.fault(e))
+    }
+
     /// Conversations that are tied to a line with one of these words, or that stood in one of these files;
     /// newest first.
     pub fn tied(
@@ -153,6 +188,21 @@ impl Store {
         };
         read().map_err(|e| self.fault(e))
     }
+}
+
+pub(super) fn brought_back(
+    connection: &Connection,
+    thread_id: &str,
+    kept: &str,
+) -> rusqlite::Result<Option<Run>> {
+    connection
+        .prepare_cached(
+            "SELECT runs.* FROM runs JOIN closed ON closed.file = runs.file AND closed.run = runs.num
+             WHERE runs.thread_id = ?1 AND runs.closed = 1 AND closed.messages = ?2
+             ORDER BY runs.num DESC LIMIT 1",
+        )?
+        .query_row([thread_id, kept], run_from)
+        .optional()
 }
 
 fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {

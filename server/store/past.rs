@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::closed::{Said, brought_back};
 use super::{Store, StoreError};
+use crate::threads::Thread;
 
 /// What the history has of a thread that stands in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +29,11 @@ pub(super) struct Read {
 const KEPT: usize = 10_000;
 
 impl Store {
-    /// Of each of `threads`, in their order. What was read is kept until somebody, in this process or another,
-    /// writes.
+    /// Of each of `threads` by its id, in their order; one as it stands may have been removed and brought back. What was
+    /// read is kept until somebody, in this process or another, writes.
     pub fn past<'a>(
         &self,
-        threads: impl Iterator<Item = &'a str>,
+        threads: impl Iterator<Item = (&'a str, Option<&'a Thread>)>,
     ) -> Result<Vec<Past>, StoreError> {
         let mut known = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = self.light();
@@ -49,22 +51,41 @@ impl Store {
                  FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
             )?;
             threads
-                .map(|thread| {
-                    if let Some(past) = known.by_thread.get(thread) {
+                .map(|(id, thread)| {
+                    if let Some(past) = known.by_thread.get(id) {
                         return Ok(*past);
                     }
-                    let found = statement.query_row(params![thread], |row| row.get(0));
-                    let past = found
-                        .optional()?
-                        .map_or_else(Past::default, |has_changes| Past {
-                            has_run: true,
-                            has_changes,
-                        });
-                    known.by_thread.insert(thread.to_owned(), past);
+                    let found = statement.query_row(params![id], |row| row.get(0));
+                    let found = match (found.optional()?, thread.and_then(Said::kept)) {
+                        (None, Some(kept)) => changes_brought_back(&connection, id, &kept)?,
+                        (found, _) => found,
+                    };
+                    let past = found.map_or_else(Past::default, |has_changes| Past {
+                        has_run: true,
+                        has_changes,
+                    });
+                    known.by_thread.insert(id.to_owned(), past);
                     Ok(past)
                 })
                 .collect()
         };
         read().map_err(|e| self.fault(e))
     }
+}
+
+/// Whether the run of a thread that was brought back has changed files; `None`: it has none.
+fn changes_brought_back(
+    connection: &Connection,
+    id: &str,
+    kept: &str,
+) -> rusqlite::Result<Option<bool>> {
+    let Some(run) = brought_back(connection, id, kept)? else {
+        return Ok(None);
+    };
+    let has_changes = connection
+        .prepare_cached(
+            "SELECT 1 FROM changes WHERE run = (SELECT num FROM runs WHERE id = ?1) AND undone = 0",
+        )?
+        .exists([run.id])?;
+    Ok(Some(has_changes))
 }

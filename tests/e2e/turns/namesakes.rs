@@ -155,6 +155,34 @@ fn what_a_removed_thread_had_is_not_its_namesakes() {
 }
 
 #[test]
+fn a_thread_that_is_brought_back_has_its_past_again() {
+    let bench = Bench::new(vec![edit("fn a() {}", "fn c() {}"), Step::text("Done.")]);
+    let (mut editor, _) = typed(&bench, TWO);
+    answered(&bench, &mut editor, 0);
+    let before = editor.text(FILE);
+    take_when_offered(&mut editor, "Resolve (remove thread)");
+    let after = editor.wait_text(FILE, |text| text.starts_with("fn c() {}"));
+    wait_closed(&mut editor);
+    // As an editor takes back its removal.
+    editor.splice(FILE, 0..0, before.strip_suffix(&after).expect("its lines"));
+    let titles = offered(&mut editor, 0);
+    assert!(
+        titles.contains(&String::from("Open conversation")),
+        "{titles:?}"
+    );
+    editor
+        .take_action(FILE, 0, "Undo last turn")
+        .expect("it is undone");
+    editor.wait_text(FILE, |text| text == TWO);
+    // Asked anew in the same words, it is another one.
+    let titles = offered(&mut editor, 0);
+    assert!(
+        !titles.contains(&String::from("Open conversation")),
+        "{titles:?}"
+    );
+}
+
+#[test]
 fn a_thread_keeps_its_turns_when_a_namesake_above_it_goes() {
     let bench = Bench::new(vec![
         edit("fn b() {}", "fn c() {}"),
