@@ -1,5 +1,8 @@
 //! Where a name is used, where it is defined and what it is, from the language's own server and the syntax trees.
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 use super::super::{Outcome, cut, one_line};
 use super::question::Subject;
 use super::{Answer, Offline, Spot, TREE, list, unfenced};
@@ -16,8 +19,7 @@ impl Offline<'_> {
         let asked = self.child(&spot, "references", ask, |p| self.lines(p).join("\n"));
         let (lines, how) = match asked.await? {
             Ok(places) => {
-                let itself = |p: &Place| p.path == *path && p.range.start == spot.at;
-                let uses: Vec<Place> = places.into_iter().filter(|p| !itself(p)).collect();
+                let uses = self.without_declarations(&spot, places).await?;
                 (self.lines(&uses), self.server(&spot))
             }
             Err(why) => {
@@ -40,6 +42,50 @@ impl Offline<'_> {
                 list(&lines)
             ),
         }))
+    }
+
+    /// The places that a server has of a name, where it is declared left out. The spot need not be that: beside a
+    /// thread it may be a use.
+    async fn without_declarations(
+        &self,
+        spot: &Spot,
+        mut places: Vec<Place>,
+    ) -> Result<Vec<Place>, Outcome> {
+        let (children, path) = (&self.cx.children, &spot.source.path);
+        let symbols = spot.source.syntax.symbols(&spot.source.text);
+        if symbols.iter().any(|s| s.name_range.start == spot.at) {
+            places.retain(|p| p.path != *path || p.range.start != spot.at);
+            return Ok(places);
+        }
+        let ask = children.definition(path, spot.at, &self.cx.cancel);
+        let asked = self.child(spot, "definition", ask, |p| self.lines(p).join("\n"));
+        let mut declared: Vec<(PathBuf, Range<usize>)> = asked
+            .await?
+            .unwrap_or_default()
+            .into_iter()
+            .map(|p| (p.path, p.range))
+            .collect();
+        if declared.is_empty() {
+            let language = spot.source.syntax.language().map(|l| l.name);
+            for held in self.names(&spot.name, language).await?.unwrap_or_default() {
+                let names = held.declared.into_iter().map(|s| s.name_range);
+                declared.extend(names.map(|range| (held.source.path.clone(), range)));
+            }
+        }
+        for (path, range) in declared {
+            // Some servers tell the whole of what is declared: its name is the first in there.
+            let name = places
+                .iter()
+                .enumerate()
+                .filter(|(_, p)| p.path == path)
+                .filter(|(_, p)| p.range.start == range.start || range.contains(&p.range.start))
+                .min_by_key(|(_, p)| p.range.start)
+                .map(|(at, _)| at);
+            if let Some(at) = name {
+                places.remove(at);
+            }
+        }
+        Ok(places)
     }
 
     /// The lines that name it, its declarations left out.

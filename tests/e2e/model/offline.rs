@@ -173,6 +173,26 @@ async fn each_step_is_a_round() {
     assert_eq!(rounds[3].content, said);
 }
 
+/// The name stands beside the thread as a use: that counts, and where it is declared does not.
+#[tokio::test]
+async fn a_use_beside_the_thread_counts() {
+    let code = "def load(path):\n    return path\n\n\ndef one():\n    return load(1)\n\n\n# AUTHOR: where is `load` used?\ndef two():\n    return load(2)\n";
+    let Some(bench) = Bench::with(&[("src/a.py", code)]).with_server("python", "pylsp") else {
+        return;
+    };
+    assert_eq!(
+        text(bench.offline().await),
+        "`load` is used at 2 places: src/a.py:6, src/a.py:11, by the language server `pylsp`."
+    );
+    // What no tree has as a declaration.
+    let code = "limit = 3\n\n\n# AUTHOR: where is `limit` used?\ndef two():\n    return limit\n";
+    bench.workspace.write("src/a.py", code);
+    assert_eq!(
+        text(bench.offline().await),
+        "`limit` is used once, at src/a.py:6, by the language server `pylsp`."
+    );
+}
+
 #[tokio::test]
 async fn cancelled_before_it_began_nothing_is_renamed() {
     let bench = Bench::with(&[(
