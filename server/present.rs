@@ -11,7 +11,7 @@ mod clean;
 mod tokens;
 
 pub use certificate::certificate;
-pub use choices::choices;
+pub use choices::{choices, chosen};
 pub use clean::{fence, short, visible};
 pub use tokens::{Part, Token, tokens};
 

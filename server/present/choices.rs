@@ -1,6 +1,6 @@
 //! The choices that a message offers: `(a) … (b) …`. Pure.
 
-use super::short;
+use super::{short, visible};
 use crate::threads::{Role, Thread};
 
 /// Most characters of a choice.
@@ -15,6 +15,38 @@ pub fn choices(thread: &Thread) -> Vec<String> {
         Some(message) if message.role == Role::Agent => of_text(&message.text),
         _ => Vec::new(),
     }
+}
+
+/// The choice that `text` means: as it is written or shown, its letter, or the words behind that.
+///
+/// # Errors
+/// What to do instead, where there is none.
+pub fn chosen(thread: &Thread, text: &str) -> Result<String, String> {
+    among(choices(thread), text)
+}
+
+fn among(choices: Vec<String>, text: &str) -> Result<String, String> {
+    if choices.is_empty() {
+        return Err(String::from(
+            "no question with choices waits in this thread, so nothing was said: write your message into it",
+        ));
+    }
+    let meant = text.trim().to_lowercase();
+    let means = |choice: &&String| {
+        let shown = visible(choice).to_lowercase();
+        let (mark, words) = shown.split_once(' ').unwrap_or((&shown, ""));
+        let letter = mark.trim_matches(['(', ')']);
+        [choice.to_lowercase().as_str(), &shown, words, mark, letter].contains(&meant.as_str())
+    };
+    let found = choices.iter().find(means).cloned();
+    found.ok_or_else(|| {
+        let offered: Vec<String> = choices.iter().map(|choice| visible(choice)).collect();
+        format!(
+            "`{}` is none of the choices, so nothing was said: {}",
+            short(&visible(text), LONGEST),
+            offered.join(", ")
+        )
+    })
 }
 
 fn of_text(text: &str) -> Vec<String> {
@@ -63,7 +95,7 @@ fn of_text(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_text;
+    use super::{among, of_text};
 
     #[test]
     fn choices_are_read_however_they_stand() {
@@ -76,6 +108,22 @@ mod tests {
         ] {
             assert_eq!(of_text(text), ["(a) tokio", "(b) smol"], "{text}");
         }
+    }
+
+    #[test]
+    fn a_choice_is_known_by_its_letter_and_its_words() {
+        let choices = || of_text("Which? (a) tokio (b) smol");
+        for text in ["(b) smol", "smol", " Smol ", "b", "(b)", "(B) smol"] {
+            assert_eq!(among(choices(), text).as_deref(), Ok("(b) smol"), "{text}");
+        }
+        for text in ["", "()", "smo", "(c) smol", "c", "tokio smol"] {
+            let why = among(choices(), text).expect_err(text);
+            assert!(
+                why.ends_with("nothing was said: (a) tokio, (b) smol"),
+                "{why}"
+            );
+        }
+        assert!(among(Vec::new(), "smol").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The argument of a command, read field by field, and what its answer is made of.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -135,7 +136,7 @@ pub(super) fn answer(value: &impl serde::Serialize) -> Result<Value> {
     serde_json::to_value(value).map_err(|_| Error::internal_error())
 }
 
-pub(super) fn failed(message: &'static str) -> Error {
+pub(super) fn failed(message: impl Into<Cow<'static, str>>) -> Error {
     Error {
         code: ErrorCode::ServerError(to_proto::REQUEST_FAILED),
         message: message.into(),

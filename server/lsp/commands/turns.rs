@@ -6,6 +6,7 @@ use tower_lsp::jsonrpc::Result;
 use super::call::{Call, blocking, failed};
 use crate::host::Level;
 use crate::lsp::to_proto;
+use crate::present;
 use crate::session::{TurnChanges, Wanted};
 use crate::store::Run;
 use crate::threads::Status;
@@ -71,7 +72,11 @@ impl Call {
             answered.map_err(|error| to_proto::error(&error))?;
             return Ok(json!({"success": true, "run_id": run}));
         }
-        let said = self.session.say(id, path.as_deref(), text).await;
+        // A turn may cost money: none begins by words that answer nothing.
+        let found = self.session.find_thread(id, path.as_deref());
+        let (_, thread) = found.map_err(|error| to_proto::error(&error))?;
+        let choice = present::chosen(&thread, text).map_err(failed)?;
+        let said = self.session.say(id, path.as_deref(), &choice).await;
         said.map_err(|error| to_proto::error(&error))?;
         self.start_turn(false).await
     }

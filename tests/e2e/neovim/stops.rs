@@ -41,7 +41,10 @@ fn a_question_is_answered_by_a_choice(program: &str) {
         assert_eq!(offered, json!(["(a) bytes", "(b) text"]));
     }
     nvim.ex("5");
+    nvim.keys(":Postil choose words<CR>");
+    nvim.wait_note("`words` is none of the choices, so nothing was said: (a) bytes, (b) text");
     nvim.keys(":Postil choose text<CR>");
+    nvim.wait_text("AUTHOR: (b) text");
     nvim.wait_text("AGENT: Text it is.");
     nvim.wait_codes("awaiting_user");
     // From the menu, which holds the choices alone.

@@ -311,6 +311,11 @@ fn what_cannot_be_done_at_a_thread_is_said(program: &str) {
     nvim.wait_note("no turn runs");
     nvim.ex("4Postil choose");
     nvim.wait_note("no question with choices on line 4");
+    // Nor are words of one's own a choice, with which a turn would begin.
+    let text = nvim.text();
+    nvim.ex("4Postil choose everywhere");
+    nvim.wait_note("no question with choices waits in this thread");
+    assert_eq!(nvim.text(), text);
 
     nvim.ex("4Postil reply");
     nvim.wait_codes("awaiting_user");
