@@ -233,7 +233,12 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     if !others::succeed(server, uri, &path) {
         server.documents.open.remove(uri);
         server.documents.unfit.remove(&path);
-        session.close(&path);
+        if let Some(text) = session.close(&path)
+            && server.told.insert(text.clone())
+        {
+            let text = format!("postil: {text}");
+            session.host.message(Level::Warning, &text);
+        }
     }
     server.tokens.forget(&path);
     server.publisher.urgent(path);

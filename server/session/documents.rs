@@ -80,17 +80,27 @@ impl Session {
             || path == os::resolved(&self.folders.config_file())
     }
 
-    /// The file is shown as it is on disk from now on.
-    pub fn close(&self, path: &Path) {
+    /// The file is shown as it is on disk from now on; where that is too large to be read, and its threads so are
+    /// shown no more, what to tell of it.
+    pub fn close(&self, path: &Path) -> Option<String> {
+        let held = self.views.get(path).is_some_and(|view| !view.1.is_empty());
         self.keep_provenance(Some(path));
         self.buffers.close(path);
         self.views.remove(path);
         self.pending_commits.remove(path);
         self.forget_arrived(path);
-        if let Some(workspace) = self.workspace_of(path) {
+        let workspace = self.workspace_of(path);
+        if let Some(workspace) = &workspace {
             workspace.index.refresh(&workspace.tree, path);
         }
         self.children.closed(path);
+        let workspace = workspace.filter(|_| held)?;
+        let tree = &workspace.tree;
+        let size = std::fs::metadata(path).ok()?.len();
+        (size > tree.max_size).then(|| {
+            let error = FileError::TooLarge(tree.relative(path).unwrap_or_default(), tree.max_size);
+            format!("the threads of a file this large are shown while it is open: {error}")
+        })
     }
 
     /// Files and folders changed, were made or deleted on disk, `all`: others too. Blocking for the time of

@@ -104,6 +104,32 @@ fn a_gigabyte_is_not_read_and_said_to_be_too_large() {
 }
 
 #[test]
+fn threads_that_go_with_a_large_file_when_it_is_closed_are_told_of_once() {
+    let workspace = Workspace::new();
+    workspace.configure("[threads]\nmaxFileSize = 1000\n");
+    workspace.write("big.rs", format!("{ASKED}{}", "\n".repeat(1000)));
+    workspace.write("none.rs", "\n".repeat(1001));
+    workspace.write("small.rs", ASKED);
+    let mut editor = Editor::start(&workspace);
+    for _ in 0..2 {
+        for (file, threads) in [("big.rs", 1), ("none.rs", 0), ("small.rs", 1)] {
+            editor.open(file);
+            editor.wait_diagnostics(file, |list| list.len() == threads);
+            editor.close(file);
+        }
+    }
+    let text = "postil: the threads of a file this large are shown while it is open: big.rs is larger than 1000 bytes: raise `threads.maxFileSize` to have it read";
+    editor.wait_message("window/showMessage", |params| params["message"] == text);
+    editor.request("shutdown", json!(null)).expect("an answer");
+    let state = editor.state();
+    let messages = state
+        .received
+        .iter()
+        .filter(|m| m["method"] == "window/showMessage");
+    assert_eq!(messages.count(), 1);
+}
+
+#[test]
 fn a_line_of_20_megabytes_is_read_in_an_editor_and_passed_over_elsewhere() {
     let workspace = Workspace::new();
     let line = "0123456789abcdef, ".repeat(20 * 1024 * 1024 / 18);
