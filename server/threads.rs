@@ -6,6 +6,7 @@ use memchr::memmem;
 
 use crate::comments::Syntax;
 
+mod again;
 mod beginning;
 mod below;
 pub(crate) mod escape;
@@ -21,8 +22,9 @@ mod pieces;
 pub(crate) mod scan;
 mod why;
 
+pub use again::{again, is_unchanged};
 pub use beginning::{Beginning, beginning};
-pub use identity::{is_whole, namesakes, renumbered, resolve};
+pub use identity::{is_whole, renumbered, resolve};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 pub use pieces::Pieces;
@@ -107,6 +109,14 @@ impl Thread {
             .last()
             .filter(|last| last.role == Role::Author)?;
         action_word(&last.text)
+    }
+
+    /// The messages without the empty line that waits for the author.
+    pub fn spoken(&self) -> &[Message] {
+        match self.messages.split_last() {
+            Some((last, others)) if last.role == Role::Author && last.text.is_empty() => others,
+            _ => &self.messages,
+        }
     }
 
     /// The message that an agent is asked: the last of the author's that has a text.

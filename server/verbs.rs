@@ -280,7 +280,8 @@ pub async fn call(
             let input: Process = read(name, arguments)?;
             let path = scope.inside(input.path.as_deref().unwrap_or_default())?;
             let all = session.process_actions(Some(&path)).await?;
-            Ok(json!({"success": true, "actions": all}).into())
+            let success = all.iter().all(|done| done.success);
+            Ok(json!({"success": success, "actions": all}).into())
         }
         "workflow_thread" => {
             let input: WorkflowThread = read(name, arguments)?;

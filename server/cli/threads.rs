@@ -223,25 +223,23 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         .session()?
         .process_actions(cx.scope(path)?.as_deref())
         .await?;
+    let is_done = |all: &[Done]| all.iter().all(|done| done.success);
     if cx.out.json {
         cx.out.data(&all);
-        return Ok(true);
+        return Ok(is_done(&all));
     }
     for done in &all {
-        say_done(
-            cx,
-            done,
-            if done.committed.is_some() {
-                "cleared"
-            } else {
-                "removed"
-            },
-        );
+        let verb = match done.success {
+            false => "left",
+            true if done.committed.is_some() => "cleared",
+            true => "removed",
+        };
+        say_done(cx, done, verb);
     }
     if all.is_empty() {
         cx.out.note("no thread asks for an action");
     }
-    Ok(true)
+    Ok(is_done(&all))
 }
 
 fn say_done(cx: &Cx, done: &Done, verb: &str) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{StreamExt, stream};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplyArgs;
@@ -13,7 +14,7 @@ use super::{Cx, Outcome, Stop};
 use crate::models::Block;
 use crate::present::visible;
 use crate::session::{Error, Session, TurnEnd, TurnOptions, Wanted};
-use crate::threads::Status;
+use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
@@ -48,20 +49,40 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         show(cx, &preview);
         return Ok(true);
     }
-    let (ids, one) = match (args.resume, args.target) {
-        (Some(run), _) => (vec![run], true),
-        (None, Some(id)) if !args.all => (vec![id], true),
-        (None, path) => (
-            pending(cx, &session, path.as_deref().map(Path::new))?,
-            false,
-        ),
-    };
-    if ids.is_empty() {
-        cx.out.note("no thread is pending");
-        return Ok(true);
-    }
     let events = cx.out.json.then_some(cx.out);
-    let ends = answer(&session, ids, &options, usize::from(args.jobs), events).await;
+    let jobs = usize::from(args.jobs);
+    let one = args.resume.is_some() || !args.all && args.target.is_some();
+    let ends = if one {
+        let id = args.resume.or(args.target).unwrap_or_default();
+        answer(
+            &session,
+            vec![id],
+            || Ok(Vec::new()),
+            &options,
+            jobs,
+            events,
+        )
+        .await
+    } else {
+        let scope = cx.scope(args.target.as_deref().map(Path::new))?;
+        let waiting = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed);
+        // From the end, and before the others: threads that begin alike are numbered from the beginning of the file.
+        let mut removals = waiting(true)?;
+        removals.reverse();
+        if removals.is_empty() && waiting(false)?.is_empty() {
+            cx.out.note("no thread is pending");
+            return Ok(true);
+        }
+        answer(
+            &session,
+            removals,
+            || waiting(false),
+            &options,
+            jobs,
+            events,
+        )
+        .await
+    };
     session.shutdown().await;
     let mut well = true;
     for end in ends {
@@ -122,15 +143,17 @@ fn show(cx: &Cx, preview: &Preview) {
     ));
 }
 
-/// Answers threads, `jobs` at once, in the order of `ids`. Ctrl-C cancels what runs and lets it be recorded.
+/// Answers the threads `first` one after the other, then those that `others` gives, `jobs` at once; both in order.
+/// Ctrl-C cancels what runs and lets it be recorded.
 pub(super) async fn answer(
     session: &Arc<Session>,
-    ids: Vec<String>,
+    first: Vec<String>,
+    others: impl FnOnce() -> Result<Vec<String>, Error>,
     options: &TurnOptions,
     jobs: usize,
     events: Option<Out>,
 ) -> Vec<Result<TurnEnd, Error>> {
-    let turns = futures::stream::iter(ids.into_iter().map(|id| async move {
+    let turn = |id: String| async move {
         let run = if options.another {
             match session.ask_another(&id, None, options.clone()).await? {
                 Some(run) => run,
@@ -149,9 +172,18 @@ pub(super) async fn answer(
             Some(out) => events::follow(out, session, &run).await,
             None => session.wait_turn(&run.id).await,
         })
-    }))
-    .buffered(jobs.max(1))
-    .collect();
+    };
+    let answer = |id: Result<String, Error>| async move { turn(id?).await };
+    // Looked for when those before them are done.
+    let others = stream::once(async { others() }).flat_map(|ids| {
+        stream::iter(match ids {
+            Ok(ids) => ids.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        })
+    });
+    let first = stream::iter(first.into_iter().map(Ok)).then(answer);
+    let others = others.map(answer).buffered(jobs.max(1));
+    let turns = first.chain(others).collect();
     tokio::pin!(turns);
     tokio::select! {
         // Looked at first: it listens from then on, and no turn begins that cannot be interrupted.
@@ -164,13 +196,20 @@ pub(super) async fn answer(
     }
 }
 
-fn pending(cx: &Cx, session: &Session, path: Option<&Path>) -> Result<Vec<String>, Error> {
-    let list = session.threads(cx.scope(path)?.as_deref())?;
-    let pending = list
-        .threads
-        .iter()
-        .filter(|thread| thread["status"] == "pending");
-    Ok(pending
+/// The threads that wait for an agent: those whose last word has them removed, or the others.
+fn pending(
+    session: &Session,
+    path: Option<&Path>,
+    to_be_removed: bool,
+) -> Result<Vec<String>, Error> {
+    let is_wanted = |thread: &&Value| {
+        let last = thread["thread"].as_array().and_then(|said| said.last());
+        let word = last.and_then(|said| action_word(said["text"].as_str()?));
+        thread["status"] == "pending" && (word == Some(Action::Dismiss)) == to_be_removed
+    };
+    let list = session.threads(path)?;
+    let wanted = list.threads.iter().filter(is_wanted);
+    Ok(wanted
         .filter_map(|thread| thread["id"].as_str().map(str::to_owned))
         .collect())
 }

@@ -1,10 +1,10 @@
 //! Writing in a notebook: the edit is made in the cell, as in a text of its own, and written as JSON.
 
+use super::reply::Said;
 use super::verify::conversation;
 use super::{Refused, Rewrite, Source, Style, Written};
 use crate::comments::{Cell, Notebook, Syntax, begins_with_magic};
 use crate::text::{Edit, apply_edits};
-use crate::threads::Role;
 use crate::threads::lines::{Counter, line_end, next_line};
 use crate::threads::notebook::{InCell, scan};
 
@@ -29,24 +29,10 @@ fn thread<'a>(source: Source<'a>, notebook: &'a Notebook, id: &str) -> Result<In
         .ok_or(Refused::Gone)
 }
 
-pub(super) fn respond(
-    source: Source,
-    id: &str,
-    role: Role,
-    name: Option<&str>,
-    text: &str,
-    style: Style,
-) -> Result<Written, Refused> {
+pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<Written, Refused> {
     let notebook = cells(source)?;
     let InCell { cell, found, .. } = thread(source, notebook, id)?;
-    let written = super::respond(
-        inner(source, cell),
-        &found.thread.id,
-        role,
-        name,
-        text,
-        style,
-    )?;
+    let written = super::reply::add(inner(source, cell), &found.thread.id, said, style)?;
     outward(source, notebook, &[(cell, &written.edits)])
         .map(|(edits, _)| Written { edits, ..written })
 }

@@ -4,14 +4,26 @@ use super::form::{Form, other_leader};
 use super::place::continues;
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
-use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook, said};
+use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
 use crate::text::Edit;
-use crate::threads::Role;
 use crate::threads::lines::{behind_mark, line_end_near, line_start, previous_end};
 use crate::threads::scan::{Found, Lead, Row, scan};
+use crate::threads::{Message, Role};
 
 /// How far above its code a trailing marker may have to go: past the lines of one statement.
 const CLIMB: usize = 24;
+
+/// What is to be said in a thread.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'a> {
+    role: Role,
+    name: Option<&'a str>,
+    /// `None`: a line for the author to write in, where an answer has none below it.
+    text: Option<&'a str>,
+    /// How many of the thread's messages it is an answer to; what the author has said since stays below it.
+    /// `None`: to all.
+    seen: Option<usize>,
+}
 
 /// Appends `<leader> AGENT: <text>` (or `AUTHOR:`) and, after an AGENT message, an empty `AUTHOR:` line.
 /// A trailing marker moves above its code, the indentation of the thread's lines goes (see [`Style`]).
@@ -23,62 +35,116 @@ pub fn respond(
     text: &str,
     style: Style,
 ) -> Result<Written, Refused> {
+    let said = Said {
+        role,
+        name,
+        text: Some(text),
+        seen: None,
+    };
+    add(source, id, said, style)
+}
+
+/// The agent's answer to the first `seen` messages of the thread: words that the author wrote below them meanwhile were
+/// not read by it, so they stay the last, and wait for an answer.
+pub fn answer(
+    source: Source,
+    id: &str,
+    seen: usize,
+    name: Option<&str>,
+    text: &str,
+    style: Style,
+) -> Result<Written, Refused> {
+    let said = Said {
+        role: Role::Agent,
+        name,
+        text: Some(text),
+        seen: Some(seen),
+    };
+    add(source, id, said, style)
+}
+
+/// An empty `AUTHOR:` line at the thread's end, where none waits there.
+pub fn make_room(source: Source, id: &str, style: Style) -> Result<Written, Refused> {
+    let said = Said {
+        role: Role::Author,
+        name: None,
+        text: None,
+        seen: None,
+    };
+    add(source, id, said, style)
+}
+
+pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<Written, Refused> {
     if source.syntax.notebook(source.text).is_some() {
-        return notebook::respond(source, id, role, name, text, style);
+        return notebook::add(source, id, said, style);
     }
-    let said = said(text);
-    if said.is_empty() {
+    let Said { role, seen, .. } = said;
+    let text = super::said(said.text.unwrap_or_default());
+    if text.is_empty() && said.text.is_some() {
         return Err(Refused::Empty);
     }
-    let name = name_in_marker(name);
+    let name = name_in_marker(said.name);
     let all = scan(source.path, source.text, source.syntax);
     let at = all
         .iter()
         .position(|found| found.thread.id == id)
         .ok_or(Refused::Gone)?;
     let found = &all[at];
-    if stands_there(found, role, name.as_deref(), &said) {
+    let messages = &found.thread.messages;
+    let is_empty = |message: &Message| message.role == Role::Author && message.text.is_empty();
+    let waits = messages.last().is_some_and(is_empty);
+    if said.text.is_none()
+        && messages
+            .last()
+            .is_some_and(|last| last.role == Role::Author)
+    {
         return Ok(Written::already());
     }
-    let mut expected = conversation(found);
-    let empty = found
-        .thread
-        .messages
-        .last()
-        .is_some_and(|last| last.role == Role::Author && last.text.is_empty());
-    let waiting = if empty { expected.pop() } else { None };
-    let name = name.or_else(|| {
-        waiting
-            .as_ref()
-            .filter(|_| role == Role::Author)
-            .and_then(|(_, name, _)| name.clone())
+    let end = messages.len() - usize::from(waits);
+    let since = seen.and_then(|seen| {
+        let mut since = messages.iter().take(end).enumerate().skip(seen);
+        since.find(|(_, message)| message.role == Role::Author)
     });
-    expected.push((role, name.clone(), said.join("\n")));
-    if role == Role::Agent {
-        expected.push(waiting.unwrap_or((Role::Author, None, String::new())));
+    let since = since.map(|(place, _)| place);
+    let before = messages.get(..since.unwrap_or(messages.len()));
+    if stands_there(before.unwrap_or_default(), role, name.as_deref(), &text) {
+        return Ok(Written::already());
     }
-    let named = found
-        .thread
-        .messages
+    let named = messages
         .iter()
         .any(|m| m.role == Role::Author && !m.text.is_empty());
     let id = named.then_some(id);
 
-    for strict in [true, false] {
-        for everything in [false, true] {
-            let reply = Reply {
-                source,
-                found,
-                role,
-                name: name.as_deref(),
-                said: &said,
-                empty,
-                everything,
-            };
-            for edits in reply.plans(style) {
-                let edits = merged(source.text, edits);
-                if reads_back(source, &all, Some(at), &edits, &expected, id, strict) {
-                    return Ok(Written::of(edits));
+    // Where it cannot stand above what came since, it stands at the end.
+    for place in since.into_iter().chain([end]) {
+        let mut expected = conversation(found);
+        let below = expected.split_off(place);
+        let waiting = below.first().filter(|_| role == Role::Author);
+        let name = name
+            .clone()
+            .or_else(|| waiting.and_then(|(_, name, _)| name.clone()));
+        expected.push((role, name.clone(), text.join("\n")));
+        if role == Role::Agent && below.is_empty() {
+            expected.push((Role::Author, None, String::new()));
+        } else if role == Role::Agent {
+            expected.extend(below);
+        }
+        for strict in [true, false] {
+            for everything in [false, true] {
+                let reply = Reply {
+                    source,
+                    found,
+                    role,
+                    name: name.as_deref(),
+                    said: &text,
+                    place,
+                    everything,
+                };
+                for edits in reply.plans(style) {
+                    let edits = merged(source.text, edits);
+                    if reads_back(source, &all, Some(at), &edits, &expected, id, strict) {
+                        return Ok(Written::of(edits));
+                    }
                 }
             }
         }
@@ -86,9 +152,9 @@ pub fn respond(
     Err(Refused::Unreadable)
 }
 
-/// Whether the thread's last words are the same already.
-fn stands_there(found: &Found, role: Role, name: Option<&str>, said: &[String]) -> bool {
-    let mut spoken = found.thread.messages.iter().rev();
+/// Whether the last words of these messages are the same already.
+fn stands_there(messages: &[Message], role: Role, name: Option<&str>, said: &[String]) -> bool {
+    let mut spoken = messages.iter().rev();
     let last = match role {
         // The author's empty line may stand below an answer.
         Role::Agent => spoken.find(|m| !(m.role == Role::Author && m.text.is_empty())),
@@ -105,8 +171,9 @@ struct Reply<'a> {
     role: Role,
     name: Option<&'a str>,
     said: &'a [String],
-    /// The thread ends in an empty AUTHOR line.
-    empty: bool,
+    /// The message above which it stands: the author's empty line at the end, or words that came since. As many as
+    /// there are: at the end.
+    place: usize,
     everything: bool,
 }
 
@@ -153,15 +220,20 @@ impl<'a> Reply<'a> {
     /// The lines to add, the author's empty one (where it is to be added) among them.
     fn new_lines(&self, form: &Form) -> Vec<String> {
         let mut lines = form.message(self.role, self.name, self.said);
-        if self.role == Role::Agent && !self.empty {
+        if self.role == Role::Agent && self.is_at_end() {
             lines.extend(form.message(Role::Author, None, &[]));
         }
         lines
     }
 
-    /// The row of the last message's marker.
-    fn last_marker(&self) -> Option<&'a Row> {
-        let rows = self.found.message_rows.last()?;
+    fn is_at_end(&self) -> bool {
+        self.place >= self.found.message_rows.len()
+    }
+
+    /// The row of the marker below which it stands at the end, or above which it stands.
+    fn marker_beside(&self) -> Option<&'a Row> {
+        let rows = &self.found.message_rows;
+        let rows = rows.get(self.place).or_else(|| rows.last())?;
         self.found.rows.get(rows.start)
     }
 
@@ -214,9 +286,8 @@ impl<'a> Reply<'a> {
             ),
         });
         let mut lines_above = Vec::new();
-        let count = self.found.message_rows.len();
         for (i, range) in self.found.message_rows.iter().enumerate() {
-            if i + 1 == count && self.empty {
+            if i == self.place {
                 lines_above.extend(self.new_lines(&form));
                 if self.role == Role::Author {
                     break;
@@ -238,7 +309,7 @@ impl<'a> Reply<'a> {
                 });
             }
         }
-        if !self.empty {
+        if self.is_at_end() {
             lines_above.extend(self.new_lines(&form));
         }
         let line_end = line_end_near(text, head.span.start);
@@ -268,11 +339,11 @@ impl<'a> Reply<'a> {
         Some(edits)
     }
 
-    /// The lines stay where they are; those to add go below the last one, or above the empty AUTHOR line.
+    /// The lines stay where they are; those to add go below the last one, or above the message at their place.
     fn in_place(&self, keep: bool) -> Option<Vec<Edit>> {
         let text = self.source.text;
         let last = self.found.rows.last()?;
-        let marker_row = self.last_marker()?;
+        let marker_row = self.marker_beside()?;
         let mut edits = Vec::new();
         if !keep {
             for row in self
@@ -306,7 +377,7 @@ impl<'a> Reply<'a> {
         } else {
             self.form(Form::inside(self.source, marker_row))
         };
-        if !self.empty {
+        if self.is_at_end() {
             // A comment of several lines keeps its closing delimiter behind the last of them.
             let closes = !last.is_whole() && last.comment.range.end <= last.span.end;
             let at = if closes {

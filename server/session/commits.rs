@@ -10,6 +10,7 @@ use crate::edits::{self, Refused};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::text::apply_edits;
+use crate::threads;
 use crate::vcs::{self, GitError};
 
 /// A commit that waits until the author saves the file, whose threads were cleared in the editor.
@@ -62,7 +63,14 @@ impl Session {
             .write_noted(
                 path,
                 "Clear threads",
-                |source, _| edits::clear(source),
+                |source, _, now| {
+                    // Removed is what was seen, not what was said since.
+                    let same = |(one, other)| threads::is_unchanged(one, other);
+                    if now.len() != view.threads.len() || !view.threads.iter().zip(now).all(same) {
+                        return Err(Refused::Changed);
+                    }
+                    edits::clear(source)
+                },
                 wait_for_save,
             )
             .await

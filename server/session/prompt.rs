@@ -55,6 +55,7 @@ impl Session {
             store,
             file: String::new(),
             thread,
+            among: Arc::default(),
             run: taken.run.clone(),
             answerer,
             options,

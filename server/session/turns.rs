@@ -209,6 +209,8 @@ pub(super) struct Task {
     pub(super) path: PathBuf,
     pub(super) file: String,
     pub(super) thread: Thread,
+    /// The threads of its file when it was asked.
+    pub(super) among: Arc<Vec<Thread>>,
     pub(super) run: Run,
     pub(super) answerer: Answerer,
     pub(super) options: TurnOptions,
@@ -368,6 +370,7 @@ impl Session {
             path: view.path.clone(),
             file,
             thread,
+            among: view.threads.clone(),
             run: run.clone(),
             answerer,
             options,

@@ -1,9 +1,10 @@
 //! The writing verbs. Each finds its thread again in the text as it is at that moment, and goes through the
 //! editor where the file is open.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::tries::Tries;
 use super::{Done, Error, Session};
@@ -12,7 +13,7 @@ use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
-use crate::threads::{self, Action, Message, Role, lines};
+use crate::threads::{self, Action, Message, Role, Thread, lines};
 
 /// A write that was made: the text before and after.
 #[derive(Clone)]
@@ -62,8 +63,9 @@ impl Session {
             )));
         }
         let made = self
-            .write(&view.path, "Edit a message", |source, _| {
-                edits::rewrite(source, &thread.id, Rewrite { at, was, text })
+            .write(&view.path, "Edit a message", |source, _, now| {
+                let stands = threads::again(&thread, &view.threads, now).ok_or(Refused::Gone)?;
+                edits::rewrite(source, &stands.id, Rewrite { at, was, text })
             })
             .await?;
         // With a thread's first words its id is another one.
@@ -95,14 +97,47 @@ impl Session {
         name: Option<&str>,
         text: &str,
     ) -> Result<Done, Error> {
+        self.reply(id, path, |source, thread, style| {
+            edits::respond(source, &thread.id, role, name, text, style)
+        })
+        .await
+    }
+
+    /// Sees to an empty AUTHOR line at the thread's end, and says where it is.
+    pub async fn make_room(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
+        let done = self
+            .reply(id, path, |source, thread, style| {
+                edits::make_room(source, &thread.id, style)
+            })
+            .await?;
+        let stands = self.find_thread(done.thread_id.as_deref().unwrap_or(id), path);
+        let line = stands.ok().map(|(_, thread)| thread.last_line());
+        Ok(Done { line, ..done })
+    }
+
+    async fn reply(
+        &self,
+        id: &str,
+        path: Option<&Path>,
+        make: impl Fn(Source, &Thread, Style) -> Result<Written, Refused>,
+    ) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
+        let written_in = Mutex::new(thread.id.clone());
         let made = self
-            .write(&view.path, "Answer a thread", |source, style| {
-                edits::respond(source, &thread.id, role, name, text, style)
+            .write(&view.path, "Answer a thread", |source, style, now| {
+                let stands = threads::again(&thread, &view.threads, now).ok_or(Refused::Gone)?;
+                stands
+                    .id
+                    .clone_into(&mut written_in.lock().unwrap_or_else(PoisonError::into_inner));
+                make(source, stands, style)
             })
             .await?;
         Ok(Done {
-            thread_id: Some(thread.id),
+            thread_id: Some(
+                written_in
+                    .into_inner()
+                    .unwrap_or_else(PoisonError::into_inner),
+            ),
             note: made
                 .written
                 .already
@@ -115,7 +150,7 @@ impl Session {
     pub async fn new_thread(&self, path: &Path, line: usize, text: &str) -> Result<Done, Error> {
         let cursor = AtomicUsize::new(0);
         let made = self
-            .write(path, "New thread", |source, style| {
+            .write(path, "New thread", |source, style, _| {
                 let (written, end) = edits::new_thread(source, line, text, style)?;
                 cursor.store(end, Ordering::Relaxed);
                 Ok(written)
@@ -150,26 +185,37 @@ impl Session {
     /// Removes a thread's lines. Its conversation is kept in the history.
     pub async fn dismiss(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
+        self.dismiss_seen(&view.path, &thread, &view.threads).await
+    }
+
+    /// The same, of a thread that stood so among `were`: what was said in it since nobody has asked to be removed.
+    pub(super) async fn dismiss_seen(
+        &self,
+        path: &Path,
+        thread: &Thread,
+        were: &[Thread],
+    ) -> Result<Done, Error> {
         let _closing = self.closings.begin();
+        let removed = Mutex::new(String::new());
         let made = self
-            .write(&view.path, "Resolve a thread", |source, _| {
-                // Pressed twice, say: when the thread has gone its name is that of the next with the same first words.
-                if *source.text != **view.text {
-                    let now = threads::find(source.path, source.text, source.syntax);
-                    let were = threads::namesakes(&thread.id, &view.threads);
-                    if threads::namesakes(&thread.id, &now) != were {
-                        return Err(Refused::Gone);
-                    }
+            .write(path, "Resolve a thread", |source, _, now| {
+                let stands = threads::again(thread, were, now).ok_or(Refused::Gone)?;
+                if !threads::is_unchanged(thread, stands) {
+                    return Err(Refused::Changed);
                 }
-                edits::dismiss(source, &thread.id)
+                stands
+                    .id
+                    .clone_into(&mut removed.lock().unwrap_or_else(PoisonError::into_inner));
+                edits::dismiss(source, &stands.id)
             })
             .await?;
-        self.keep_closed(&view.path, &made, std::slice::from_ref(&thread.id), None)
+        let removed = removed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.keep_closed(path, &made, std::slice::from_ref(&removed), None)
             .await;
         Ok(Done {
-            thread_id: Some(thread.id),
+            thread_id: Some(removed),
             lines_removed: Some(made.written.lines_removed),
-            ..self.done(&view.path)
+            ..self.done(path)
         })
     }
 
@@ -177,14 +223,16 @@ impl Session {
     /// committed is dropped, for its thread went with the commit.
     pub async fn process_actions(&self, path: Option<&Path>) -> Result<Vec<Done>, Error> {
         let mut commits: Vec<PathBuf> = Vec::new();
-        let mut dismissals: Vec<(PathBuf, String)> = Vec::new();
+        let mut dismissals: Vec<(PathBuf, Thread)> = Vec::new();
+        let mut seen: HashMap<PathBuf, Arc<Vec<Thread>>> = HashMap::new();
         for file in self.look(path)?.into_iter().flat_map(|looked| looked.files) {
             let Ok(view) = self.view(&file) else { continue };
+            seen.insert(file.clone(), view.threads.clone());
             for thread in view.threads.iter() {
                 match thread.action() {
                     Some(Action::Commit) if !commits.contains(&file) => commits.push(file.clone()),
                     Some(Action::Commit) | None => {}
-                    Some(Action::Dismiss) => dismissals.push((file.clone(), thread.id.clone())),
+                    Some(Action::Dismiss) => dismissals.push((file.clone(), thread.clone())),
                 }
             }
         }
@@ -195,10 +243,25 @@ impl Session {
         let committed: HashSet<&PathBuf> = commits.iter().collect();
         // From the end: threads with the same first words are numbered from the beginning of the file.
         let mut dismissed = Vec::new();
-        for (file, id) in dismissals.iter().rev() {
-            if !committed.contains(file) {
-                dismissed.push(self.dismiss(id, Some(file)).await?);
+        for (file, thread) in dismissals.iter().rev() {
+            if committed.contains(file) {
+                continue;
             }
+            let were = seen.entry(file.clone()).or_default();
+            let gone = self.dismiss_seen(file, thread, were).await;
+            if gone.is_ok() {
+                Arc::make_mut(were).retain(|one| one.id != thread.id);
+            }
+            dismissed.push(match gone {
+                // The author was there before us; the others are done all the same.
+                Err(error @ (Error::Gone(_) | Error::Changed)) => Done {
+                    success: false,
+                    thread_id: Some(thread.id.clone()),
+                    note: Some(error.to_string()),
+                    ..self.done(file)
+                },
+                gone => gone?,
+            });
         }
         done.extend(dismissed.into_iter().rev());
         Ok(done)
@@ -206,12 +269,12 @@ impl Session {
 
     // -- the one way a verb changes a file ---------------------------------------------------------
 
-    /// Makes the edits against the text as it is now; again where it changed in between.
+    /// Makes the edits against the text as it is now, which has these threads; again where it changed in between.
     pub(super) async fn write(
         &self,
         path: &Path,
         label: &str,
-        make: impl Fn(Source, Style) -> Result<Written, Refused>,
+        make: impl Fn(Source, Style, &[Thread]) -> Result<Written, Refused>,
     ) -> Result<Made, Error> {
         self.write_noted(path, label, make, |_| ()).await
     }
@@ -221,7 +284,7 @@ impl Session {
         &self,
         path: &Path,
         label: &str,
-        make: impl Fn(Source, Style) -> Result<Written, Refused>,
+        make: impl Fn(Source, Style, &[Thread]) -> Result<Written, Refused>,
         note: impl Fn(&Made),
     ) -> Result<Made, Error> {
         let workspace = self.home_of(path)?;
@@ -241,7 +304,7 @@ impl Session {
                 text: &view.text,
                 syntax: &view.syntax,
             };
-            let written = make(source, style).map_err(|refused| match refused {
+            let written = make(source, style, &view.threads).map_err(|refused| match refused {
                 Refused::Gone => Error::Gone(relative.clone()),
                 refused => refused.into(),
             })?;

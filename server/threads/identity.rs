@@ -64,7 +64,7 @@ pub fn renumbered(threads: &[Thread], gone: &[String]) -> Vec<(String, String)> 
 }
 
 /// What of an id stands for the first words.
-fn words(id: &str) -> &str {
+pub(super) fn words(id: &str) -> &str {
     id.split_once('-').map_or(id, |(words, _)| words)
 }
 
@@ -75,7 +75,7 @@ pub fn is_whole(id: &str) -> bool {
 
 /// How many of `threads` have the first words of `id`: by their number they are told apart, and it is another one's when
 /// one of them goes.
-pub fn namesakes(id: &str, threads: &[Thread]) -> usize {
+pub(super) fn namesakes(id: &str, threads: &[Thread]) -> usize {
     threads
         .iter()
         .filter(|thread| words(&thread.id) == words(id))

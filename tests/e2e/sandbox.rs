@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{DEADLINE, Editor, Options, Workspace};
 use crate::model::{Asked, Model, Step, call};
 use crate::peers;
 
@@ -244,13 +244,12 @@ fn marked(mark: &str) -> Vec<String> {
 }
 
 /// Waits until `fits`; fails the test where it does not come to be.
-fn wait_until(what: &str, within: Duration, fits: impl Fn() -> bool) -> Duration {
+fn wait_until(what: &str, fits: impl Fn() -> bool) {
     let began = Instant::now();
     while !fits() {
-        assert!(began.elapsed() < within, "in vain: {what}");
+        assert!(began.elapsed() < DEADLINE, "in vain: {what}");
         std::thread::yield_now();
     }
-    began.elapsed()
 }
 
 /// Runs a program of Python's, for what a shell cannot do.

@@ -9,6 +9,7 @@ use crate::model::{Model, Step, call};
 
 mod cancel; // a cancel wherever a turn waits
 mod folders; // threads with one id
+mod meanwhile; // threads that change while something is on its way
 mod namesakes; // threads with the same first words
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers

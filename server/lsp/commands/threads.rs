@@ -27,13 +27,10 @@ impl Call {
         let last = thread.messages.last().ok_or_else(Error::internal_error)?;
         if last.role == Role::Agent {
             // No AUTHOR line waits there.
-            let line = last.last_line + 1;
-            let done = self
-                .session
-                .new_thread(&view.path, line, "")
-                .await
-                .map_err(|error| to_proto::error(&error))?;
-            self.show_line(&view.path, done.line.unwrap_or(line)).await;
+            let done = self.session.make_room(&thread.id, Some(&view.path)).await;
+            let done = done.map_err(|error| to_proto::error(&error))?;
+            let line = done.line.unwrap_or(last.last_line + 1);
+            self.show_line(&view.path, line).await;
             return answer(&done);
         }
         let line = last.last_line;
@@ -123,6 +120,11 @@ impl Call {
         if done.is_empty() {
             let host = &self.session.host;
             host.message(Level::Info, "No thread says `done` or `commit`.");
+        }
+        for left in done.iter().filter(|done| !done.success) {
+            let why = left.note.as_deref().unwrap_or_default();
+            let host = &self.session.host;
+            host.message(Level::Warning, &format!("{}: {why}", left.file));
         }
         answer(&done)
     }

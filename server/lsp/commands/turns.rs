@@ -9,7 +9,7 @@ use crate::lsp::to_proto;
 use crate::present;
 use crate::session::{TurnChanges, Wanted};
 use crate::store::Run;
-use crate::threads::Status;
+use crate::threads::{Action, Status, Thread};
 
 impl Call {
     pub(super) async fn start_turn(&self, plan: bool) -> Result<Value> {
@@ -91,25 +91,37 @@ impl Call {
         let mut runs = Vec::new();
         let mut refused = Vec::new();
         for file in files {
-            let view = self
-                .session
-                .view(&file)
-                .map_err(|error| to_proto::error(&error))?;
-            for thread in view
-                .threads
-                .iter()
-                .filter(|thread| thread.status == Status::Pending)
-            {
-                match self
-                    .session
-                    .start_turn(&thread.id, Some(&file), options.clone())
-                    .await
-                {
-                    Ok(run) => runs.push(
-                        json!({"run_id": run.id, "thread_id": run.thread_id, "file": run.file}),
-                    ),
+            // What is to be removed goes first, from the end: threads that begin alike are numbered from the beginning.
+            for to_be_removed in [true, false] {
+                let view = match self.session.view(&file) {
+                    Ok(view) => view,
                     Err(error) => {
-                        refused.push(json!({"thread_id": thread.id, "error": error.to_string()}))
+                        let file = self.session.relative(&file);
+                        refused.push(json!({"file": file, "error": error.to_string()}));
+                        break;
+                    }
+                };
+                let waits = |thread: &&Thread| {
+                    thread.status == Status::Pending
+                        && (thread.action() == Some(Action::Dismiss)) == to_be_removed
+                };
+                let mut waiting: Vec<&Thread> = view.threads.iter().filter(waits).collect();
+                if to_be_removed {
+                    waiting.reverse();
+                }
+                for thread in waiting {
+                    let begun = self
+                        .session
+                        .start_turn(&thread.id, Some(&file), options.clone());
+                    match begun.await {
+                        Ok(run) => {
+                            if to_be_removed {
+                                self.session.wait_turn(&run.id).await;
+                            }
+                            runs.push(json!({"run_id": run.id, "thread_id": run.thread_id, "file": run.file}));
+                        }
+                        Err(error) => refused
+                            .push(json!({"thread_id": thread.id, "error": error.to_string()})),
                     }
                 }
             }

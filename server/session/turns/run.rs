@@ -13,12 +13,12 @@ use super::super::verbs::Made;
 use super::super::{Session, TurnEnd};
 use super::{Task, WIND_UP};
 use crate::config::{Loaded, Review};
-use crate::edits;
+use crate::edits::{self, Refused};
 use crate::host::{Host, Level, Progress, Question, in_turn};
 use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
-use crate::threads::{Action, Role};
+use crate::threads::{self, Action, Role, Thread};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::trust;
 use crate::turn::{self, Answerer, Job, Outcome};
@@ -287,7 +287,10 @@ impl Session {
     /// An action word: done mechanically, the thread goes with it.
     async fn carry_out(&self, task: &Task, action: Action) -> Outcome {
         let done = match action {
-            Action::Dismiss => self.dismiss(&task.thread.id, Some(&task.path)).await,
+            Action::Dismiss => {
+                self.dismiss_seen(&task.path, &task.thread, &task.among)
+                    .await
+            }
             Action::Commit => self.clear_and_commit(&task.path, None).await,
         };
         match done {
@@ -380,9 +383,10 @@ impl Session {
             }
         };
         let name = self.signature(task);
-        let respond = |source: edits::Source, style| {
-            let name = name.as_deref();
-            edits::respond(source, &task.thread.id, Role::Agent, name, text, style)
+        let seen = task.thread.spoken().len();
+        let respond = |source: edits::Source, style, now: &[Thread]| {
+            let stands = threads::again(&task.thread, &task.among, now).ok_or(Refused::Gone)?;
+            edits::answer(source, &stands.id, seen, name.as_deref(), text, style)
         };
         let written = self
             .write_noted(&task.path, "Answer a thread", respond, note)

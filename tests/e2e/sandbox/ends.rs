@@ -2,8 +2,6 @@
 
 use super::*;
 
-const SECOND: Duration = Duration::from_secs(1);
-
 /// A number of seconds that stands on the command line of all that a test starts, and nowhere else.
 fn mark() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,9 +106,9 @@ fn fault_24_a_cancel_ends_the_command_at_once() {
         let bench = Bench::new(kind, script);
         let mut editor = bench.editor();
         bench.begin(&mut editor);
-        wait_until("both run", 10 * SECOND, || marked(&mark).len() >= 2);
+        wait_until("both run", || marked(&mark).len() >= 2);
         editor.take_action(FILE, 0, "Cancel").expect("cancelled");
-        wait_until("all is gone", 10 * SECOND, || marked(&mark).is_empty());
+        wait_until("all is gone", || marked(&mark).is_empty());
         editor.wait_codes(FILE, &["pending"]);
         // The next turn works.
         let offers = |editor: &mut Editor| {
@@ -121,7 +119,7 @@ fn fault_24_a_cancel_ends_the_command_at_once() {
         };
         let began = Instant::now();
         while !offers(&mut editor) {
-            assert!(began.elapsed() < 10 * SECOND, "the turn does not end");
+            assert!(began.elapsed() < DEADLINE, "the turn does not end");
         }
         let _ = bench.run(&mut editor);
     }
@@ -151,18 +149,16 @@ fn fault_07_nothing_is_left_when_the_server_is_killed_or_its_editor_is() {
                 .unwrap();
             let mut editor = bench.editor_of(parent.id());
             bench.begin(&mut editor);
-            wait_until("all three run", 10 * SECOND, || marked(&mark).len() >= 3);
+            wait_until("all three run", || marked(&mark).len() >= 3);
             match ended {
                 "the server" => editor.kill(),
                 "the pipe" => editor.hang_up(),
                 // Its end of the pipe stays open, as a child of its own may hold it.
                 _ => parent.kill().unwrap(),
             }
-            wait_until(
-                &format!("all are gone, {kind:?}: {ended} ended"),
-                4 * SECOND,
-                || marked(&mark).is_empty(),
-            );
+            wait_until(&format!("all are gone, {kind:?}: {ended} ended"), || {
+                marked(&mark).is_empty()
+            });
             if ended != "the server" {
                 editor.wait_exit();
             }
@@ -182,10 +178,10 @@ fn fault_08_a_polite_end_of_the_server_ends_commands_and_removes_their_folder() 
         );
         let mut editor = bench.editor();
         bench.begin(&mut editor);
-        wait_until("it runs", 10 * SECOND, || !marked(&mark).is_empty());
+        wait_until("it runs", || !marked(&mark).is_empty());
         let id = rustix::process::Pid::from_raw(editor.process_id().cast_signed()).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-        wait_until("it is gone", 5 * SECOND, || marked(&mark).is_empty());
+        wait_until("it is gone", || marked(&mark).is_empty());
         editor.wait_exit();
         let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
         let left: Vec<PathBuf> = left
@@ -250,7 +246,7 @@ fn background_commands_are_read_listed_and_ended() {
             "There is no background command 7; bash_list shows those there are."
         );
         // The turn is over, and with it what it started.
-        wait_until("all are gone", 5 * SECOND, || marked(&mark).is_empty());
+        wait_until("all are gone", || marked(&mark).is_empty());
     }
 }
 

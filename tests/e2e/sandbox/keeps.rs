@@ -86,7 +86,8 @@ fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
     let run = [
         "cat ~/.ssh/id_ed25519; cat ~/.aws/credentials; cat ~/.gnupg/private; cat ~/.netrc; cat ~/.config/gh/hosts.yml; cat ~/.cargo/credentials.toml",
         "cp -r ~/.ssh . ; tar cf - ~ 2>/dev/null | strings | grep canary; ln -s ~/.ssh keys; cat keys/*; cat /proc/self/root$HOME/.ssh/id_ed25519",
-        "find / -xdev \\( -name '*.db' -o -name 'trust.json' -o -name 'permissions.json' \\) -path '*postil*' 2>/dev/null | while read f; do head -c 20 \"$f\" 2>/dev/null && echo read; done; true",
+        // Where it could be: how long all of a machine's disk takes is its owner's business.
+        "(find / -xdev -maxdepth 2; find ~ $XDG_DATA_HOME $XDG_CONFIG_HOME /tmp /run) 2>/dev/null | grep -E '(\\.db|/trust\\.json|/permissions\\.json)$' | grep postil | while read f; do head -c 20 \"$f\" 2>/dev/null && echo read; done; true",
         "ls -a $XDG_DATA_HOME/postil $XDG_CONFIG_HOME/postil; echo",
         "cat ~/notes.txt; ~/.cargo/bin/tool",
     ];
@@ -138,7 +139,7 @@ tell("packet", lambda: socket.socket(17, 3, 0))
     for kind in kinds() {
         let run = [
             "python3 try.py",
-            "find / -xdev -type s 2>/dev/null | grep -i postil; true",
+            "(find / -xdev -maxdepth 2 -type s; find ~ $XDG_DATA_HOME $XDG_CONFIG_HOME /tmp /run -type s) 2>/dev/null | grep -i postil; true",
             "python3 ours.py",
         ];
         let bench = Bench::new(kind, commands(&run));

@@ -1,0 +1,151 @@
+//! A thread found again in a later text of its file. An id is made of a thread's first words and, among threads that
+//! begin alike, of its place: it is another one's when one of them comes or goes, and nobody's when the author edits
+//! those words.
+
+use super::identity::{namesakes, words};
+use super::{Message, Role, Thread};
+
+/// Where in `now` the thread stands that was `known` among `were`. `None`: it is gone, or cannot be told from others.
+pub fn again<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&'a Thread> {
+    let by_id = now.iter().find(|thread| thread.id == known.id);
+    let alike = namesakes(&known.id, now);
+    if alike == namesakes(&known.id, were) {
+        return by_id;
+    }
+    if alike == 0 {
+        return reworded(known, were, now);
+    }
+    // One that begins alike came or went: what was said tells which one it is, if it did before.
+    only(with_the_words_of(known, were))?;
+    only(with_the_words_of(known, now))
+}
+
+/// Whether nothing was said in the thread since it was `known`, and nothing taken away.
+pub fn is_unchanged(known: &Thread, now: &Thread) -> bool {
+    let (before, after) = (known.spoken(), now.spoken());
+    before.len() == after.len() && is_beginning(before, after)
+}
+
+fn with_the_words_of<'a>(known: &Thread, among: &'a [Thread]) -> impl Iterator<Item = &'a Thread> {
+    among.iter().filter(|thread| {
+        words(&thread.id) == words(&known.id) && is_beginning(known.spoken(), thread.spoken())
+    })
+}
+
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let one = all.next()?;
+    all.next().is_none().then_some(one)
+}
+
+fn is_beginning(before: &[Message], after: &[Message]) -> bool {
+    let same =
+        |(one, other): (&Message, &Message)| one.role == other.role && one.text == other.text;
+    before.len() <= after.len() && before.iter().zip(after).all(same)
+}
+
+/// The one thread that is new where `known` alone is missing, if its first words are nearly those.
+fn reworded<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&'a Thread> {
+    let is_in = |thread: &Thread, others: &[Thread]| others.iter().any(|one| one.id == thread.id);
+    let missing = only(were.iter().filter(|thread| !is_in(thread, now)))?;
+    let new = only(now.iter().filter(|thread| !is_in(thread, were)))?;
+    let first = |thread: &Thread| {
+        let said = |message: &&Message| message.role == Role::Author && !message.text.is_empty();
+        thread.messages.iter().position(|message| said(&message))
+    };
+    let (at, place) = (first(known)?, first(new)?);
+    let (before, after) = (known.spoken(), new.spoken());
+    let is_same = missing.id == known.id
+        && at == place
+        && is_like(&before.get(at)?.text, &after.get(at)?.text)
+        && is_beginning(before.get(at + 1..)?, after.get(at + 1..)?);
+    is_same.then_some(new)
+}
+
+/// Whether half of the longer one or more is the same at the beginning and at the end: a slip mended, words added.
+fn is_like(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let (shorter, longer) = (one.len().min(other.len()), one.len().max(other.len()));
+    let begin = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let ends = one.iter().rev().zip(other.iter().rev());
+    let end = ends.take_while(|(a, b)| a == b).count();
+    (begin + end).min(shorter) * 2 >= longer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comments::{Syntax, detect};
+    use crate::threads::find;
+
+    fn threads(text: &str) -> Vec<Thread> {
+        find(
+            "a.rs",
+            text,
+            &Syntax::parse(text, detect("a.rs", None, text)),
+        )
+    }
+
+    /// The line at which the thread that begins at `line` of `before` is found in `after`.
+    fn found(before: &str, line: usize, after: &str) -> Option<usize> {
+        let (were, now) = (threads(before), threads(after));
+        let known = were.iter().find(|thread| thread.first_line() == line);
+        again(known.expect("a thread"), &were, &now).map(Thread::first_line)
+    }
+
+    #[test]
+    fn a_thread_is_found_by_its_id_while_as_many_begin_alike() {
+        let text = "// AUTHOR: why?\na();\n// AUTHOR: why?\nb();\n";
+        assert_eq!(found(text, 2, text), Some(2));
+        assert_eq!(found(text, 2, &format!("x();\n{text}")), Some(3));
+        assert_eq!(found(text, 0, "a();\n"), None);
+    }
+
+    #[test]
+    fn of_threads_that_begin_alike_the_words_tell_which_one_is_left() {
+        let other = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: and now?\na();\n";
+        let ours = "// AUTHOR: why?\nb();\n";
+        assert_eq!(found(&format!("{other}{ours}"), 4, ours), None);
+        let ours = "// AUTHOR: why?\n// AGENT: Thus.\n// AUTHOR: how?\nb();\n";
+        assert_eq!(found(&format!("{other}{ours}"), 4, ours), Some(0));
+        assert_eq!(found(&format!("{other}{ours}"), 0, ours), None);
+        assert_eq!(
+            found(ours, 0, &format!("// AUTHOR: why?\nc();\n{ours}")),
+            Some(2)
+        );
+        // Two with the same words were never told apart by them.
+        let same = "// AUTHOR: why?\na();\n// AUTHOR: why?\nb();\n";
+        assert_eq!(found(same, 0, "// AUTHOR: why?\nb();\n"), None);
+    }
+
+    #[test]
+    fn first_words_that_were_mended_are_the_same_threads() {
+        let before = "// AUTHOR: why is it so\na();\n// AUTHOR: other\n";
+        for after in [
+            "why is it so?",
+            "why is it not so",
+            "But why is it so",
+            "why is it so?\n// AUTHOR: and now?",
+        ] {
+            let after = format!("// AUTHOR: {after}\na();\n// AUTHOR: other\n");
+            assert_eq!(found(before, 0, &after), Some(0), "{after}");
+        }
+        for after in [
+            "// AUTHOR: rename this\na();\n// AUTHOR: other\n",
+            "// AUTHOR: why is it so?\na();\n",
+        ] {
+            assert_eq!(found(before, 0, after), None, "{after}");
+        }
+    }
+
+    #[test]
+    fn what_was_said_since_is_noticed() {
+        let known = &threads("// AUTHOR: why?\n")[0];
+        for (text, same) in [
+            ("x();\n// AUTHOR: why?\n// AUTHOR:\n", true),
+            ("// AUTHOR: why?\n// AUTHOR: wait\n", false),
+            ("// AUTHOR: why?\n//   or not?\n", false),
+        ] {
+            assert_eq!(is_unchanged(known, &threads(text)[0]), same, "{text}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What the author does with threads while something is on its way to them: it comes where it belongs, or nowhere, and
+//! what was typed meanwhile stays.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use super::{Bench, FILE};
+use crate::harness::{Editor, OnApply, Workspace, frame};
+use crate::model::Step;
+
+/// The file open, with this text typed in it.
+fn with(bench: &Bench, text: &str, codes: &[&str]) -> Editor {
+    bench.workspace.write(FILE, "fn end() {}\n");
+    let editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, text);
+    editor.wait_codes(FILE, codes);
+    editor
+}
+
+/// Asks for a command; what it changes first comes too late, for the author does something before.
+fn with_delay(
+    editor: &mut Editor,
+    command: &str,
+    argument: Value,
+    before: impl Fn(&Editor),
+) -> Result<Value, Value> {
+    let asked = |m: &&Value| m["method"] == "workspace/applyEdit";
+    let before_it = editor.state().received.iter().filter(asked).count();
+    editor.state().on_apply = OnApply::Ignore;
+    let id = editor.ask(
+        "workspace/executeCommand",
+        json!({"command": command, "arguments": [argument]}),
+    );
+    let change = editor.wait_for("a change", |state| {
+        let mut changes = state.received.iter().filter(asked);
+        changes.nth(before_it).map(|m| m["id"].clone())
+    });
+    before(editor);
+    editor.state().on_apply = OnApply::Apply;
+    let refused = json!({"applied": false, "failureReason": "the text is newer"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": change, "result": refused}),
+    ));
+    editor.answer(id)
+}
+
+fn ids(editor: &Editor) -> Vec<Value> {
+    let threads = editor.diagnostics(FILE);
+    let ids = threads.iter().map(|thread| &thread["data"]["thread_id"]);
+    ids.cloned().collect()
+}
+
+fn said(refused: Result<Value, Value>) -> String {
+    refused.expect_err("it is refused")["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Waits for words in a message of the window.
+fn told(editor: &Editor, words: &str) {
+    editor.wait_message("window/showMessage", |params| {
+        let text = params["message"].as_str();
+        text.is_some_and(|text| text.contains(words))
+    });
+}
+
+#[test]
+fn words_that_came_since_are_not_removed() {
+    let bench = Bench::new(Vec::new());
+    let mut editor = with(&bench, "// AUTHOR: why?\n", &["pending"]);
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": ids(&editor)[0]});
+    let dismissed = with_delay(&mut editor, "postil.dismissThread", argument, |editor| {
+        editor.replace(FILE, "why?\n", "why?\n// AUTHOR: no, wait\n");
+    });
+    assert!(said(dismissed).contains("meanwhile; nothing was written"));
+    let text = "// AUTHOR: why?\n// AUTHOR: no, wait\nfn end() {}\n";
+    assert_eq!(editor.text(FILE), text);
+}
+
+#[test]
+fn a_thread_that_came_since_is_not_cleared() {
+    let bench = Bench::new(Vec::new());
+    bench.workspace.git(&["init", "-q", "-b", "main"]);
+    let mut editor = with(&bench, "// AUTHOR: why?\n", &["pending"]);
+    let argument = json!({"uri": editor.uri(FILE)});
+    let cleared = with_delay(&mut editor, "postil.clearAndCommit", argument, |editor| {
+        editor.replace(FILE, "fn end() {}\n", "fn end() {}\n// AUTHOR: and this?\n");
+    });
+    assert!(said(cleared).contains("meanwhile; nothing was written"));
+    let text = "// AUTHOR: why?\nfn end() {}\n// AUTHOR: and this?\n";
+    assert_eq!(editor.text(FILE), text);
+}
+
+#[test]
+fn a_dismissal_that_changed_while_a_commit_went_on_is_left() {
+    let bench = Bench::new(Vec::new());
+    let Bench { workspace, .. } = &bench;
+    workspace.git(&["init", "-q", "-b", "main"]);
+    workspace.write("a.rs", "// AUTHOR: why?\n// AUTHOR: commit\nfn a() {}\n");
+    workspace.write("b.rs", "// AUTHOR: how?\n// AUTHOR: done\nfn b() {}\n");
+    workspace.write("c.rs", "// AUTHOR: who?\n// AUTHOR: done\nfn c() {}\n");
+    let hook = workspace.write(
+        ".git/hooks/pre-commit",
+        "#!/bin/sh\nprintf '// AUTHOR: how?\\n// AUTHOR: no, wait\\nfn b() {}\\n' > b.rs\n",
+    );
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let (code, _, err) = bench.cli(&["trust", "--yes"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, out, err) = bench.cli(&["process"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(out.contains("meanwhile; nothing was written"), "{out}{err}");
+    let wait = "// AUTHOR: how?\n// AUTHOR: no, wait\nfn b() {}\n";
+    assert_eq!(workspace.read("a.rs"), "fn a() {}\n");
+    assert_eq!(workspace.read("b.rs"), wait);
+    assert_eq!(workspace.read("c.rs"), "fn c() {}\n");
+}
+
+#[test]
+fn a_reply_stays_with_its_thread_when_one_that_begins_alike_goes() {
+    let bench = Bench::new(Vec::new());
+    let first = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn a() {}\n";
+    let second = "// AUTHOR: why?\n// AGENT: Thus.\n// AUTHOR:\nfn b() {}\n";
+    let both = format!("{first}{second}");
+    let mut editor = with(&bench, &both, &["awaiting_user", "awaiting_user"]);
+    let reply = |editor: &Editor, at: usize| json!({"uri": editor.uri(FILE), "thread_id": ids(editor)[at], "text": "how?"});
+    let argument = reply(&editor, 1);
+    with_delay(&mut editor, "postil.reply", argument, |editor| {
+        editor.replace(FILE, first, "fn a() {}\n");
+    })
+    .expect("it is said");
+    let answered = second.replace("AUTHOR:\n", "AUTHOR: how?\n");
+    assert_eq!(
+        editor.text(FILE),
+        format!("fn a() {{}}\n{answered}fn end() {{}}\n")
+    );
+    // The one that it was for is gone: it is not said to the other.
+    editor.replace(FILE, "fn a() {}\n", first);
+    editor.wait_codes(FILE, &["awaiting_user", "pending"]);
+    let argument = reply(&editor, 0);
+    let gone = with_delay(&mut editor, "postil.reply", argument, |editor| {
+        editor.replace(FILE, first, "fn a() {}\n");
+    });
+    assert!(said(gone).contains("no longer"));
+}
+
+#[test]
+fn an_answer_does_not_go_to_another_thread_that_begins_alike() {
+    let bench = Bench::new(vec![Step::text("For the first.").held()]);
+    let first = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: and now?\nfn a() {}\n";
+    let second = "// AUTHOR: why?\nfn b() {}\n";
+    let mut editor = with(&bench, &format!("{first}{second}"), &["pending", "pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    editor.replace(FILE, first, "fn a() {}\n");
+    bench.model.release();
+    told(&editor, "The answer was: For the first.");
+    assert_eq!(
+        editor.text(FILE),
+        format!("fn a() {{}}\n{second}fn end() {{}}\n")
+    );
+}
+
+#[test]
+fn what_is_said_during_a_turn_waits_for_the_next_one() {
+    let bench = Bench::new(vec![Step::text("So.").held(), Step::text("Then no.")]);
+    let mut editor = with(&bench, "// AUTHOR: why?\nfn a() {}\n", &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    editor.replace(FILE, "why?\n", "why?\n// AUTHOR: and delete nothing\n");
+    bench.model.release();
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    let head = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: and delete nothing\n";
+    assert_eq!(text, format!("{head}fn a() {{}}\nfn end() {{}}\n"));
+    bench.wait_status("completed");
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the next turn starts");
+    let text = editor.wait_text(FILE, |text| text.contains("Then no."));
+    assert_eq!(
+        text,
+        format!("{head}// AGENT: Then no.\n// AUTHOR:\nfn a() {{}}\nfn end() {{}}\n")
+    );
+}
+
+#[test]
+fn a_question_that_is_mended_during_its_turn_is_answered() {
+    let bench = Bench::new(vec![Step::text("So.").held()]);
+    let mut editor = with(&bench, "// AUTHOR: why is it\nfn a() {}\n", &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    editor.replace(FILE, "why is it\n", "why is it so?\n");
+    bench.model.release();
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    let head = "// AUTHOR: why is it so?\n// AGENT: So.\n";
+    assert!(text.starts_with(head), "{text}");
+}
+
+#[test]
+fn all_are_answered_though_one_goes_before_and_a_file_is_gone() {
+    let three = "// AUTHOR: why?\n// AUTHOR: done\nfn a() {}\n// AUTHOR: why?\nfn b() {}\n// AUTHOR: why?\nfn c() {}\n";
+    let answered = "fn a() {}\n// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn b() {}\n// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn c() {}\n";
+    let bench = Bench::new(vec![Step::text("So."), Step::text("So.")]);
+    let mut editor = with(&bench, three, &["pending", "pending", "pending"]);
+    let all = editor.command("postil.replyAll", json!({}));
+    let all = all.expect("the turns start");
+    assert_eq!(all["runs"].as_array().map(Vec::len), Some(3), "{all}");
+    let text = editor.wait_text(FILE, |text| text.matches("AGENT").count() == 2);
+    assert_eq!(text, format!("{answered}fn end() {{}}\n"));
+
+    // The same from the command line, one at a time.
+    let bench = Bench::new(vec![Step::text("So."), Step::text("So.")]);
+    bench.workspace.write(FILE, three);
+    let (code, _, err) = bench.cli(&["reply", "--all", "--yes", "--jobs", "2"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(bench.workspace.read(FILE), answered);
+}
+
+#[test]
+fn a_line_to_write_in_is_made_below_an_answer_that_has_none() {
+    let bench = Bench::new(Vec::new());
+    let text = "    // AUTHOR: why?\n    // AGENT: So.\n";
+    let mut editor = with(&bench, text, &["awaiting_user"]);
+    let id = ids(&editor)[0].clone();
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": id});
+    let done = editor
+        .command("postil.reply", argument.clone())
+        .expect("there is a line");
+    assert_eq!(done["thread_id"], id);
+    let told = editor.wait_message("window/showDocument", |_| true);
+    assert_eq!(told["selection"]["start"]["line"], 2, "{told}");
+    let now = editor.text(FILE);
+    let lines: Vec<&str> = now.lines().map(str::trim).collect();
+    let expected = [
+        "// AUTHOR: why?",
+        "// AGENT: So.",
+        "// AUTHOR:",
+        "fn end() {}",
+    ];
+    assert_eq!(lines, expected);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    // The line is there now.
+    editor
+        .command("postil.reply", argument)
+        .expect("it is shown");
+    assert_eq!(editor.text(FILE), now);
+}
+
+#[test]
+fn a_line_to_write_in_ends_a_file_without_a_line_end() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "fn a() {}\n// AUTHOR: why?\n// AGENT: So.");
+    let mut editor = Editor::start(&workspace);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": ids(&editor)[0]});
+    editor
+        .command("postil.reply", argument)
+        .expect("there is a line");
+    let text = editor.text(FILE);
+    assert_eq!(
+        text.trim_end(),
+        "fn a() {}\n// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:"
+    );
+}
