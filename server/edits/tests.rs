@@ -80,6 +80,63 @@ fn an_answer_stands_below_with_an_empty_author_line() {
 }
 
 #[test]
+fn an_answer_stands_above_what_the_author_has_said_since() {
+    for (path, text, expected) in [
+        (
+            "a.rs",
+            "fn a() {} // AUTHOR: why?\n// AUTHOR: wait\n",
+            "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: wait\nfn a() {}\n",
+        ),
+        (
+            "a.c",
+            "/* AUTHOR: why?\n   AUTHOR: wait */\nint a;\n",
+            "/* AUTHOR: why?\n   AGENT: So.\n   AUTHOR: wait */\nint a;\n",
+        ),
+        (
+            "a.c",
+            "/* AUTHOR: why? */\n/* AGENT(b): No. */\n/* AUTHOR: wait\n   for me */\n/* AUTHOR: */\n",
+            "/* AUTHOR: why? */\n/* AGENT(b): No. */\n/* AGENT: So.\n   AUTHOR: wait\n   for me */\n/* AUTHOR: */\n",
+        ),
+        (
+            "a.py",
+            "# AUTHOR: why?\n# AUTHOR:\n",
+            "# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\n",
+        ),
+    ] {
+        let id = threads(path, text)[0].id.clone();
+        let written = write(path, text, |source| {
+            answer(source, &id, 1, None, "So.", Style::default())
+        });
+        assert_eq!(
+            apply_edits(text, &written.unwrap().edits),
+            expected,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_line_for_the_author_is_made_where_none_waits() {
+    for (text, expected) in [
+        (
+            "// AUTHOR: why?\n// AGENT: So.\n",
+            "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\n",
+        ),
+        (
+            "/* AUTHOR: why?\n   AGENT: So. */\nfn a() {}\n",
+            "/* AUTHOR: why?\n   AGENT: So.\n   AUTHOR: */\nfn a() {}\n",
+        ),
+        ("// AUTHOR: why?\n", "// AUTHOR: why?\n"),
+    ] {
+        let id = threads("a.rs", text)[0].id.clone();
+        let written = write("a.rs", text, |source| {
+            make_room(source, &id, Style::default())
+        });
+        assert_eq!(apply_edits(text, &written.unwrap().edits), expected);
+    }
+}
+
+#[test]
 fn edits_that_touch_at_the_end_of_a_text_are_one() {
     let delete = |range| Edit {
         range,
