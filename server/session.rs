@@ -108,7 +108,7 @@ pub enum Error {
     #[error("the thread is no longer in {0}; nothing was written")]
     Gone(String),
     #[error(
-        "its words were changed or taken away in the file meanwhile; nothing was written: look at them there, then try again"
+        "the words of this thread were changed or taken away in the file meanwhile; nothing was written: look at them there, then try again"
     )]
     Changed,
     #[error("the text is empty; nothing was written")]
