@@ -160,8 +160,13 @@ fn a_proposed_change_goes_with_its_turn(program: &str) {
     let workspace = python_project();
     let model = two_edits();
     let mut nvim = asked(program, &workspace, &model);
+    // What is opened from now on cannot be changed; this file can.
+    nvim.ex("set nomodifiable | setlocal modifiable");
     nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait("the tab", "vim.t.postil_proposed");
+    nvim.wait(
+        "the tab",
+        "vim.t.postil_proposed and vim.wo.diff and #vim.api.nvim_tabpage_list_wins(0) == 2",
+    );
     nvim.keys(":Postil cancel<CR>");
     nvim.wait(
         "the file",
