@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::roots::Place;
 use super::route;
+use crate::threads::words;
 use crate::verbs::{self, Failure, Verb};
 
 /// By root and id.
@@ -30,11 +31,6 @@ struct Known {
     all: bool,
     /// The client has removed one of them since.
     stale: bool,
-}
-
-/// What of an id stands for the first words.
-fn words(id: &str) -> &str {
-    id.split_once('-').map_or(id, |(words, _)| words)
 }
 
 fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {

@@ -62,11 +62,13 @@ impl Session {
                 "these words hold characters that are not shown as they are; edit them in the file",
             )));
         }
-        let made = self
-            .write(&view.path, "Edit a message", |source, _, now| {
-                let stands = threads::again(&thread, &view.threads, now).ok_or(Refused::Gone)?;
-                edits::rewrite(source, &stands.id, Rewrite { at, was, text })
-            })
+        let (made, _) = self
+            .write_in(
+                &view.path,
+                "Edit a message",
+                (&thread, &view.threads),
+                |source, _, stands| edits::rewrite(source, &stands.id, Rewrite { at, was, text }),
+            )
             .await?;
         // With a thread's first words its id is another one.
         let after = self.view(&view.path)?;
@@ -97,7 +99,7 @@ impl Session {
         name: Option<&str>,
         text: &str,
     ) -> Result<Done, Error> {
-        self.reply(id, path, |source, thread, style| {
+        self.reply(id, path, |source, style, thread| {
             edits::respond(source, &thread.id, role, name, text, style)
         })
         .await
@@ -106,7 +108,7 @@ impl Session {
     /// Sees to an empty AUTHOR line at the thread's end, and says where it is.
     pub async fn make_room(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
         let done = self
-            .reply(id, path, |source, thread, style| {
+            .reply(id, path, |source, style, thread| {
                 edits::make_room(source, &thread.id, style)
             })
             .await?;
@@ -119,25 +121,15 @@ impl Session {
         &self,
         id: &str,
         path: Option<&Path>,
-        make: impl Fn(Source, &Thread, Style) -> Result<Written, Refused>,
+        make: impl Fn(Source, Style, &Thread) -> Result<Written, Refused>,
     ) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
-        let written_in = Mutex::new(thread.id.clone());
-        let made = self
-            .write(&view.path, "Answer a thread", |source, style, now| {
-                let stands = threads::again(&thread, &view.threads, now).ok_or(Refused::Gone)?;
-                stands
-                    .id
-                    .clone_into(&mut written_in.lock().unwrap_or_else(PoisonError::into_inner));
-                make(source, stands, style)
-            })
+        let seen = (&thread, view.threads.as_slice());
+        let (made, thread_id) = self
+            .write_in(&view.path, "Answer a thread", seen, make)
             .await?;
         Ok(Done {
-            thread_id: Some(
-                written_in
-                    .into_inner()
-                    .unwrap_or_else(PoisonError::into_inner),
-            ),
+            thread_id: Some(thread_id),
             note: made
                 .written
                 .already
@@ -196,20 +188,15 @@ impl Session {
         were: &[Thread],
     ) -> Result<Done, Error> {
         let _closing = self.closings.begin();
-        let removed = Mutex::new(String::new());
-        let made = self
-            .write(path, "Resolve a thread", |source, _, now| {
-                let stands = threads::again(thread, were, now).ok_or(Refused::Gone)?;
+        let seen = (thread, were);
+        let (made, removed) = self
+            .write_in(path, "Resolve a thread", seen, |source, _, stands| {
                 if !threads::is_unchanged(thread, stands) {
                     return Err(Refused::Changed);
                 }
-                stands
-                    .id
-                    .clone_into(&mut removed.lock().unwrap_or_else(PoisonError::into_inner));
                 edits::dismiss(source, &stands.id)
             })
             .await?;
-        let removed = removed.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.keep_closed(path, &made, std::slice::from_ref(&removed), None)
             .await;
         Ok(Done {
@@ -277,6 +264,30 @@ impl Session {
         make: impl Fn(Source, Style, &[Thread]) -> Result<Written, Refused>,
     ) -> Result<Made, Error> {
         self.write_noted(path, label, make, |_| ()).await
+    }
+
+    /// [`Self::write`], in a thread that was seen among others; and the id that it had when it was made.
+    async fn write_in(
+        &self,
+        path: &Path,
+        label: &str,
+        (thread, were): (&Thread, &[Thread]),
+        make: impl Fn(Source, Style, &Thread) -> Result<Written, Refused>,
+    ) -> Result<(Made, String), Error> {
+        let id = Mutex::new(String::new());
+        let made = self
+            .write(path, label, |source, style, now| {
+                let stands = threads::again(thread, were, now).ok_or(Refused::Gone)?;
+                stands
+                    .id
+                    .clone_into(&mut id.lock().unwrap_or_else(PoisonError::into_inner));
+                make(source, style, stands)
+            })
+            .await?;
+        Ok((
+            made,
+            id.into_inner().unwrap_or_else(PoisonError::into_inner),
+        ))
     }
 
     /// [`Self::write`]; `note` hears of each try before it is made.

@@ -64,7 +64,7 @@ pub fn renumbered(threads: &[Thread], gone: &[String]) -> Vec<(String, String)> 
 }
 
 /// What of an id stands for the first words.
-pub(super) fn words(id: &str) -> &str {
+pub fn words(id: &str) -> &str {
     id.split_once('-').map_or(id, |(words, _)| words)
 }
 
