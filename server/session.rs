@@ -242,6 +242,8 @@ pub struct TurnOptions {
     pub resume: bool,
     /// A second agent answers what another has answered already; read-only.
     pub another: bool,
+    /// One of many that were begun together: it waits in the queue.
+    pub batch: bool,
 }
 
 /// A turn that runs, or the last one of a thread.

@@ -41,6 +41,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         budget: args.budget,
         resume: args.resume.is_some(),
         another,
+        batch: false,
     };
     if args.dry_run {
         let id = args.target.unwrap_or_default();

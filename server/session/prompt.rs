@@ -50,6 +50,7 @@ impl Session {
             String::new(),
         ));
         let task = Task {
+            refusals: self.turns.refusals(workspace.root()),
             path: workspace.root().to_owned(),
             workspace,
             store,

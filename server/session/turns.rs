@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dashmap::mapref::one::Ref;
 use dashmap::{DashMap, DashSet};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
@@ -21,6 +21,8 @@ use crate::turn::{self, Answerer};
 
 /// What a turn says while a question of its own is open.
 const WAITS: &str = "waits for your answer";
+/// So many turns that were begun in a batch run at once; the others wait in a queue.
+pub const AT_ONCE: usize = 4;
 /// A turn that has been cancelled has this long to wind up before it is dropped.
 const WIND_UP: Duration = Duration::from_millis(800);
 
@@ -40,6 +42,16 @@ pub(super) struct Turns {
     pub(super) saved: DashSet<(PathBuf, String, String)>,
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
+    queue: Queue,
+}
+
+/// The places of turns that were begun in a batch, given in order.
+struct Queue(Semaphore);
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self(Semaphore::new(AT_ONCE))
+    }
 }
 
 pub(super) struct Entry {
@@ -176,6 +188,11 @@ impl Turns {
         any
     }
 
+    /// How often a folder was not trusted when it was asked about.
+    pub(super) fn refusals(&self, root: &Path) -> Option<u64> {
+        self.untrusted.get(root).map(|count| *count)
+    }
+
     /// From here on nothing but the end is left of a turn.
     fn conclude(&self, run: &str) {
         if let Some(mut entry) = self.runs.get_mut(run) {
@@ -217,6 +234,8 @@ pub(super) struct Task {
     /// The conversation that goes on; empty: the turn begins.
     pub(super) talk: Vec<String>,
     pub(super) cancel: CancellationToken,
+    /// How often the folder had not been trusted when the turn was begun.
+    pub(super) refusals: Option<u64>,
 }
 
 impl Session {
@@ -365,6 +384,7 @@ impl Session {
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
         let task = Task {
+            refusals: self.turns.refusals(workspace.root()),
             workspace,
             store,
             path: view.path.clone(),
@@ -500,20 +520,41 @@ impl Session {
 
     /// The run that an id, a prefix or a thread id names, in whichever folder.
     pub fn run_of(&self, id: &str) -> Result<(Arc<Workspace>, Run), Error> {
-        let mut last = StoreError::UnknownRun(id.to_owned());
+        let mut found = Vec::new();
+        let mut last = StoreError::UnknownRun(id.to_owned()).into();
         for workspace in self.workspaces() {
-            match workspace.store()?.run(id) {
-                Ok(run) if self.is_of_another(id, &run, &workspace) => return Err(unanswered()),
-                Ok(run) => return Ok((workspace, run)),
-                Err(StoreError::UnknownRun(_)) => {}
+            let run = workspace.store().and_then(|store| Ok(store.run(id)?));
+            match run {
+                // There is no other with the whole id of a run.
+                Ok(run) if run.id == id => return Ok((workspace, run)),
+                Ok(run) => found.push((workspace, run)),
+                Err(Error::Store(StoreError::UnknownRun(_))) => {}
                 Err(error) => last = error,
             }
         }
-        let unknown = matches!(last, StoreError::UnknownRun(_));
-        if unknown && matches!(self.thread_in(id, &self.files_with_threads()), Ok(Some(_))) {
-            return Err(unanswered());
+        // The whole id of a thread is meant before the beginning of another's.
+        if found.iter().any(|(_, run)| run.thread_id == id) {
+            found.retain(|(_, run)| run.thread_id == id);
         }
-        Err(last.into())
+        if found.len() > 1 {
+            let files = found.iter().map(|(home, run)| home.root().join(&run.file));
+            return Err(Error::AmbiguousThread {
+                prefix: id.to_owned(),
+                candidates: files.map(|file| file.display().to_string()).collect(),
+            });
+        }
+        match found.pop() {
+            Some((workspace, run)) if self.is_of_another(id, &run, &workspace) => Err(unanswered()),
+            Some(found) => Ok(found),
+            None => {
+                let unknown = matches!(last, Error::Store(StoreError::UnknownRun(_)));
+                let stands = || self.thread_in(id, &self.files_with_threads());
+                match unknown && matches!(stands(), Ok(Some(_))) {
+                    true => Err(unanswered()),
+                    false => Err(last),
+                }
+            }
+        }
     }
 
     /// Whether a run that was found by its thread's id is closed, and the thread with that id in the file another one.

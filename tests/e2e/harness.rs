@@ -16,13 +16,12 @@ use serde_json::{Value, json};
 
 mod buffer;
 mod client;
+mod wait;
 mod workspace;
 
 pub use buffer::Buffer;
+pub use wait::{DEADLINE, wait_until};
 pub use workspace::{Workspace, uri_of};
-
-/// How long a test waits for anything before it fails.
-pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Among an editor's `choices`: this question and those after it are left open.
 pub const NEVER: &str = "<never>";

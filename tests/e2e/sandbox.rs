@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{DEADLINE, Editor, Options, Workspace};
+use crate::harness::{DEADLINE, Editor, Options, Workspace, wait_until};
 use crate::model::{Asked, Model, Step, call};
 use crate::peers;
 
@@ -241,15 +241,6 @@ fn marked(mark: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// Waits until `fits`; fails the test where it does not come to be.
-fn wait_until(what: &str, fits: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !fits() {
-        assert!(began.elapsed() < DEADLINE, "in vain: {what}");
-        std::thread::yield_now();
-    }
 }
 
 /// Runs a program of Python's, for what a shell cannot do.

@@ -7,7 +7,7 @@ use super::call::{Call, blocking, failed};
 use crate::host::Level;
 use crate::lsp::to_proto;
 use crate::present;
-use crate::session::{TurnChanges, Wanted};
+use crate::session::{TurnChanges, TurnOptions, Wanted};
 use crate::store::Run;
 use crate::threads::{Action, Status, Thread};
 
@@ -110,9 +110,11 @@ impl Call {
                     waiting.reverse();
                 }
                 for thread in waiting {
-                    let begun = self
-                        .session
-                        .start_turn(&thread.id, Some(&file), options.clone());
+                    let options = TurnOptions {
+                        batch: !to_be_removed,
+                        ..options.clone()
+                    };
+                    let begun = self.session.start_turn(&thread.id, Some(&file), options);
                     match begun.await {
                         Ok(run) => {
                             if to_be_removed {

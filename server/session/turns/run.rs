@@ -7,18 +7,19 @@ use std::time::Duration;
 use dashmap::DashMap;
 use futures::FutureExt;
 use serde_json::{Map, json};
+use tokio::sync::SemaphorePermit;
 
 use super::super::live::Live;
 use super::super::verbs::Made;
 use super::super::{Session, TurnEnd};
-use super::{Task, WIND_UP};
+use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
 use crate::edits::{self, Refused};
 use crate::host::{Host, Level, Progress, Question, in_turn};
 use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
-use crate::threads::{self, Action, Role, Thread};
+use crate::threads::{self, Action, Role, Status, Thread};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::trust;
 use crate::turn::{self, Answerer, Job, Outcome};
@@ -27,7 +28,7 @@ use crate::turn::{self, Answerer, Job, Outcome};
 const CANCEL_POLL: Duration = Duration::from_millis(200);
 
 impl Session {
-    pub(in crate::session) async fn run_task(self: Arc<Self>, task: Task) {
+    pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task) {
         let title = format!(
             "postil: {}",
             present::short(
@@ -39,7 +40,9 @@ impl Session {
             )
         );
         self.host.progress(&task.run.id, Progress::Begin { title });
-        let outcome = AssertUnwindSafe(self.outcome(&task)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.outcome(&mut task))
+            .catch_unwind()
+            .await;
         let outcome = outcome.unwrap_or_else(|_| {
             Outcome::Failed(String::from(
                 "an internal error ended the turn; the log has it, and nothing more was changed",
@@ -67,7 +70,10 @@ impl Session {
     }
 
     /// Runs the turn until it ends or is cancelled, from here or from another process.
-    async fn outcome(&self, task: &Task) -> Outcome {
+    async fn outcome(&self, task: &mut Task) -> Outcome {
+        let Ok(_place) = self.wait_in_queue(task).await else {
+            return Outcome::Cancelled;
+        };
         if let Some(action) = task.thread.action() {
             return self.carry_out(task, action).await;
         }
@@ -78,13 +84,45 @@ impl Session {
         outcome
     }
 
-    async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
-        let host: Arc<dyn Host> = Arc::new(Live::new(
+    /// Of a batch a few run at once, and each of the others waits here. The author goes on writing meanwhile: what is
+    /// answered is the thread as it stands when its place is free. An error: nothing waits for an answer then.
+    async fn wait_in_queue(&self, task: &mut Task) -> Result<Option<SemaphorePermit<'_>>, ()> {
+        if !task.options.batch {
+            return Ok(None);
+        }
+        let queue = &self.turns.queue.0;
+        let place = match queue.try_acquire() {
+            Ok(place) => place,
+            Err(_) => {
+                let message = format!("waits: {AT_ONCE} turns run at once");
+                self.live(task).progress(&task.run.id, Progress::Report { message });
+                tokio::select! {
+                    place = queue.acquire() => place.map_err(drop)?,
+                    () = cancelled(task) => return Err(()),
+                }
+            }
+        };
+        let view = self.view(&task.path).map_err(drop)?;
+        let now = threads::again(&task.thread, &task.among, &view.threads)
+            .filter(|thread| thread.status == Status::Pending)
+            .ok_or(())?;
+        task.thread = now.clone();
+        task.among = view.threads.clone();
+        Ok(Some(place))
+    }
+
+    /// The face as this turn has it.
+    fn live(&self, task: &Task) -> Live {
+        Live::new(
             self.turns.clone(),
             self.host.clone(),
             &task.run.id,
             &task.path,
-        ));
+        )
+    }
+
+    async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
+        let host: Arc<dyn Host> = Arc::new(self.live(task));
         let turn = async {
             let may_write = self.may_write(task, &*host).await;
             let trusted = self.is_trusted(task.workspace.root());
@@ -138,19 +176,10 @@ impl Session {
             }
             turn::run(&cx, &registry, job).await
         };
-        let elsewhere = async {
-            loop {
-                tokio::time::sleep(CANCEL_POLL).await;
-                if task.store.cancel_requested(&task.run.id).unwrap_or(false) {
-                    return;
-                }
-            }
-        };
         tokio::pin!(turn);
         tokio::select! {
             outcome = &mut turn => return outcome,
-            () = task.cancel.cancelled() => {}
-            () = elsewhere => task.cancel.cancel(),
+            () = cancelled(task) => {}
         }
         tokio::time::timeout(WIND_UP, turn)
             .await
@@ -201,14 +230,13 @@ impl Session {
         if self.is_declined(root) {
             return false;
         }
-        let refused = || self.turns.untrusted.get(root).map(|count| *count);
-        let before = refused();
+        let before = task.refusals;
         let _asking = match self.needs_word(task) {
             true => Some(in_turn(&self.turns.asking, host).await),
             false => None,
         };
         // Answered for all who waited.
-        if refused() != before || self.is_declined(root) {
+        if self.turns.refusals(root) != before || self.is_declined(root) {
             return false;
         }
         if !self.is_trusted(root) {
@@ -353,7 +381,11 @@ impl Session {
             self.gate.forget(&task.run.id);
         }
         if status == RunStatus::Cancelled {
-            self.note_round(task, "system", json!({}), "cancelled by the author");
+            let why = match task.options.batch && !task.cancel.is_cancelled() {
+                true => "nothing waited for an answer any more when its place was free",
+                false => "cancelled by the author",
+            };
+            self.note_round(task, "system", json!({}), why);
         }
         if let Err(error) = task.store.finish(&task.run.id, status, error.as_deref()) {
             self.host.message(
@@ -429,6 +461,22 @@ impl Session {
                 &format!("postil: the history could not be written: {error}"),
             );
         }
+    }
+}
+
+/// Until a turn is cancelled, from here or from another process.
+async fn cancelled(task: &Task) {
+    let elsewhere = async {
+        loop {
+            tokio::time::sleep(CANCEL_POLL).await;
+            if task.store.cancel_requested(&task.run.id).unwrap_or(false) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = task.cancel.cancelled() => {}
+        () = elsewhere => task.cancel.cancel(),
     }
 }
 

@@ -1,12 +1,10 @@
 //! A cancel wherever a turn waits: it ends as cancelled, nothing that it started is left, and the next turn works.
 //! How fast: `interrupt → gone` in docs/performance.md.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
-use crate::harness::{Editor, NEVER, OnApply};
+use crate::harness::{Editor, NEVER, OnApply, wait_until};
 use crate::model::{Step, call};
 
 /// Where the turn waits, told by something that can be seen from outside.
@@ -56,14 +54,6 @@ fn sleeping() -> usize {
     count
 }
 
-fn until(what: &str, fits: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !fits() {
-        assert!(began.elapsed() < Duration::from_secs(20), "in vain: {what}");
-        std::thread::yield_now();
-    }
-}
-
 fn progress(editor: &Editor, words: &str) {
     editor.wait_message("$/progress", |params| {
         params["value"]["message"]
@@ -109,7 +99,7 @@ fn cases() -> Vec<Case> {
             "a command",
             vec![bash(&format!("sleep {}", mark()))],
             |_, _| {
-                until("it runs", || sleeping() == 1);
+                wait_until("it runs", || sleeping() == 1);
             },
         ),
         Case::new(
@@ -117,7 +107,7 @@ fn cases() -> Vec<Case> {
             vec![Step::calls(vec![background]), Step::text("x").held()],
             |bench, _| {
                 bench.model.wait_for_requests(2);
-                until("it runs", || sleeping() == 1);
+                wait_until("it runs", || sleeping() == 1);
             },
         ),
         Case::new(
@@ -126,7 +116,7 @@ fn cases() -> Vec<Case> {
             |bench, _| {
                 let log = bench.workspace.root().parent().expect("a parent");
                 let log = log.join("child.log");
-                until("it is asked", || {
+                wait_until("it is asked", || {
                     std::fs::read_to_string(&log)
                         .is_ok_and(|log| log.contains("textDocument/definition"))
                 });
@@ -148,7 +138,7 @@ fn cases() -> Vec<Case> {
             |bench, _| drop(bench.model.wait_for_requests(2)),
         ),
         Case::new("the key's program", Vec::new(), |_, _| {
-            until("it runs", || sleeping() == 1);
+            wait_until("it runs", || sleeping() == 1);
         }),
     ];
     for case in &mut all {
@@ -214,7 +204,7 @@ fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
         take_when_offered(&mut editor, "Cancel");
         let run = bench.wait_status("cancelled");
         editor.wait_message("$/progress", |params| params["value"]["kind"] == "end");
-        until(name, || sleeping() == 0);
+        wait_until(name, || sleeping() == 0);
         assert!(!editor.text(FILE).contains("AGENT:"), "{name}");
 
         // What was never answered is not waited for by the next one.

@@ -67,6 +67,18 @@ fn a_turn_is_undone_and_read_in_its_own_folder() {
         let changes = changes.expect("changes");
         assert_eq!(changes["files"][0]["uri"], editor.uri(file), "{changes}");
     }
+    // Without its file it may be either.
+    for verb in ["undoTurn", "cancelTurn", "openConversation"] {
+        let bare = json!({"thread_id": ids[0]});
+        let error = editor.command(&format!("postil.{verb}"), bare);
+        let error = error.expect_err(verb).to_string();
+        let path = |file: &str| workspace.path(file).to_string_lossy().into_owned();
+        assert!(
+            error.contains(&path(one)) && error.contains(&path(two)),
+            "{verb}: {error}"
+        );
+    }
+    assert!(editor.text(one).contains("AGENT:"));
     editor.command("postil.undoTurn", of_two).expect("undone");
     let text = editor.wait_text(two, |text| !text.contains("AGENT"));
     assert_eq!(text, format!("{asked}{CODE}"));

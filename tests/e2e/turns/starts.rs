@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD};
-use crate::harness::{Editor, NEVER, Options};
+use crate::harness::{Editor, NEVER, Options, wait_until};
 use crate::model::{Step, call};
 
 const QUESTION: &str = "window/showMessageRequest";
@@ -104,6 +104,89 @@ fn many_turns_that_begin_at_once_all_reach_the_model() {
             assert!(tools.contains("file_edit"), "it may write: {tools}");
         }
     }
+}
+
+#[test]
+fn of_a_batch_a_few_run_at_once_and_the_others_wait_in_a_queue() {
+    const TURNS: usize = 7;
+    const AT_ONCE: usize = 4;
+    // Answers its own question, so that it is seen which one was asked.
+    let step = || {
+        Step::made(|body| {
+            let asked = body.to_string();
+            let all = (0..TURNS).flat_map(|n| [format!("word {n} mended"), format!("word {n}")]);
+            let mut asked = all.filter(|words| asked.contains(words));
+            Step::text(&format!("About {}.", asked.next().expect("a question")))
+        })
+        .held()
+    };
+    let bench = Bench::new((0..TURNS).map(|_| step()).collect());
+    let file = |number: usize| format!("src/n{number}.rs");
+    let mut editor = bench.editor(true);
+    for number in 0..TURNS {
+        bench.workspace.write(&file(number), CODE);
+        editor.open(&file(number));
+        let asked = format!("// AUTHOR: what is word {number}\n");
+        editor.splice(&file(number), 0..0, &asked);
+        editor.wait_codes(&file(number), &["pending"]);
+    }
+    let begun = editor.command("postil.replyAll", json!({}));
+    let begun = begun.expect("they begin");
+    assert_eq!(begun["runs"].as_array().map(Vec::len), Some(TURNS));
+    bench.model.wait_for_requests(AT_ONCE);
+    let title = |editor: &mut Editor, number: usize| {
+        let document = json!({"textDocument": {"uri": editor.uri(&file(number))}});
+        let lenses = editor.request("textDocument/codeLens", document);
+        lenses.expect("lenses")[0]["command"]["title"].to_string()
+    };
+    let waits = |editor: &mut Editor| -> Vec<usize> {
+        (0..TURNS)
+            .filter(|number| title(editor, *number).contains("waits: 4 turns run at once"))
+            .collect()
+    };
+    let mut waiting = Vec::new();
+    wait_until("three wait", || {
+        waiting = waits(&mut editor);
+        waiting.len() == TURNS - AT_ONCE
+    });
+    // One of those is cancelled where it stands, another's question is mended, the third is taken away.
+    let run_of = |number: usize| {
+        let runs = begun["runs"].as_array().expect("runs");
+        let run = runs.iter().find(|run| run["file"] == file(number));
+        run.expect("its run")["run_id"].clone()
+    };
+    let [cancelled, mended, removed] = [waiting[0], waiting[1], waiting[2]];
+    editor
+        .command("postil.cancelTurn", json!({"run_id": run_of(cancelled)}))
+        .expect("cancelled");
+    wait_until("it is cancelled", || {
+        !title(&mut editor, cancelled).contains("waits")
+    });
+    let name = file(mended);
+    let words = format!("word {mended}");
+    editor.replace(&name, &words, &format!("{words} mended"));
+    let name = file(removed);
+    editor.replace(&name, &format!("// AUTHOR: what is word {removed}\n"), "");
+    assert_eq!(bench.model.requests().len(), AT_ONCE);
+
+    // One ends, and the next one runs.
+    for _ in 0..TURNS {
+        bench.model.release();
+    }
+    for number in (0..TURNS).filter(|number| ![cancelled, removed].contains(number)) {
+        let mended = if number == mended { " mended" } else { "" };
+        let said = format!("AGENT: About word {number}{mended}.");
+        editor.wait_text(&file(number), |text| text.contains(&said));
+    }
+    assert_eq!(bench.model.requests().len(), TURNS - 2);
+    editor.wait_for("the removed one's end", |state| {
+        let ended = |m: &&Value| {
+            m["method"] == "$/progress" && m["params"]["value"]["message"] == "cancelled"
+        };
+        (state.received.iter().filter(ended).count() == 2).then_some(())
+    });
+    assert_eq!(editor.text(&file(removed)), CODE);
+    assert!(!editor.text(&file(cancelled)).contains("AGENT"));
 }
 
 #[test]
