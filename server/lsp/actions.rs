@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensParams,
-    Command, Url,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionTriggerKind,
+    CodeLens, CodeLensParams, Command, Url,
 };
 
 use super::{Server, fixes, to_proto};
@@ -232,9 +232,17 @@ impl Offer<'_> {
         })
     }
 
-    /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`.
+    /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`. An editor may be set, by a
+    /// repository too, to take what is of the kind `source` with each save: none of ours is, without a hand on it.
     fn wanted(&self, kind: &CodeActionKind) -> bool {
         let only = self.params.context.only.as_deref().unwrap_or_default();
+        let by_hand = match self.params.context.trigger_kind {
+            Some(trigger) => trigger == CodeActionTriggerKind::INVOKED,
+            None => only.is_empty(),
+        };
+        if kind.as_str().starts_with(SOURCE) && !by_hand {
+            return false;
+        }
         let below = |wanted: &CodeActionKind| {
             let rest = kind.as_str().strip_prefix(wanted.as_str());
             wanted.as_str().is_empty()
