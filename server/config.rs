@@ -231,7 +231,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether the workspace's `postil.toml` says what holds for this key.
+    /// Whether the workspace says what holds for this key, by `postil.toml` or by settings that an editor keeps in it.
     pub fn is_of_workspace(&self, key: &str) -> bool {
         self.sources
             .iter()
@@ -240,11 +240,11 @@ impl Loaded {
 }
 
 /// What an editor's section may hold beside the settings: those that it knows to be the user's own, and no
-/// workspace's. They count as the user's file does, and stand over it.
+/// workspace's. They count as the user's file does, and stand over it. What is beside them is the workspace's.
 pub const OWN: &str = "$user";
 
-/// `client`: the editor's `postil` section. Never fails: what cannot be used is a [`Problem`], and what
-/// it would have set keeps its value of the next place.
+/// `root`: the workspace; `None`: only what the user set for themselves. `client`: the editor's `postil` section.
+/// Never fails: what cannot be used is a [`Problem`], and what it would have set keeps its value of the next place.
 pub fn load(folders: &Folders, root: Option<&Path>, client: Option<&Value>) -> Loaded {
     load_with(folders, root, client, &|name| std::env::var(name).ok())
 }
@@ -260,14 +260,18 @@ pub fn load_with(
     layers.file(Layer::User, &folders.config_file());
     let mut client = client.cloned();
     let own = client.as_mut().and_then(Value::as_object_mut);
-    if let Some(own) = own.and_then(|client| client.remove(OWN)) {
-        layers.client(Layer::User, &own);
+    let own = own.and_then(|client| client.remove(OWN));
+    if let Some(own) = &own {
+        layers.client(Layer::User, own);
     }
     if let Some(root) = root {
         layers.file(Layer::Workspace, &root.join(PROJECT_FILE));
     }
-    if let Some(client) = client {
-        layers.client(Layer::Client, &client);
+    match (client, &own) {
+        // Said to be the workspace's, by leaving it beside the user's.
+        (Some(client), Some(_)) if root.is_some() => layers.client(Layer::Workspace, &client),
+        (Some(client), None) => layers.client(Layer::Client, &client),
+        _ => {}
     }
     layers.environment(environment);
     layers.finish()

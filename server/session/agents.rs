@@ -100,13 +100,13 @@ impl Session {
         if agent.program(&[root.to_owned()]).is_none() {
             return true;
         }
-        let why = "which this workspace's postil.toml names, to answer? It runs as a program of its own with your rights. Asked once; `model` in your own config.toml needs no question.";
+        let why = "which this workspace's settings name, to answer? It runs as a program of its own with your rights. Asked once; `model` in your own config.toml needs no question.";
         let may = match put(agent, why, host).await {
             Said::Yes => true,
             Said::No => false,
             Said::Nothing => {
                 let text = format!(
-                    "postil: {0}, which this workspace's postil.toml names, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
+                    "postil: {0}, which this workspace's settings name, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
                     agent.title, agent.name
                 );
                 self.host.message(Level::Warning, &text);

@@ -185,8 +185,8 @@ impl Session {
         let mut model = options.model.clone();
         if model.is_none() {
             let others = self.others(&view.path, &thread);
-            let workspace = self.home_of(&view.path)?;
-            let configured = configured(&workspace.loaded().settings);
+            // A repository's word for one is not the author's.
+            let configured = configured(&self.own_settings());
             model = match others.as_slice() {
                 [] => {
                     return Err(Error::Other(String::from(

@@ -150,7 +150,7 @@ fn on_a_terminal(workspace: &Workspace, path: &str, keys: &str) -> Option<String
 }
 
 const PROPOSED: &str = "Use Codex, found on PATH, to answer?";
-const NAMED: &str = "Use Codex, which this workspace's postil.toml names, to answer?";
+const NAMED: &str = "Use Codex, which this workspace's settings name, to answer?";
 
 #[test]
 fn on_a_terminal_the_question_is_a_prompt() {
@@ -237,6 +237,43 @@ fn attack_01_an_agent_that_a_repository_names_answers_after_a_question_of_its_ow
             );
         }
         assert!(!evil.exists(), "{keys:?}: the repository's program ran");
+    }
+}
+
+#[test]
+fn attack_01_an_agent_that_an_editors_settings_of_the_workspace_name_is_asked_about() {
+    // What the user's own settings are, and whether the question is needed.
+    for (own, asked) in [
+        (json!({"model": "offline"}), true),
+        (json!({}), true),
+        (json!({"model": "acp/codex"}), false),
+    ] {
+        let (workspace, path) = installed();
+        let mut editor = Editor::start_with(
+            &workspace,
+            Options {
+                env: vec![(String::from("PATH"), path)],
+                initialization_options: json!({"trusted": true, "ownSettings": true}),
+                settings: json!({"model": "acp/codex", "$user": own}),
+                ..Options::default()
+            },
+        );
+        editor.open(FILE);
+        editor.splice(FILE, 0..0, THREAD);
+        editor.wait_codes(FILE, &["pending"]);
+        editor.state().choices.push(String::from("No"));
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("a turn");
+        let text = editor.wait_text(FILE, |text| text.contains("// AGENT: "));
+        assert_eq!(text.contains("// AGENT: Done."), !asked, "{own}: {text}");
+        assert_eq!(noted(&workspace).is_empty(), asked, "{own}");
+        let state = editor.state();
+        let questions = state.received.iter().filter(|message| {
+            let text = message["params"]["message"].as_str().unwrap_or_default();
+            message["method"] == "window/showMessageRequest" && text.starts_with(NAMED)
+        });
+        assert_eq!(questions.count(), usize::from(asked), "{own}");
     }
 }
 
