@@ -11,10 +11,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::verbs::Made;
-use super::{Session, notes};
+use super::{Error, Session, notes};
 use crate::comments::{Syntax, detect};
 use crate::config::Share;
 use crate::files::head;
+use crate::host::Level;
+use crate::present;
 use crate::store::{Change, Closed, Said, Store, Tie};
 use crate::threads::{self, Thread};
 use crate::vcs::{self, LineMap};
@@ -28,7 +30,8 @@ const LARGEST: usize = 4 << 20;
 
 /// Threads that were just removed from a file.
 struct Closing {
-    store: Arc<Store>,
+    /// An error: there is none to keep them in.
+    store: Result<Arc<Store>, Error>,
     path: PathBuf,
     /// The file, relative to the workspace root.
     file: String,
@@ -40,6 +43,14 @@ struct Closing {
     commit: Option<String>,
     /// Conversations go into the repository's notes too.
     share: bool,
+}
+
+/// What became of it.
+struct Kept {
+    /// The threads that have another id without those that were removed: from, to.
+    renumbered: Vec<(String, String)>,
+    /// What to tell of a conversation that is kept nowhere.
+    lost: Option<String>,
 }
 
 /// How long whoever asks about closed threads waits for one that is being closed.
@@ -84,9 +95,8 @@ impl Session {
         let Some(workspace) = self.workspace_of(path) else {
             return;
         };
-        let Ok(store) = workspace.store() else { return };
         let closing = Closing {
-            store,
+            store: workspace.store(),
             path: path.to_owned(),
             file: self.relative(path),
             before: made.before.clone(),
@@ -97,10 +107,14 @@ impl Session {
             share: workspace.loaded().settings.share == Share::Notes
                 && self.is_trusted(workspace.root()),
         };
-        let Ok(renumbered) = tokio::task::spawn_blocking(move || closing.keep()).await else {
+        let Ok(kept) = tokio::task::spawn_blocking(move || closing.keep()).await else {
             tracing::error!("a defect while a closed conversation was kept");
             return;
         };
+        let Kept { renumbered, lost } = kept;
+        if let Some(lost) = lost {
+            self.host.message(Level::Error, &present::visible(&lost));
+        }
         let any = self.turns.closed(workspace.root(), ids, &renumbered);
         if any || !renumbered.is_empty() {
             // What is shown at those that stay is their own again.
@@ -110,8 +124,7 @@ impl Session {
 }
 
 impl Closing {
-    /// The threads that have another id without those that were removed: from, to.
-    fn keep(self) -> Vec<(String, String)> {
+    fn keep(self) -> Kept {
         let syntax = Syntax::parse(&self.before, detect(&self.file, None, head(&self.before)));
         let threads = threads::find(&self.file, &self.before, &syntax);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
@@ -128,8 +141,9 @@ impl Closing {
         let closed: Vec<Closed> = removed
             .map(|thread| {
                 let mut ties = self.stood(thread, map.as_ref());
-                let changes = self.store.changes_of_thread(&thread.id).unwrap_or_default();
-                ties.extend(changed(&changes));
+                let changes = self.store.as_ref().ok();
+                let changes = changes.and_then(|store| store.changes_of_thread(&thread.id).ok());
+                ties.extend(changed(&changes.unwrap_or_default()));
                 Closed {
                     run_id: None,
                     thread_id: thread.id.clone(),
@@ -144,15 +158,28 @@ impl Closing {
             })
             .collect();
         let renumbered = threads::renumbered(&threads, &self.ids);
-        if let Err(error) = self.store.close_threads(&closed, &renumbered) {
-            tracing::warn!(%error, "closed conversations could not be kept");
-        }
+        let why = match &self.store {
+            Ok(store) => store
+                .close_threads(&closed, &renumbered)
+                .err()
+                .map(|error| error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        let said: Vec<String> = closed.iter().map(Closed::conversation).collect();
+        let said = said.join("\n");
+        // They have it from nowhere else then.
+        let lost = why.filter(|_| !said.is_empty()).map(|why| {
+            format!(
+                "postil: {}: what was said in what was removed could not be kept: {why}. It was:\n{said}",
+                self.file
+            )
+        });
         if let Some(commit) = commit.as_deref().filter(|_| self.share)
             && let Err(error) = notes::write(&self.path, &self.file, commit, closed)
         {
             tracing::warn!("closed conversations could not be written as a git note: {error}");
         }
-        renumbered
+        Kept { renumbered, lost }
     }
 
     /// The lines that the thread stood at, in the text without it.

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::tries::Tries;
 use super::{Done, Error, Session};
+use crate::comments::{Syntax, detect};
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
-use crate::files::FileError;
+use crate::files::{FileError, head};
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
@@ -62,7 +63,7 @@ impl Session {
                 "these words hold characters that are not shown as they are; edit them in the file",
             )));
         }
-        let (made, _) = self
+        let (made, id) = self
             .write_in(
                 &view.path,
                 "Edit a message",
@@ -70,19 +71,16 @@ impl Session {
                 |source, _, stands| edits::rewrite(source, &stands.id, Rewrite { at, was, text }),
             )
             .await?;
-        // With a thread's first words its id is another one.
-        let after = self.view(&view.path)?;
-        let same = view.threads.iter().position(|one| one.id == thread.id);
-        let now = same.and_then(|same| after.threads.get(same));
+        let now = self.after(&view.path, &made, &id);
         let done = Done {
-            thread_id: now.map(|now| now.id.clone()),
+            thread_id: now.as_ref().map(|now| now.id.clone()),
             note: made
                 .written
                 .already
                 .then(|| String::from("the same text already stands there; nothing was changed")),
             ..self.done(&view.path)
         };
-        if let Some(message) = now.and_then(|now| now.messages.get(at))
+        if let Some(message) = now.as_ref().and_then(|now| now.messages.get(at))
             && message.role == Role::Author
             && !message.text.is_empty()
         {
@@ -125,17 +123,30 @@ impl Session {
     ) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
         let seen = (&thread, view.threads.as_slice());
-        let (made, thread_id) = self
+        let (made, id) = self
             .write_in(&view.path, "Answer a thread", seen, make)
             .await?;
         Ok(Done {
-            thread_id: Some(thread_id),
+            thread_id: self.after(&view.path, &made, &id).map(|now| now.id),
             note: made
                 .written
                 .already
                 .then(|| String::from("the same text already stands there; nothing was changed")),
             ..self.done(&view.path)
         })
+    }
+
+    /// The thread `id` after `made`: with its first words it has another id.
+    fn after(&self, path: &Path, made: &Made, id: &str) -> Option<Thread> {
+        let file = self.relative(path);
+        let threads = |text: &str| {
+            let syntax = Syntax::parse(text, detect(&file, None, head(text)));
+            threads::find(&file, text, &syntax)
+        };
+        let (before, after) = (threads(&made.before), threads(&made.after));
+        let same = before.iter().position(|one| one.id == id)?;
+        let is_all = before.len() == after.len();
+        after.into_iter().nth(same).filter(|_| is_all)
     }
 
     /// Starts a thread above the 0-based `line`, or near it where no comment can stand there. `path` is canonical.
@@ -224,8 +235,16 @@ impl Session {
             }
         }
         let mut done = Vec::new();
+        // What cannot be done is told of; the others are done all the same.
+        let refused = |file: &Path, thread_id: Option<String>, error: &Error| Done {
+            success: false,
+            thread_id,
+            note: Some(error.to_string()),
+            ..self.done(file)
+        };
         for file in &commits {
-            done.push(self.clear_and_commit(file, None).await?);
+            let cleared = self.clear_and_commit(file, None).await;
+            done.push(cleared.unwrap_or_else(|error| refused(file, None, &error)));
         }
         let committed: HashSet<&PathBuf> = commits.iter().collect();
         // From the end: threads with the same first words are numbered from the beginning of the file.
@@ -239,16 +258,8 @@ impl Session {
             if gone.is_ok() {
                 Arc::make_mut(were).retain(|one| one.id != thread.id);
             }
-            dismissed.push(match gone {
-                // The author was there before us; the others are done all the same.
-                Err(error @ (Error::Gone(_) | Error::Changed)) => Done {
-                    success: false,
-                    thread_id: Some(thread.id.clone()),
-                    note: Some(error.to_string()),
-                    ..self.done(file)
-                },
-                gone => gone?,
-            });
+            let id = || Some(thread.id.clone());
+            dismissed.push(gone.unwrap_or_else(|error| refused(file, id(), &error)));
         }
         done.extend(dismissed.into_iter().rev());
         Ok(done)

@@ -32,6 +32,18 @@ pub struct Closed {
     pub ties: Vec<Tie>,
 }
 
+impl Closed {
+    /// All that was said, with its markers.
+    pub fn conversation(&self) -> String {
+        let line = |said: &Said| {
+            let name = said.name.as_deref();
+            let name = name.map_or_else(String::new, |name| format!("({name})"));
+            format!("{}{name}: {}\n", said.role.to_uppercase(), said.text)
+        };
+        self.messages.iter().map(line).collect()
+    }
+}
+
 /// One message of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Said {
@@ -208,15 +220,6 @@ pub(super) fn brought_back(
 fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
     let line = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
     let messages = serde_json::to_string(&closed.messages).unwrap_or_default();
-    let conversation: String = closed
-        .messages
-        .iter()
-        .map(|said| {
-            let name = said.name.as_deref();
-            let name = name.map_or_else(String::new, |name| format!("({name})"));
-            format!("{}{name}: {}\n", said.role.to_uppercase(), said.text)
-        })
-        .collect();
     tx.prepare_cached(
         "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, messages, commit_hash,
             by_commit, time)
@@ -227,7 +230,7 @@ fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
         closed.file,
         line(closed.lines.0),
         line(closed.lines.1),
-        conversation,
+        closed.conversation(),
         messages,
         closed.commit,
         closed.by_commit,

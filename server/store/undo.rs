@@ -48,6 +48,17 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// What was recorded for a run after the write `since` was not made in the end.
+    pub fn forget_changes(&self, run: &str, since: i64) -> Result<(), StoreError> {
+        self.durable()
+            .execute(
+                "DELETE FROM changes WHERE num > ?2 AND run = (SELECT num FROM runs WHERE id = ?1)",
+                params![run, since],
+            )
+            .map_err(|e| self.fault(e))?;
+        Ok(())
+    }
+
     /// The newest write that was recorded, in whichever run.
     pub fn newest_change(&self) -> Result<i64, StoreError> {
         let connection = self.light();

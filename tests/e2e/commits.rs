@@ -656,3 +656,33 @@ fn a_clear_that_the_author_took_back_is_not_committed() {
         .expect_err("no such command");
     assert_eq!(it.git(&["log", "--format=%s"]), "First\n");
 }
+
+#[test]
+fn what_one_file_refuses_keeps_no_other_from_what_it_says() {
+    let it = Repository::new();
+    for file in ["a.py", "b.py"] {
+        it.workspace.write(file, "# AUTHOR: commit\nx\n");
+    }
+    it.workspace.write("c.py", "# AUTHOR: done\ny\n");
+    it.git(&["add", "."]);
+    it.git(&["commit", "-qm", "Asked"]);
+    it.hook(
+        "pre-commit",
+        "git diff --cached --name-only | grep -q b.py && { echo 'no b here' >&2; exit 1; }; exit 0",
+    );
+    it.trust();
+    let output = it.workspace.postil().args(["process", "--json"]).output();
+    let output = output.expect("postil runs");
+    assert_eq!(output.status.code(), Some(1));
+    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let facts: Vec<_> = done.as_array().expect("a list").iter().collect();
+    let of = |file: &str| facts.iter().find(|done| done["file"] == file).expect(file);
+    assert_eq!(of("a.py")["committed"], true, "{done}");
+    assert_eq!(of("c.py")["success"], true, "{done}");
+    assert_eq!(of("b.py")["success"], false, "{done}");
+    let why = of("b.py")["note"].as_str().unwrap_or_default();
+    assert!(why.contains("no b here"), "{done}");
+    assert_eq!(it.workspace.read("a.py"), "x\n");
+    assert_eq!(it.workspace.read("b.py"), "# AUTHOR: commit\nx\n");
+    assert_eq!(it.workspace.read("c.py"), "y\n");
+}

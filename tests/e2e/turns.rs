@@ -475,7 +475,7 @@ fn an_answer_to_a_thread_that_is_gone_changes_no_text() {
     let (_, page, _) = bench.cli(&[
         "workflow",
         "thread",
-        bench.wait_status("completed")["id"].as_str().unwrap(),
+        bench.wait_status("failed")["id"].as_str().unwrap(),
     ]);
     assert!(page.contains("Too late."), "{page}");
 }

@@ -1,7 +1,7 @@
 //! One turn of a session, from its spawn to what stands in the thread and in the history.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -95,7 +95,8 @@ impl Session {
             Ok(place) => place,
             Err(_) => {
                 let message = format!("waits: {AT_ONCE} turns run at once");
-                self.live(task).progress(&task.run.id, Progress::Report { message });
+                self.live(task)
+                    .progress(&task.run.id, Progress::Report { message });
                 tokio::select! {
                     place = queue.acquire() => place.map_err(drop)?,
                     () = cancelled(task) => return Err(()),
@@ -344,26 +345,27 @@ impl Session {
             answer: None,
             error: None,
         };
+        let is_paused = matches!(outcome, Outcome::Paused(_));
+        let left = match outcome {
+            Outcome::Answer(_) => RunStatus::Completed,
+            _ => RunStatus::AwaitingUser,
+        };
         let (status, error) = match outcome {
             Outcome::Answer(text) if task.thread.action().is_some() => {
                 end.answer = Some(text);
                 (RunStatus::Completed, None)
             }
-            Outcome::Answer(text) => {
-                end.answer = Some(text.clone());
-                self.answer(task, &text).await;
-                (RunStatus::Completed, None)
-            }
-            Outcome::Paused(text) => {
-                end.answer = Some(text.clone());
-                end.status = String::from("paused");
-                self.answer(task, &text).await;
-                (RunStatus::AwaitingUser, None)
-            }
-            Outcome::Asked(text) => {
-                end.answer = Some(text.clone());
-                self.answer(task, &text).await;
-                (RunStatus::AwaitingUser, None)
+            Outcome::Answer(text) | Outcome::Paused(text) | Outcome::Asked(text) => {
+                match self.answer(task, &text).await {
+                    Ok(()) => {
+                        end.answer = Some(text);
+                        if is_paused {
+                            end.status = String::from("paused");
+                        }
+                        (left, None)
+                    }
+                    Err(why) => (RunStatus::Failed, Some(why)),
+                }
             }
             Outcome::Cancelled => (RunStatus::Cancelled, None),
             Outcome::Failed(why) => {
@@ -397,14 +399,18 @@ impl Session {
         end
     }
 
-    async fn answer(&self, task: &Task, text: &str) {
+    /// Writes the answer into the thread. Where it cannot stand there, it is told, and why is returned.
+    async fn answer(&self, task: &Task, text: &str) -> Result<(), String> {
         if task.thread.id.is_empty() {
-            return;
+            return Ok(());
         }
         // Before it is written: whoever sees it may go on at once.
         self.turns.conclude(&task.run.id);
+        let since = task.store.newest_change();
+        let from = Mutex::new(None);
         // Kept before it is written: what is taken back later may not depend on how this ends.
         let note = |made: &Made| {
+            *from.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.before.clone());
             let change = Change {
                 file: task.file.clone(),
                 before: Some(made.before.as_bytes().to_vec()),
@@ -428,8 +434,19 @@ impl Session {
                 let model = task.store.run(&task.run.id).map(|run| run.model).ok();
                 let fields = json!({"file": task.file, "model": model, "name": name});
                 self.note_round(task, "reply", fields, text);
+                Ok(())
             }
             Err(error) => {
+                // Nothing of it stands there, and there is nothing to take back.
+                let from = from.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let stands = self
+                    .view(&task.path)
+                    .is_ok_and(|now| from.is_some_and(|from| **now.text != *from));
+                if let (false, Ok(since)) = (stands, since)
+                    && let Err(error) = task.store.forget_changes(&task.run.id, since)
+                {
+                    tracing::warn!(%error, "an answer that was not written can be undone");
+                }
                 self.note_round(
                     task,
                     "reply",
@@ -437,12 +454,13 @@ impl Session {
                     text,
                 );
                 self.host.message(
-                    Level::Warning,
+                    Level::Error,
                     &format!(
                         "postil: {error}. The answer was: {}",
                         present::visible(text)
                     ),
                 );
+                Err(error.to_string())
             }
         }
     }
@@ -480,7 +498,7 @@ async fn cancelled(task: &Task) {
     }
 }
 
-/// Whether a workspace's `postil.toml` names this agent as `model`.
+/// Whether a workspace's settings name this agent as `model`.
 fn names(loaded: &Loaded, agent: &str) -> bool {
     let model = loaded.settings.model.as_deref().unwrap_or_default().trim();
     let named = model.strip_prefix("acp/").unwrap_or(model).trim();

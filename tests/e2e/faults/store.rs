@@ -91,6 +91,15 @@ fn lives(desk: &mut Desk) {
         .command("postil.reply", argument)
         .expect("written");
     assert!(desk.editor.text(path).contains("by hand"));
+    // What is removed, and can be kept nowhere, is told.
+    let of_it = json!({"uri": uri, "thread_id": id});
+    let removed = desk.editor.command("postil.dismissThread", of_it);
+    removed.expect("removed");
+    desk.editor.wait_message("window/showMessage", |params| {
+        let text = params["message"].as_str().unwrap_or_default();
+        text.contains("could not be kept") && text.contains("AUTHOR: by hand")
+    });
+    assert!(!desk.editor.text(path).contains("AUTHOR"));
     desk.editor.close(path);
     assert!(!files(&desk.world.workspace).is_empty());
 }

@@ -2,6 +2,7 @@
 //! what was typed meanwhile stays.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -271,4 +272,61 @@ fn a_line_to_write_in_ends_a_file_without_a_line_end() {
         text.trim_end(),
         "fn a() {}\n// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:"
     );
+}
+
+#[test]
+fn a_reply_that_begins_a_thread_names_the_id_that_it_has_then() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "// AGENT: So.\n// AUTHOR:\nfn a() {}\n");
+    let mut editor = Editor::start(&workspace);
+    editor.open(FILE);
+    let shown = editor.wait_diagnostics(FILE, |shown| !shown.is_empty());
+    let before = shown[0]["data"]["thread_id"].clone();
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": before, "text": "more?"});
+    let done = editor.command("postil.reply", argument).expect("written");
+    let shown = editor.wait_diagnostics(FILE, |shown| {
+        shown.iter().all(|one| one["data"]["thread_id"] != before)
+    });
+    assert_eq!(done["thread_id"], shown[0]["data"]["thread_id"]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_answer() {
+    // The editor does not take it.
+    let bench = Bench::new(vec![Step::text("So."), Step::text("So.")]);
+    let mut editor = with(&bench, "// AUTHOR: why?\n", &["pending"]);
+    let before = editor.text(FILE);
+    editor.state().on_apply = OnApply::Refuse;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_message("window/showMessage", |params| {
+        let text = params["message"].as_str().unwrap_or_default();
+        params["type"] == 1 && text.contains("The answer was: So.")
+    });
+    editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    editor.state().on_apply = OnApply::Apply;
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": ids(&editor)[0]});
+    let undone = said(editor.command("postil.undoTurn", argument));
+    assert!(undone.contains("there is nothing to put back"), "{undone}");
+    assert_eq!(editor.text(FILE), before);
+    assert_eq!(bench.runs()[0]["status"], "failed");
+    drop(editor);
+
+    // The file is gone when it comes.
+    let bench = Bench::new(vec![Step::text("So.").held()]);
+    bench.workspace.write(FILE, "// AUTHOR: why?\nfn a() {}\n");
+    let mut command = bench.workspace.postil();
+    let command = command
+        .args(["-q", "reply", "--all", "--yes"])
+        .envs(bench.env());
+    let asked = command.stderr(Stdio::piped()).spawn().expect("it runs");
+    bench.model.wait_for_requests(1);
+    std::fs::remove_file(bench.workspace.path(FILE)).expect("removed");
+    bench.model.release();
+    let output = asked.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("The answer was: So."), "{told}");
+    assert_eq!(bench.runs()[0]["status"], "failed");
 }
