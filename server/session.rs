@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use dashmap::DashMap;
 use serde::Serialize;
@@ -292,6 +292,7 @@ pub struct Session {
     pending_commits: DashMap<PathBuf, PendingCommit>,
     closings: Closings,
     spares_home: AtomicBool,
+    stamps: Mutex<Vec<Option<(SystemTime, u64)>>>,
 }
 
 impl Session {
@@ -329,10 +330,15 @@ impl Session {
             pending_commits: DashMap::new(),
             closings: Closings::default(),
             spares_home: AtomicBool::new(false),
+            stamps: Mutex::default(),
         });
         for root in &roots {
             session.add_folder(root)?;
         }
+        *session
+            .stamps
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = session.settings_stamps();
         Ok(session)
     }
 
@@ -431,6 +437,35 @@ impl Session {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(client);
         self.reload_settings();
+    }
+
+    /// Reads the settings again where their files are not what they were: the user's own is watched by nobody. `true`:
+    /// they were.
+    pub fn refresh_settings(&self) -> bool {
+        let now = self.settings_stamps();
+        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *seen != now;
+        *seen = now;
+        drop(seen);
+        if changed {
+            self.reload_settings();
+        }
+        changed
+    }
+
+    /// When the settings' files were written, and how long they are; `None`: not there.
+    fn settings_stamps(&self) -> Vec<Option<(SystemTime, u64)>> {
+        let workspaces = self.workspaces();
+        let of_workspaces = workspaces.iter().map(|one| one.root().join(PROJECT_FILE));
+        let stamp = |file: PathBuf| {
+            let metadata = file.metadata().ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        [self.folders.config_file()]
+            .into_iter()
+            .chain(of_workspaces)
+            .map(stamp)
+            .collect()
     }
 
     /// `postil.toml` or the user's file changed on disk.

@@ -106,7 +106,9 @@ impl Client {
             configuration: can("/workspace/configuration"),
             progress: can("/window/workDoneProgress"),
             show_document: can("/window/showDocument/support"),
-            watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration"),
+            // eglot tells nothing of a file that takes another's place, as each save of ours and of `sed -i` does.
+            watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration")
+                && name != Some("Eglot"),
             watch_configuration: can("/workspace/didChangeConfiguration/dynamicRegistration"),
             pull_diagnostics: has("/textDocument/diagnostic"),
             related_information: can("/textDocument/publishDiagnostics/relatedInformation")

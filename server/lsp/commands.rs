@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, conversation, invalid, margin, to_proto};
+use super::{Params, Server, conversation, invalid, lifecycle, margin, to_proto};
 use call::{Call, answer};
 
 mod call;
@@ -150,6 +150,10 @@ async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
         command: command.to_owned(),
         argument: argument.clone(),
     };
+    // Written by another program meanwhile: an answer may have told its author to.
+    if call.session.refresh_settings() {
+        lifecycle::settings_changed(&server, &call.session);
+    }
     match *verb {
         "replyAsAgent" => call.start_turn(false).await,
         "plan" => call.start_turn(true).await,

@@ -238,6 +238,7 @@ async fn publish_all(server: &Arc<Server>) {
 /// Problems of settings are shown where they are; those that have no place in a file of the workspace are told
 /// of, each once.
 pub(super) fn settings_changed(server: &Server, session: &Session) {
+    let mut untold = Vec::new();
     for workspace in session.workspaces() {
         let file = workspace.root().join(PROJECT_FILE);
         for problem in &workspace.loaded().problems {
@@ -248,12 +249,17 @@ pub(super) fn settings_changed(server: &Server, session: &Session) {
                 Some(file) => format!("{}: ", file.display()),
                 None => String::new(),
             };
-            let text = present::visible(&format!("postil: {place}{}", problem.message));
+            let text = present::visible(&format!("{place}{}", problem.message));
             if server.told.insert(text.clone()) {
-                session.host.message(Level::Warning, &text);
+                untold.push(text);
             }
         }
         server.publisher.urgent(file);
+    }
+    // One, for of several many an editor shows the last alone.
+    if !untold.is_empty() {
+        let text = format!("postil: {}", untold.join("; "));
+        session.host.message(Level::Warning, &text);
     }
 }
 

@@ -20,6 +20,7 @@ impl Session {
         options: TurnOptions,
     ) -> Result<Run, Error> {
         let store = workspace.store()?;
+        self.refresh_settings();
         let loaded = workspace.loaded();
         let answerer = turn::choose(&loaded.settings, options.model.as_deref())
             .await

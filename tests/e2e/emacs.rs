@@ -88,6 +88,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "notes.py",
         "# AUTHOR: where is `load` used?\ndef load(path):\n    return path\n\n\nload(1)\n",
     );
+    workspace.write("other.py", "# AUTHOR: is this so?\nx = 1\n");
     workspace.git(&["init", "-q"]);
     let trust = workspace.postil().args(["trust", "--yes"]).output();
     assert!(trust.expect("it runs").status.success());
@@ -123,6 +124,8 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "\"Reply as agent\"",
         "answered: \"stray = 1\n\n# AUTHOR: where is `load` used?\n# AGENT: ",
         "unsaved: t",
+        "replaced: ((\"other.py\" \"postil [pending]: awaiting agent: was this so?\"))",
+        "renamed: ((\"renamed.py\" \"postil [pending]: awaiting agent: was this so?\"))",
     ] {
         assert!(said.contains(part), "no {part} in {said}");
     }

@@ -277,11 +277,13 @@ impl Session {
         if arrived.is_empty() {
             return true;
         }
+        let last = task.thread.spoken().last().map(|last| last.text.as_str());
+        let what = match last.is_some_and(|last| arrived.contains(&last)) {
+            true => "This question was not typed here, it came",
+            false => "What was said before in this thread was not typed here, it came",
+        };
         let question = Question {
-            text: format!(
-                "This question was not typed here, it came with {}. Answer with edits allowed?",
-                task.file
-            ),
+            text: format!("{what} with {}. Answer with edits allowed?", task.file),
             choices: vec![String::from("Allow edits"), String::from("Read-only")],
         };
         if host.ask(question).await != Some(0) {

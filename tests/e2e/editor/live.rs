@@ -249,3 +249,35 @@ fn a_verb_for_all_threads_that_finds_none_says_so() {
         editor.wait_message("window/showMessage", |params| params["message"] == said);
     }
 }
+
+/// An editor takes with each save all of a kind that it is set to, by a repository perhaps.
+#[test]
+fn what_begins_turns_or_commits_is_offered_to_a_hand_alone() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\nfn a() {}\n");
+    let mut editor = Editor::start(&workspace);
+    editor.open("a.rs");
+    editor.wait_codes("a.rs", &["pending"]);
+    let at = json!({"line": 0, "character": 0});
+    let uri = editor.uri("a.rs");
+    let mut offered = |context: Value| {
+        let params = json!({"textDocument": {"uri": uri}, "range": {"start": at, "end": at}, "context": context});
+        let answer = editor.request("textDocument/codeAction", params);
+        let actions = answer.expect("actions");
+        let kinds = actions.as_array().expect("a list").iter();
+        let kinds = kinds.map(|action| action["kind"].as_str().unwrap_or_default());
+        kinds
+            .filter(|kind| kind.starts_with("source.postil"))
+            .count()
+    };
+    for only in ["source", "source.postil", "source.postil.clearAndCommit"] {
+        let of_a_save = json!({"diagnostics": [], "only": [only], "triggerKind": 2});
+        assert_eq!(offered(of_a_save), 0, "{only}");
+        let untold = json!({"diagnostics": [], "only": [only]});
+        assert_eq!(offered(untold), 0, "{only}");
+    }
+    assert_eq!(offered(json!({"diagnostics": [], "triggerKind": 2})), 0);
+    let by_hand = json!({"diagnostics": [], "only": ["source"], "triggerKind": 1});
+    assert_eq!(offered(by_hand), 2);
+    assert_eq!(offered(json!({"diagnostics": []})), 2);
+}

@@ -189,6 +189,37 @@ fn of_a_batch_a_few_run_at_once_and_the_others_wait_in_a_queue() {
     assert!(!editor.text(&file(cancelled)).contains("AGENT"));
 }
 
+/// The offline answer tells its reader to name a model, and nothing watches where that is written.
+#[test]
+fn a_model_that_is_named_meanwhile_answers_the_next_question() {
+    let bench = Bench::new(vec![Step::text("Yes.")]);
+    bench.workspace.configure("model = 'offline'\n");
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    assert!(bench.model.requests().is_empty());
+
+    // Other wrong words than before are told, in one message.
+    bench
+        .workspace
+        .configure("[turn]\nmaxRound = 3\nmaxCosts = 1\n");
+    let id = &editor.diagnostics(FILE)[0]["data"]["thread_id"];
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": id, "text": "And now?"});
+    editor.command("postil.reply", argument).expect("written");
+    let told = editor.wait_message("window/showMessage", |params| {
+        let text = params["message"].as_str();
+        text.is_some_and(|text| text.contains("maxRound"))
+    });
+    assert!(told.to_string().contains("maxCosts"), "{told}");
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Yes."));
+}
+
 #[test]
 fn choices_are_offered_as_soon_as_the_question_stands_there() {
     let input = json!({"question": "Bytes or text?", "choices": ["bytes", "text"]});
