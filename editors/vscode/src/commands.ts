@@ -8,7 +8,7 @@ import type { Known, Located } from "./known";
 import type { Position, Turn } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { complain, inform, warn } from "./say";
+import { because, complain, inform, warn } from "./say";
 import type { Server } from "./server";
 import { CHOOSE, money, place, said, short, stateOf, unfit } from "./threads";
 import type { Node, ThreadTree } from "./tree";
@@ -18,6 +18,16 @@ import type { Whys } from "./why";
 const MANY = 5;
 /** Milliseconds between the presses of a double click. */
 const DOUBLE = 500;
+/** Why nothing is known of a file's threads for a moment. */
+const UNREAD = "the server was started again and has not read this file yet";
+/** What needs no server. The boxes in the margin ask for one themselves: what stands in them is kept where there is none. */
+const ALONE = new Set(
+    ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
+        .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile"])
+        .concat(["restart", "showLog", "doctor", "openSettings", "walkthrough"])
+        .map((verb) => `postil.${verb}`),
+);
+
 /** How many runs can be chosen from. */
 const RUNS = 200;
 
@@ -82,7 +92,10 @@ export function register(parts: Parts): vscode.Disposable[] {
 
     const thread = (argument: unknown): Located | undefined => {
         const located = chosen(argument);
-        if (!located && (looked() === undefined || here())) {
+        const uri = isReply(argument) ? argument.thread.uri : isCommentThread(argument) ? argument.uri : looked();
+        if (!located && uri && known.isStale(uri)) {
+            void inform(`postil: ${UNREAD}: try again in a moment.`);
+        } else if (!located && (looked() === undefined || here())) {
             void inform("postil: there is no thread at the cursor. Put the cursor on one, or pick it in the view Threads.");
         }
         return located;
@@ -173,9 +186,13 @@ export function register(parts: Parts): vscode.Disposable[] {
         const text = reply.text.trim();
         const there = comments.shown(reply.thread);
         const uri = reply.thread.uri.toString();
+        // After a command that ends well the window empties the box.
+        if (!server.runs()) {
+            throw new vscode.CancellationError();
+        }
         try {
             if (comments.isStale(reply.thread)) {
-                throw new Error("the server was started again and has not read this file yet: your text stays in its box, send it once more");
+                throw new Error(`${UNREAD}: your text stays in its box, send it once more`);
             }
             if (there) {
                 if (text !== "") {
@@ -192,8 +209,7 @@ export function register(parts: Parts): vscode.Disposable[] {
                     return await begin(reply.thread, text);
             }
         } catch (error) {
-            void complain(`postil: ${error instanceof Error ? error.message : String(error)}`);
-            // After a command that ends well the window empties the box.
+            void complain(`postil: ${because(error)}`);
             throw new vscode.CancellationError();
         }
     };
@@ -214,7 +230,14 @@ export function register(parts: Parts): vscode.Disposable[] {
             comments.leave(note);
             return;
         }
+        if (!server.runs()) {
+            comments.refused(note);
+            return;
+        }
         try {
+            if (comments.isStale(note.view)) {
+                throw new Error(`${UNREAD}: your text stays in its box, save it once more`);
+            }
             if (!there) {
                 throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
             }
@@ -228,7 +251,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             comments.saved(note);
         } catch (error) {
             comments.refused(note);
-            void complain(`postil: ${error instanceof Error ? error.message : String(error)}`);
+            void complain(`postil: ${because(error)}`);
         }
     };
 
@@ -290,7 +313,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const openConfig = async (): Promise<void> => {
         const file = server.configFile;
         if (file === undefined) {
-            void inform("postil: its server does not run; `postil doctor` in a terminal tells where config.toml is.");
+            void inform("postil: `postil doctor` in a terminal tells where config.toml is.");
             return;
         }
         const uri = vscode.Uri.file(file);
@@ -420,7 +443,10 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
     };
-    return Object.entries(all).map(([id, run]) => vscode.commands.registerCommand(id, run as (...args: unknown[]) => unknown));
+    return Object.entries(all).map(([id, act]) => {
+        const run = act as (...args: unknown[]) => unknown;
+        return vscode.commands.registerCommand(id, ALONE.has(id) ? run : (...args: unknown[]) => (server.runs() ? run(...args) : undefined));
+    });
 }
 
 /** A program as a shell takes it, PowerShell on Windows: whatever else the author has there quotes in another way. */

@@ -6,6 +6,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
 import type { Rounds } from "./protocol";
+import { because } from "./say";
 import type { Server } from "./server";
 
 const KIND = "postil.conversation";
@@ -138,7 +139,7 @@ class Panel {
                 }
             })
             .catch((error: unknown) => {
-                const why = error instanceof Error ? error.message : String(error);
+                const why = because(error);
                 this.server.log.info(`the conversation of ${this.run}: ${why}`);
                 if (this.last === 0 && !this.gone) {
                     return this.view.webview.postMessage({ is: "failed", why }).then(() => undefined);

@@ -14,3 +14,8 @@ export function warn(text: string, ...buttons: string[]): Thenable<string | unde
 export function complain(text: string, ...buttons: string[]): Thenable<string | undefined> {
     return vscode.window.showErrorMessage(unlinked(text), ...buttons);
 }
+
+/** What went wrong, in words. */
+export function because(error: unknown): string {
+    return error instanceof Error ? error.message : String(error);
+}

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { Backoff, choose, tooOld, type Problem, type Program } from "./binary";
 import type { Connection, Hooks } from "./client";
 import type { ThreadsParams, TurnsParams } from "./protocol";
-import { complain, warn } from "./say";
+import { because, complain, inform, warn } from "./say";
 
 /** Milliseconds without an answer after which the author is told. */
 const SLOW = 15_000;
@@ -220,12 +220,33 @@ export class Server implements vscode.Disposable {
         this.set({ is: "off" });
     }
 
+    /** Whether there is one to ask. Where there is none the author is told why, and what can be done. */
+    runs(): boolean {
+        const { current } = this;
+        switch (current.is) {
+            case "running":
+                return true;
+            case "failed":
+                void complain(current.why, "Try Again").then((pressed) => (pressed ? this.restart() : undefined));
+                return false;
+            case "starting":
+                void inform("postil is being started: try again in a moment.");
+                return false;
+            case "off":
+                void inform("postil does not run yet: open a file that is on the disk, or a folder.");
+                return false;
+        }
+    }
+
     /** A verb of the server. Where it fails the author is told in one sentence, and gets `undefined`. */
     async run<T = unknown>(verb: string, argument: object): Promise<T | undefined> {
+        if (!this.runs()) {
+            return undefined;
+        }
         try {
             return await this.ask<T>(verb, argument);
         } catch (error) {
-            const why = error instanceof Error ? error.message : String(error);
+            const why = because(error);
             this.log.info(`${verb}: ${why}`);
             void complain(`postil: ${why}`);
             return undefined;

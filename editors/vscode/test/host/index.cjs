@@ -27,7 +27,7 @@ function listen(kind) {
     };
     return {
         texts,
-        press: (at, button) => presses[at](button),
+        press: (at, button) => presses.at(at)(button),
         over: () => {
             vscode.window[kind] = shown;
         },
@@ -452,6 +452,64 @@ const tests = {
         asks.over();
         vscode.window.withProgress = withProgress;
     },
+    async "while no server runs every command says that, and what stands in a box stays there"(root) {
+        const { known, comments, server } = api();
+        const extension = vscode.extensions.getExtension("postil.postil");
+        const uri = vscode.Uri.file(path.join(root, "down.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: anybody?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const view = await until("its thread", () => known.threads(uri).length === 1 && comments.viewOf(uri, known.threads(uri)[0].id));
+        await vscode.commands.executeCommand("postil.comment.edit", view.comments[0]);
+        view.comments[0].body = "what I wrote";
+        const note = () => view.comments.find((one) => one.edited);
+        // These leave nothing to be said, or act on what is there already.
+        const free = /^postil\.(restart|showLog|doctor|openSettings|walkthrough|groupBy|review\.|comment\.)/;
+        const served = extension.packageJSON.contributes.commands.map(({ command }) => command).filter((command) => !free.test(command));
+        const boxed = ["reply", "ask"].map((command) => `postil.comment.${command}`);
+        const each = async (kind, why) => {
+            const says = (what, text) => assert.match(text ?? "nothing", why, what);
+            const said = listen(kind);
+            const others = listen(kind === "showErrorMessage" ? "showInformationMessage" : "showErrorMessage");
+            for (const command of [...served, "postil.choose"]) {
+                await vscode.commands.executeCommand(command);
+                says(command, said.texts.pop());
+            }
+            for (const command of boxed) {
+                await assert.rejects(async () => vscode.commands.executeCommand(command, { thread: view, text: "and now?" }), command);
+                says(command, said.texts.pop());
+            }
+            await vscode.commands.executeCommand("postil.comment.save", note());
+            says("save", said.texts.pop());
+            assert.equal(note().draft, "what I wrote");
+            await vscode.commands.executeCommand("postil.comment.delete", note());
+            says("delete", said.texts.at(-1));
+            others.over();
+            said.over();
+            assert.deepEqual(others.texts, []);
+            return said;
+        };
+        // It is not installed.
+        const { PATH, HOME } = process.env;
+        Object.assign(process.env, { PATH: "/nowhere", HOME: "/nowhere" });
+        const once = listen("showErrorMessage");
+        await server.restart();
+        once.over();
+        assert.equal(once.texts.length, 1);
+        const failed = await each("showErrorMessage", /postil.*(not found|was not|install)/i);
+        // It is, but does not come on.
+        const [bin, go] = [path.join(root, "bin"), path.join(root, "go")];
+        mkdirSync(bin);
+        writeFileSync(path.join(bin, "postil"), `#!/bin/sh\nwhile [ ! -e ${go} ]; do sleep 0.05; done\nPATH='${PATH}' exec postil "$@"\n`, { mode: 0o755 });
+        Object.assign(process.env, { PATH: `${bin}:${PATH}`, HOME });
+        failed.press(-1, "Try Again");
+        await until("it is being started", () => server.state.is === "starting");
+        await each("showInformationMessage", /is being started/);
+        writeFileSync(go, "");
+        await until("it runs", () => server.state.is === "running" && known.threads(uri).length === 1);
+        process.env.PATH = PATH;
+        await vscode.commands.executeCommand("postil.comment.save", note());
+        await until("what was written", () => known.threads(uri)[0].messages[0].text === "what I wrote");
+    },
     async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
         const { known, comments, server } = api();
         const uri = vscode.Uri.file(path.join(root, "hung.py"));
@@ -473,6 +531,7 @@ const tests = {
         errors.over();
         assert.deepEqual(errors.texts, ["postil: the server ended before it answered"]);
         await until("it has ended", () => !existsSync(`/proc/${first}`));
+        await until("the next one", () => server.state.is === "running");
 
         // The same box again, and the next server that hangs.
         await begin();
