@@ -19,7 +19,7 @@ use crate::models::prices::Said;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(title = "postil")]
 pub(super) struct Raw {
-    /// Who answers: `provider/model`, such as `anthropic/claude-sonnet-4-5`, or `offline`. Absent: the
+    /// Who answers: `provider/model`, such as `anthropic/claude-sonnet-5-5`, or `offline`. Absent: the
     /// first that works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

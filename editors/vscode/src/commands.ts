@@ -36,7 +36,7 @@ const BEGUN = `# Who answers. The key comes from ANTHROPIC_API_KEY or OPENAI_API
 # model = "anthropic/claude-sonnet-5-5"
 # model = "openai/gpt-6.1-sol"
 # model = "ollama/qwen3:8b"
-# model = "acp/claude"             # an agent that is installed
+# model = "acp/claude-code"        # an agent that is installed
 `;
 
 interface Parts {

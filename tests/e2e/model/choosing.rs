@@ -322,3 +322,80 @@ fn doctor_asks_the_model_where_it_is_told_to() {
         "{said}"
     );
 }
+
+/// The text of each file of the repository that tells people of models, by its path.
+fn told() -> Vec<(String, String)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = std::process::Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "-z", "README.md", "docs/*.md", "editors/*.md"])
+        .args([
+            "editors/vscode/package.json",
+            "editors/vscode/src/commands.ts",
+        ])
+        .output()
+        .expect("git runs");
+    let files: Vec<_> = String::from_utf8(list.stdout)
+        .expect("UTF-8")
+        .split_terminator('\0')
+        .map(|file| {
+            let text = std::fs::read_to_string(root.join(file)).expect(file);
+            (file.to_owned(), text)
+        })
+        .collect();
+    assert!(files.len() > 20, "{files:?}");
+    files
+}
+
+#[test]
+fn each_model_that_people_are_told_of_is_known() {
+    const OF: [&str; 3] = ["acp/", "anthropic/", "openai/"];
+    let part = |c: char| c.is_ascii_alphanumeric() || "/.:_-".contains(c);
+    let mut named = std::collections::BTreeMap::new();
+    for (file, text) in told() {
+        for word in text.split(|c| !part(c)) {
+            let word = word.trim_end_matches(['.', ':']);
+            if OF
+                .iter()
+                .any(|of| word.strip_prefix(of).is_some_and(|name| !name.is_empty()))
+            {
+                named.entry(word.to_owned()).or_insert(file.clone());
+            }
+        }
+    }
+    for word in ["acp/claude-code", "anthropic/claude-sonnet-5-5"] {
+        assert!(named.contains_key(word), "{named:?}");
+    }
+    let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
+    for (name, file) in named {
+        let said = doctor(&project(&format!("model = \"{name}\"\n")), false, &keys);
+        // An agent need not be installed to be known; of a model that is known the price is, too.
+        for unknown in ["no agent is called", "is of no provider", "no known price"] {
+            assert!(!said.contains(unknown), "{file}: {said}");
+        }
+        let shown = name.starts_with("acp/") || said.contains(&name);
+        assert!(shown && !said.is_empty(), "{file}: {name}: {said}");
+    }
+}
+
+/// Whole as it is copied, and each line of its own that is to be chosen from.
+#[test]
+fn what_people_copy_into_a_configuration_can_be_read() {
+    let mut read = 0;
+    let mut check = |file: &str, text: &str| {
+        let parsed = toml::from_str::<toml::Table>(text);
+        assert!(parsed.is_ok(), "{file}: {parsed:?}\n{text}");
+        read += 1;
+    };
+    for (file, text) in told() {
+        for block in text.split("```toml\n").skip(1) {
+            check(&file, block.split("```").next().unwrap_or_default());
+        }
+        for line in text.lines().filter_map(|line| line.strip_prefix("# ")) {
+            if line.starts_with("model = ") {
+                check(&file, line);
+            }
+        }
+    }
+    assert!(read > 20, "{read}");
+}
