@@ -89,6 +89,8 @@ export class Conversations implements vscode.Disposable {
 class Panel {
     /** The last round that the page has. */
     private last = 0;
+    /** Which page it is: each time it is shown it begins anew, and an answer for the one before is not for it. */
+    private page = 0;
     private reading: Promise<void> = Promise.resolve();
     private ready = false;
     /** It was closed: what is sent to it fails. */
@@ -103,8 +105,8 @@ class Panel {
         view.webview.onDidReceiveMessage((message: { is?: unknown }) => {
             switch (message.is) {
                 case "ready":
-                    // A page that was hidden begins anew.
                     this.ready = true;
+                    this.page += 1;
                     this.last = 0;
                     void this.more();
                     break;
@@ -115,6 +117,10 @@ class Panel {
                     void vscode.commands.executeCommand("postil.reviewTurn", { run_id: this.run });
                     break;
             }
+        });
+        view.onDidChangeViewState(() => {
+            // What is hidden is no page any more, and reads nothing.
+            this.ready &&= view.visible;
         });
         view.onDidDispose(() => {
             this.gone = true;
@@ -130,12 +136,17 @@ class Panel {
     more(): Promise<void> {
         this.reading = this.reading
             .then(async () => {
-                let more = this.ready;
-                while (more && !this.gone) {
-                    const read = await this.server.ask<Rounds>("workflowRounds", { run_id: this.run, after: this.last });
-                    await this.view.webview.postMessage({ is: "rounds", first: this.last === 0, ...read });
-                    this.last = read.rounds.at(-1)?.seq ?? this.last;
+                let more = true;
+                while (more && this.ready && !this.gone) {
+                    const { page, last } = this;
+                    const read = await this.server.ask<Rounds>("workflowRounds", { run_id: this.run, after: last });
+                    if (page !== this.page) {
+                        // It has asked for its own.
+                        return;
+                    }
+                    this.last = read.rounds.at(-1)?.seq ?? last;
                     more = read.more;
+                    await this.view.webview.postMessage({ is: "rounds", first: last === 0, ...read });
                 }
             })
             .catch((error: unknown) => {

@@ -29,6 +29,7 @@ export interface Api {
     comments: Comments;
     server: Server;
     reviews: Reviews;
+    conversations: Conversations;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -100,7 +101,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = loading + performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, comments, server: running, reviews };
+    return { activation, known, comments, server: running, reviews, conversations };
 }
 
 export async function deactivate(): Promise<void> {

@@ -315,6 +315,49 @@ const tests = {
         Object.assign(server, { ask, run });
         assert.deepEqual(failed, []);
     },
+    async "a conversation that one comes back to has its first rounds, and is read only while it is seen"(root) {
+        const { conversations, known, server } = api();
+        const { ask, run } = server;
+        const reads = [];
+        server.run = async () => ({ run: { id: "again", file: "again.py" }, rounds: [], more: false });
+        server.ask = (verb, { after }) => new Promise((resolve) => reads.push({ after, answer: (...seqs) => resolve({ run: { id: "again", file: "again.py", running: true }, rounds: seqs.map((seq) => ({ seq, role: "agent", time: "", metadata: {}, content: `${seq}.`, cut: false })), more: false }) }));
+        const show = () => vscode.commands.executeCommand("postil.openConversation", { run_id: "again" });
+        const afters = () => reads.map(({ after }) => after);
+        await show();
+        const panel = await until("its panel", () => conversations.open.get("again"));
+        const hide = async () => {
+            const other = vscode.Uri.file(path.join(root, "beside.py"));
+            writeFileSync(other.fsPath, "x = 1\n");
+            await vscode.window.showTextDocument(other, panel.view.viewColumn);
+            await until("it is hidden", () => !panel.view.visible);
+        };
+        await until("it asks", () => reads.length === 1);
+        reads[0].answer(1, 2);
+        await panel.reading;
+        // A round comes while another tab is looked at.
+        known.turn.fire([{ id: "again" }]);
+        await until("it asks for more", () => reads.length === 2);
+        await hide();
+        let shown = 0;
+        const { more } = panel;
+        panel.more = () => {
+            shown += 1;
+            return more.call(panel);
+        };
+        panel.reveal();
+        await until("its page is there again", () => shown > 0);
+        reads[1].answer(3);
+        await until("it asks again", () => reads.length === 3);
+        assert.deepEqual(afters(), [0, 2, 0]);
+        reads[2].answer(1, 2, 3);
+        await panel.reading;
+        await hide();
+        await panel.more();
+        assert.deepEqual(afters(), [0, 2, 0], "nothing is read for a page that nobody sees");
+        panel.dispose();
+        Object.assign(server, { ask, run });
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
     async "threads of two folders that have one id are told apart by their file"(root) {
         const { known, server } = api();
         const uris = ["one", "two"].map((folder) => vscode.Uri.file(path.join(root, folder, "same.py")).toString());
