@@ -8,10 +8,10 @@ import type { Known, Located } from "./known";
 import type { Position, Turn } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { because, complain, inform, warn } from "./say";
+import { because, complain, confirm, inform, warn } from "./say";
 import type { Server } from "./server";
 import { CHOOSE, money, place, said, short, stateOf, unfit } from "./threads";
-import type { Node, ThreadTree } from "./tree";
+import { isFile, isThread, type ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
 /** More turns than this are not begun by one press without a word. */
@@ -78,7 +78,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             const thread = comments.shown(argument);
             return thread && { uri: argument.uri, thread };
         }
-        if (isNode(argument) && argument.is === "thread") {
+        if (isThread(argument)) {
             return argument;
         }
         const { thread_id: id, uri } = (argument as { thread_id?: unknown; uri?: unknown } | undefined) ?? {};
@@ -109,6 +109,19 @@ export function register(parts: Parts): vscode.Disposable[] {
             const located = thread(argument);
             if (located) {
                 await server.run(verb, name(located));
+            }
+        };
+
+    /** What is about a run that is named, or about that of a thread. */
+    const onRun =
+        (act: (run: { run_id: string } | Named) => Promise<void>) =>
+        async (argument: unknown): Promise<void> => {
+            const run = (argument as { run_id?: unknown } | undefined)?.run_id;
+            const located = typeof run === "string" ? undefined : thread(argument);
+            if (typeof run === "string") {
+                await act({ run_id: run });
+            } else if (located) {
+                await act(name(located));
             }
         };
 
@@ -330,6 +343,13 @@ export function register(parts: Parts): vscode.Disposable[] {
         }
     };
 
+    /** Whether a file that was pressed in the view, which need not be seen, is to be cleared. */
+    const agrees = (uri: vscode.Uri): Promise<boolean> => {
+        const threads = known.threads(uri).length;
+        const what = `Clear ${threads === 1 ? "the thread" : `all ${threads} threads`} of ${vscode.workspace.asRelativePath(uri)} and commit the file?`;
+        return confirm(what, "They are taken out of the text; the conversations stay in the history.", "Clear and Commit");
+    };
+
     const all: Record<string, (...args: never[]) => unknown> = {
         "postil.comment.reply": (reply: vscode.CommentReply) => send(reply),
         "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
@@ -354,8 +374,11 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
         "postil.cancel": onThread("cancelTurn"),
-        "postil.undoTurn": onThread("undoTurn"),
-        "postil.replyAll": (argument: unknown) => replyAll(isNode(argument) && argument.is === "file" ? argument.uri : undefined),
+        "postil.undoTurn": async (argument: unknown) => {
+            await onThread("undoTurn")(argument);
+            await reviews.settle();
+        },
+        "postil.replyAll": (argument: unknown) => replyAll(isFile(argument) ? argument.uri : undefined),
         "postil.replyAllInFile": async () => {
             const uri = here();
             if (uri) {
@@ -376,33 +399,14 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
         "postil.clearAndCommit": async (argument: unknown) => {
-            const uri = isNode(argument) && argument.is === "file" ? argument.uri : here();
-            if (uri) {
-                await server.run("clearAndCommit", { uri: uri.toString() });
-            }
-        },
-        "postil.openConversation": async (argument: unknown) => {
-            const run = (argument as { run_id?: unknown } | undefined)?.run_id;
-            if (typeof run === "string") {
-                await conversations.show({ run_id: run });
+            const uri = isFile(argument) ? argument.uri : here();
+            if (!uri || (isFile(argument) && !(await agrees(uri)))) {
                 return;
             }
-            const located = thread(argument);
-            if (located) {
-                await conversations.show(name(located));
-            }
+            await server.run("clearAndCommit", { uri: uri.toString() });
         },
-        "postil.reviewTurn": async (argument: unknown) => {
-            const run = (argument as { run_id?: unknown } | undefined)?.run_id;
-            if (typeof run === "string") {
-                await reviews.show({ run_id: run });
-                return;
-            }
-            const located = thread(argument);
-            if (located) {
-                await reviews.show(name(located));
-            }
-        },
+        "postil.openConversation": onRun((run) => conversations.show(run)),
+        "postil.reviewTurn": onRun((run) => reviews.show(run)),
         "postil.review.diff": onFile((file) => reviews.diff(file)),
         "postil.review.accept": onFile((file) => reviews.accept(file)),
         "postil.review.reject": onFile((file) => reviews.reject(file)),
@@ -499,9 +503,5 @@ function isCommentThread(argument: unknown): argument is vscode.CommentThread {
 
 function isReply(argument: unknown): argument is vscode.CommentReply {
     return typeof argument === "object" && argument !== null && "thread" in argument && isCommentThread(argument.thread);
-}
-
-function isNode(argument: unknown): argument is Node {
-    return typeof argument === "object" && argument !== null && "is" in argument;
 }
 

@@ -7,6 +7,7 @@ import type { Known } from "./known";
 import type { ChangedFile, Changes, ProposedChange } from "./protocol";
 import { inform } from "./say";
 import type { Server } from "./server";
+import { is } from "./tree";
 
 /** `postil-turn:/path?RUN.N`: a file as it was before a turn. `N` counts on: an editor reads a URI once, and a run has several turns. */
 const BEFORE = "postil-turn";
@@ -15,6 +16,8 @@ const AFTER = "postil-proposed";
 /** What the editor of several diffs is called. */
 const PROPOSED = "Changes That the Agent Proposes";
 const MADE = "Changes of the Turn";
+/** What stands in a text of a review of which nothing is left, or which the window forgot when it was loaded anew. */
+const OVER = "This review is over. *Review Changes* at its thread shows what there is to be seen by now.\n";
 /** How long to wait for the other files that are asked about together. */
 const TOGETHER = 1000;
 
@@ -70,11 +73,39 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
                     void this.take(file);
                 }
             }),
+            vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+                if (closed.length > 0) {
+                    this.sweep();
+                }
+            }),
+            known.onFile((uri) => {
+                const turn = known.threads(uri).find((thread) => thread.turn?.run_id === this.made?.run);
+                if (this.made && turn?.has_changes === false) {
+                    void this.settle();
+                }
+            }),
         ];
     }
 
     provideTextDocumentContent(uri: vscode.Uri): string {
-        return this.texts.get(uri.toString()) ?? "";
+        return this.texts.get(uri.toString()) ?? OVER;
+    }
+
+    /** A text is kept while a tab may ask for it: the window forgets one that is not looked at. */
+    private sweep(): void {
+        const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+        // Which texts the editor of several has is not told.
+        if (tabs.some(({ label }) => label.startsWith(PROPOSED) || label.startsWith(MADE))) {
+            return;
+        }
+        const files = this.all().flatMap((review) => review.files.flatMap(({ left, right }) => [left, right]));
+        const seen = tabs.flatMap(({ input }) => (input instanceof vscode.TabInputTextDiff ? [input.original, input.modified] : []));
+        const kept = new Set([...files, ...seen].map((uri) => uri.toString()));
+        for (const key of this.texts.keys()) {
+            if (!kept.has(key)) {
+                this.texts.delete(key);
+            }
+        }
     }
 
     /** Reviews with something left, what the agent waits for first. */
@@ -187,10 +218,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             .flatMap((group) => group.tabs)
             .filter(({ input, label }) => (input instanceof vscode.TabInputTextDiff && lefts.has(input.original.toString())) || (lefts.size > 0 && label.startsWith(MADE)));
         await vscode.window.tabGroups.close(tabs, true);
-        for (const file of gone) {
-            this.texts.delete(file.left.toString());
-            this.texts.delete(file.right.toString());
-        }
+        this.sweep();
     }
 
     private async open(review: Review): Promise<void> {
@@ -233,23 +261,26 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         await vscode.commands.executeCommand("vscode.diff", file.left, file.right, `${name} (${what})`);
     }
 
-    /** The file that is meant: a row of the view, or what stands on the right of a diff; with no argument, of the one looked at. */
+    /** The file that is meant: a row of the view, or that of the diff that is looked at. */
     file(argument: unknown): Reviewed | undefined {
-        const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-        const looked = argument === undefined && tab instanceof vscode.TabInputTextDiff ? tab.modified : argument;
-        if (looked instanceof vscode.Uri) {
-            const right = looked.toString();
+        if (argument === undefined || argument instanceof vscode.Uri) {
+            const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+            if (!(tab instanceof vscode.TabInputTextDiff)) {
+                return undefined;
+            }
+            // Git's diff of a file has the same on the right.
+            const sides = [tab.original, tab.modified].join("\n");
             return this.all()
                 .flatMap((review) => review.files)
-                .find((file) => file.right.toString() === right);
+                .find(({ left, right }) => [left, right].join("\n") === sides);
         }
-        return isNode(looked) && looked.is === "changed" && looked.review.files.includes(looked) ? looked : undefined;
+        return isReviewed(argument) && argument.review.files.includes(argument) ? argument : undefined;
     }
 
     /** The review that is meant: a row of the view, or the only one. */
     review(argument: unknown): Review | undefined {
         const all = this.all();
-        return isNode(argument) && argument.is === "review" ? argument : all.length === 1 ? all[0] : undefined;
+        return isReview(argument) ? argument : all.length === 1 ? all[0] : undefined;
     }
 
     /** It is made, or stays as the turn left it. */
@@ -283,6 +314,19 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             return files;
         }
         // Refused as a whole or for some, of which the author was told.
+        return this.undone({ run: run_id, turn }, files);
+    }
+
+    /** Of what the turn made, what was undone elsewhere is not left to be decided on. */
+    async settle(): Promise<void> {
+        const { made } = this;
+        for (const file of made ? await this.undone(made, [...made.files]) : []) {
+            await this.take(file);
+        }
+    }
+
+    /** Those of `files` in which nothing of the turn is left. */
+    private async undone({ run: run_id, turn = 0 }: Pick<Review, "run" | "turn">, files: Reviewed[]): Promise<Reviewed[]> {
         const now = await this.server.ask<Changes>("turnChanges", { run_id }).catch(() => undefined);
         if (!now || now.turn > turn) {
             return [];
@@ -325,8 +369,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             await this.diff(next);
         }
         await vscode.window.tabGroups.close(tabs(), true);
-        this.texts.delete(file.left.toString());
-        this.texts.delete(right);
+        this.sweep();
     }
 
     getChildren(node?: Node): Node[] {
@@ -371,9 +414,8 @@ function lines({ change: { added, removed } }: Reviewed): string {
     return added === undefined || removed === undefined ? "" : `+${added} −${removed}`;
 }
 
-function isNode(argument: unknown): argument is Node {
-    return typeof argument === "object" && argument !== null && "is" in argument && (argument.is === "review" || argument.is === "changed");
-}
+const isReview = (argument: unknown): argument is Review => is(argument, "review");
+const isReviewed = (argument: unknown): argument is Reviewed => is(argument, "changed");
 
 /** No text of UTF-8: what could not be read stands there as the replacement character. */
 function binary(file: ChangedFile): boolean {

@@ -15,6 +15,11 @@ export function complain(text: string, ...buttons: string[]): Thenable<string | 
     return vscode.window.showErrorMessage(unlinked(text), ...buttons);
 }
 
+/** Asked in the middle of the window, before something is done; `button` does it. */
+export async function confirm(text: string, detail: string, button: string): Promise<boolean> {
+    return (await vscode.window.showWarningMessage(text, { modal: true, detail }, button)) === button;
+}
+
 /** What went wrong, in words. */
 export function because(error: unknown): string {
     return error instanceof Error ? error.message : String(error);

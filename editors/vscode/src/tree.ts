@@ -11,6 +11,14 @@ export type Node =
     | { is: "state"; state: State }
     | ({ is: "thread" } & Located);
 
+/** Whether a command was given a row of one of the views, and which kind of row it is. */
+export function is(argument: unknown, kind: string): boolean {
+    return typeof argument === "object" && argument !== null && "is" in argument && argument.is === kind;
+}
+
+export const isFile = (argument: unknown): argument is Node & { is: "file" } => is(argument, "file");
+export const isThread = (argument: unknown): argument is Node & { is: "thread" } => is(argument, "thread");
+
 const STATES: [State, string, string][] = [
     ["running", "Agent at work", "sync~spin"],
     ["pending", "Awaiting agent", "comment-unresolved"],

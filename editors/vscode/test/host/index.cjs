@@ -471,6 +471,80 @@ const tests = {
         Object.assign(server, { run, ask });
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     },
+    async "a review is decided on in its own diffs alone, which keep their texts, and ends where it was undone elsewhere"(root) {
+        const { known, reviews, server } = api();
+        const { run, ask } = server;
+        const files = ["e", "f"].map((name) => proposed(root, `${name}.txt`, "1\n"));
+        for (const { uri } of files) writeFileSync(vscode.Uri.parse(uri).fsPath, "1\n");
+        let changes = { run_id: "mine", thread_id: "t", turn: 1, files };
+        server.run = async () => changes;
+        server.ask = async () => changes;
+        const rows = () => reviews.getChildren().map(({ change }) => change.file);
+        await vscode.commands.executeCommand("postil.reviewTurn", { run_id: "mine" });
+        await until("its files", () => rows().length === 2);
+        const [first] = reviews.getChildren();
+        const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        const read = async (uri) => (await vscode.workspace.openTextDocument(uri)).getText();
+
+        const editor = vscode.window.tabGroups.activeTabGroup.activeTab;
+        // One is decided on in the view, while the editor of both is still there.
+        await reviews.accept(first);
+        assert.deepEqual(rows(), ["f.txt"]);
+        assert.equal(reviews.provideTextDocumentContent(first.left), "0\n");
+        assert.ok(editor.label.startsWith("Changes of the Turn") && editor.group.tabs.some(({ label }) => label === editor.label));
+        const [second] = reviews.getChildren();
+
+        // As Git has it: the same file on the right, another text on the left.
+        const other = vscode.Uri.file(path.join(root, "g.txt"));
+        writeFileSync(other.fsPath, "of the index\n");
+        await vscode.commands.executeCommand("vscode.diff", other, second.right, "f.txt (Index)");
+        await until("that diff", () => looked() instanceof vscode.TabInputTextDiff && looked().original.path === other.path);
+        const said = listen("showInformationMessage");
+        for (const argument of [[], [second.right]]) await vscode.commands.executeCommand("postil.review.reject", ...argument);
+        said.over();
+        assert.equal(said.texts.filter((text) => text.includes("open the diff")).length, 2);
+        assert.deepEqual(rows(), ["f.txt"]);
+
+        // In its own diff the buttons act.
+        await reviews.diff(second);
+        await until("its diff", () => looked() instanceof vscode.TabInputTextDiff && looked().original.path === second.left.path);
+        assert.equal(reviews.file(second.right), second);
+
+        // Undone at its thread, or by another window: nothing is left.
+        const uri = vscode.Uri.file(path.join(root, "undone.py")).toString();
+        const at = { line: 0, character: 0 };
+        const thread = { id: "u", status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: { run_id: "mine", running: false, failed: false, message: "" }, has_run: true, has_changes: true };
+        known.told({ uri, version: null, threads: [thread] });
+        assert.deepEqual(rows(), ["f.txt"]);
+        changes = { ...changes, turn: 0, files: [] };
+        known.told({ uri, version: null, threads: [{ ...thread, has_changes: false }] });
+        await until("it is over", () => rows().length === 0);
+        known.told({ uri, version: null, threads: [] });
+        Object.assign(server, { run, ask });
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+        await until("nothing is kept", () => reviews.texts.size === 0);
+        // As after the window was loaded anew, whose tabs are there again.
+        assert.match(await read(first.left.with({ query: "mine.99" })), /^This review is over/);
+    },
+    async "from the view Threads a file is cleared and committed only where that is agreed to"(root) {
+        const { server } = api();
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb) => void asked.push(verb);
+        const said = listen("showWarningMessage");
+        const row = { is: "file", uri: vscode.Uri.file(path.join(root, "notes.rs")) };
+        for (const button of [undefined, "Clear and Commit"]) {
+            const cleared = vscode.commands.executeCommand("postil.clearAndCommit", row);
+            await until("it is asked", () => said.texts.length > 0);
+            assert.match(said.texts.pop(), /^Clear the thread of notes\.rs and commit the file\?$/);
+            assert.deepEqual(asked, []);
+            said.press(-1, button);
+            await cleared;
+        }
+        said.over();
+        server.run = run;
+        assert.deepEqual(asked, ["clearAndCommit"]);
+    },
     async "nothing that an author or an agent says is a link while a turn is at work"(root) {
         const { server } = api();
         const uri = vscode.Uri.file(path.join(root, "links.py"));

@@ -51,6 +51,13 @@ export async function run(code, windows, model) {
     // Its diff takes the place of the other, with the same buttons in its title.
     await tab("load.rs (before the turn").waitFor();
     const accept = window.page.locator('.editor-actions .action-label[aria-label^="Accept File"]');
+    await accept.waitFor();
+    // Git's own diff of the file has them not.
+    await window.command("Git: Open Changes");
+    await tab("load.rs (Working Tree)").waitFor();
+    await window.page.locator('.editor-actions .action-label[aria-label^="Open File"]').waitFor();
+    equal(await accept.count(), 0, "buttons of the review in Git's diff");
+    await window.again("its own diff", () => row("load.rs").click(window.short), () => tab("load.rs (before the turn").isVisible());
     await window.again("the review is over", () => accept.click(window.short), async () => (await changed.count()) === 0);
 
     // Cancelled in the thread's title: nothing is answered, and it waits as before.
