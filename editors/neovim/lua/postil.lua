@@ -329,6 +329,28 @@ function M.start(buffer, anew)
   end
 end
 
+-- Starts the server of the current folder, for no buffer: what is asked about a project needs no file. Or the reason
+-- why not.
+function M.start_here()
+  local config = M.config()
+  local why = M.missing(config)
+  if why then
+    return why
+  end
+  if type(config.root_dir) ~= "string" then
+    local folder = vim.uv.cwd() or "."
+    config = vim.tbl_extend("force", config, { root_dir = vim.fs.root(folder, config.root_markers or {}) or folder })
+  end
+  why = broken(config.root_dir)
+  if why then
+    return why
+  end
+  local start = vim.fn.has("nvim-0.11") == 1 and vim.lsp.start or vim.lsp.start_client
+  if not start(config, { attach = false, silent = true }) then
+    return "the server does not start; :checkhealth postil tells more"
+  end
+end
+
 -- A buffer was opened, or got a name or a type.
 function M.begin(buffer)
   if not vim.api.nvim_buf_is_valid(buffer) then

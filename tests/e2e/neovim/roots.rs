@@ -15,6 +15,7 @@ in_both!(
     a_repository_in_another_has_the_server_that_runs,
     a_repository_in_another_may_have_its_own,
     a_project_beside_a_lone_file_has_its_own_server,
+    a_project_is_asked_about_before_a_file_is_open,
 );
 
 /// The buffers of every server, each with its root.
@@ -235,4 +236,27 @@ fn a_project_beside_a_lone_file_has_its_own_server(program: &str) {
     nvim.wait("its server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
     assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 2);
     has_its_own_threads_alone(&mut nvim);
+}
+
+fn a_project_is_asked_about_before_a_file_is_open(program: &str) {
+    for way in ["setup", "enable"] {
+        if way == "enable" && program == "nvim" {
+            continue;
+        }
+        let workspace = python_project();
+        workspace.write("asked.py", "# AUTHOR: why?\nx = 1\n");
+        let folder = workspace.path("below");
+        std::fs::create_dir(&folder).expect("a folder");
+        let mut nvim = Nvim::start_as(program, &workspace, &[("POSTIL_WAY", way)], json!({}));
+        nvim.ex(&format!("cd {}", folder.display()));
+        nvim.ex("Postil runs");
+        nvim.wait_note("no agent has worked here yet");
+        nvim.ex("Postil! threads");
+        nvim.wait("the thread", "#vim.fn.getqflist() == 1");
+        // The file joins that server.
+        nvim.edit(&workspace.path("asked.py"));
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 1, "{way}");
+        nvim.wait_codes("pending");
+    }
 }

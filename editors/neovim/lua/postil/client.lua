@@ -71,6 +71,35 @@ function M.all()
   return vim.lsp.get_clients({ name = "postil" })
 end
 
+-- The same; where none runs, that of the current folder is started and waited for. Else a sentence.
+function M.some()
+  local found = M.all()
+  if #found > 0 then
+    return found
+  end
+  local why = #vim.lsp.get_clients({ name = "postil", _uninitialized = true }) == 0 and postil.start_here()
+  if why then
+    return {}, why
+  end
+  vim.wait(3000, function()
+    found = M.all()
+    return #found > 0
+  end, 20)
+  return found, "its server is being started; try again in a moment"
+end
+
+-- The server that the current folder belongs to, or the only one that runs; else nil and a sentence.
+function M.of_folder()
+  local all, why = M.some()
+  local folder, found = vim.uv.cwd() or ".", #all == 1 and all[1] or nil
+  for _, client in ipairs(all) do
+    if postil.holds(client.config.root_dir or "", folder) then
+      found = client
+    end
+  end
+  return found, found == nil and (#all > 0 and "several servers run: do it in a file of one of them" or why) or nil
+end
+
 -- Whether a server speaks for a file: it has it open; or none has, and there is no other with a folder nearer to it.
 function M.speaks(client, name)
   local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)

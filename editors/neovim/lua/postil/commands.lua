@@ -251,13 +251,13 @@ end
 -- Every thread of all servers, or of a file or folder, as { client, thread, file }. Where there is none because a
 -- server failed, which is said, `done` does not come.
 local function all_threads(path, done)
-  local clients, found, left, failed = asks.all(), {}, 0, false
-  if #clients == 0 then
+  local found, left, failed = {}, 0, false
+  if #asks.all() == 0 then
     asks.begun(vim.api.nvim_get_current_buf())
-    clients = asks.all()
   end
+  local clients, why = asks.some()
   if #clients == 0 then
-    return postil.say("no server runs; it is started with the first file that is opened", vim.log.levels.WARN)
+    return postil.say(why, vim.log.levels.WARN)
   end
   local function root_of(client)
     return client.root_dir or client.config.root_dir
@@ -585,10 +585,17 @@ M.all = {
     end,
   },
   runs = {
-    anywhere = true,
+    free = true,
     run = function(call)
-      pick_run(call.client, "Runs", function(run)
-        require("postil.conversation").open(call.client, { run_id = run.id }, call.smods)
+      local client, why = call.client, nil
+      if not client then
+        client, why = asks.of_folder()
+      end
+      if not client then
+        return postil.say(why, vim.log.levels.ERROR)
+      end
+      pick_run(client, "Runs", function(run)
+        require("postil.conversation").open(client, { run_id = run.id }, call.smods)
       end)
     end,
   },
