@@ -40,13 +40,22 @@ while IFS= read -r path; do
     [ -z "$path" ] || arguments+=("$path")
 done <<<"${POSTIL_PATHS:-}"
 
-found=$(mktemp)
-trap 'rm -f "$found"' EXIT
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+found=$folder/found
 status=0
-"$program" "${arguments[@]}" >"$found" || status=$?
-# 1 is also: there are threads.
-if ! jq -e 'has("threads")' "$found" >/dev/null 2>&1; then
-    jq -r "$clean"' select(.error) | "::error title=postil::\(.error | clean)"' "$found" 2>/dev/null || true
+"$program" "${arguments[@]}" >"$found" 2>"$folder/said" || status=$?
+if [ -s "$folder/said" ]; then
+    # It may name what a fork has written: nothing in it is a command to the runner.
+    token=postil-${folder##*[./]}
+    echo "::stop-commands::$token"
+    cat "$folder/said"
+    echo "::$token::"
+fi
+# 1 is also: there are threads. A jq before 1.7 is content with an empty file, so it counts what is in it.
+if ! jq -es 'length == 1 and (.[0] | has("threads"))' "$found" >/dev/null 2>&1; then
+    error=$(jq -r "$clean"' select(.error) | .error | clean' "$found" 2>/dev/null) || error=
+    echo "::error title=postil::${error:-postil did not run, or not to its end (status $status): the log says more}"
     exit "$((status > 1 ? status : 2))"
 fi
 
@@ -57,6 +66,10 @@ jq -r "$clean"'
     (if .status == "pending" then "awaiting an agent" else "awaiting its author" end) as $title |
     "::\($kind) file=\(.file | slashes | property),line=\(.start_line),title=\("thread \(.id[0:8]): \($title)" | property)::" +
     ([.thread[] | select(.text != "") | "\(.role | ascii_upcase): \(.text)"] | join("\n") | clean)
+' "$found"
+jq -r "$clean"'
+    .threads[] | select(.parse_error) |
+    "::notice file=\(.file | slashes | property),title=postil passed a file over::it cannot be parsed: its threads are not known"
 ' "$found"
 jq -r "$clean"' .skipped[]? | "::notice title=postil passed a file over::\(clean)"' "$found"
 count=$(jq '[.threads[] | select(.start_line)] | length' "$found")

@@ -12,7 +12,7 @@ mod tokens;
 
 pub use certificate::certificate;
 pub use choices::{choices, chosen};
-pub use clean::{fence, short, visible};
+pub use clean::{fence, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
 use crate::threads::{Message, NearMiss, Role, Status, Thread};

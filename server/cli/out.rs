@@ -79,7 +79,7 @@ impl Out {
 
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            let text = present::visible(unnamed(text));
+            let text = told(text);
             let _ = writeln!(anstream::stderr(), "{YELLOW}postil:{YELLOW:#} {text}");
         }
     }
@@ -95,14 +95,16 @@ impl Out {
 
     /// An error by the way, that the data tells of too.
     pub fn complain(&self, text: &str) {
-        let text = present::visible(unnamed(text));
+        let text = told(text);
         let _ = writeln!(anstream::stderr(), "{RED}postil:{RED:#} {text}");
     }
 }
 
-/// A message for an editor begins with our name, which stands before each line here.
-fn unnamed(text: &str) -> &str {
-    text.strip_prefix("postil: ").unwrap_or(text)
+/// A sentence as it is said here. A message for an editor begins with our name, which stands before each one. What
+/// others wrote may be in it, so that only its first line begins as it likes: a log could take one for a command to it.
+fn told(text: &str) -> String {
+    let text = text.strip_prefix("postil: ").unwrap_or(text);
+    present::visible(text.trim_end()).replace('\n', "\n  | ")
 }
 
 fn ended(written: std::io::Result<()>) {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome};
 use crate::config::{self, Action};
-use crate::present::visible;
+use crate::present::one_line;
 use crate::session::Error;
 use crate::trust::{Grant, Grants};
 
@@ -18,7 +18,7 @@ pub(super) fn run(cx: &Cx, revoke: Option<&str>) -> Outcome {
         if gone.is_empty() {
             return Err(Error::Other(format!(
                 "no permission has the id `{}`; `postil permissions` shows them",
-                visible(id)
+                one_line(id)
             ))
             .into());
         }
@@ -46,8 +46,8 @@ pub(super) fn run(cx: &Cx, revoke: Option<&str>) -> Outcome {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         cx.out.line(format!(
             "{DIM}config.toml {DIM:#} {action} {BOLD}{}{BOLD:#} {CYAN}{}{CYAN:#}",
-            visible(&rule.tool),
-            visible(pattern)
+            one_line(&rule.tool),
+            one_line(pattern)
         ));
     }
     for grant in &all {
@@ -72,9 +72,9 @@ fn sentence(grant: &Grant) -> String {
     };
     format!(
         "{BOLD}{}{BOLD:#} {CYAN}{}{CYAN:#} in {}{bound} {DIM}{}{DIM:#}",
-        visible(&grant.tool),
-        visible(&grant.argument).replace('\n', "⏎"),
-        visible(grant.folder.as_deref().unwrap_or("any workspace")),
-        visible(&grant.granted),
+        one_line(&grant.tool),
+        one_line(&grant.argument),
+        one_line(grant.folder.as_deref().unwrap_or("any workspace")),
+        one_line(&grant.granted),
     )
 }

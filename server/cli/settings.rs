@@ -14,7 +14,7 @@ use crate::bridge;
 use crate::children::{self, State};
 use crate::config;
 use crate::os;
-use crate::present::visible;
+use crate::present::{one_line, visible};
 use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::store::RunStatus;
@@ -88,7 +88,7 @@ fn done(cx: &Cx, folder: &str, trusted: bool, text: &str) {
         cx.out.data(&json!({"folder": folder, "trusted": trusted}));
     } else {
         cx.out
-            .note(format!("{BOLD}{}{BOLD:#} {text}", visible(folder)));
+            .note(format!("{BOLD}{}{BOLD:#} {text}", one_line(folder)));
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn servers(cx: &Cx) -> Outcome {
         let state = match found {
             Some(path) => format!(
                 "{GREEN}found{GREEN:#}    {DIM}{}{DIM:#}",
-                visible(&path.display().to_string())
+                one_line(&path.display().to_string())
             ),
             None => format!("{DIM}missing  {}{DIM:#}", visible(&row.install)),
         };
@@ -297,8 +297,8 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                 for (key, value, source) in &loaded.sources {
                     cx.out.line(format!(
                         "{BOLD}{}{BOLD:#} = {} {DIM}({source}){DIM:#}",
-                        visible(key),
-                        visible(value)
+                        one_line(key),
+                        one_line(value)
                     ));
                 }
             }
@@ -447,7 +447,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
         cx.out.line(format!(
             "{mark} {BOLD}{:<16}{BOLD:#} {}",
             finding.what,
-            visible(&finding.text)
+            one_line(&finding.text)
         ));
     }
     if !cx.out.quiet {

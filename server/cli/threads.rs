@@ -9,7 +9,7 @@ use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of};
-use crate::present::{short, visible};
+use crate::present::{one_line, short};
 use crate::session::{Done, Error, Summary, ThreadList};
 
 pub(super) fn list(
@@ -98,7 +98,7 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
         cx.out.warn(skipped);
     }
     for thread in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
-        let word = |key: &str| visible(thread[key].as_str().unwrap_or_default());
+        let word = |key: &str| one_line(thread[key].as_str().unwrap_or_default());
         if thread["parse_error"] == true {
             cx.out
                 .line(format!("{YELLOW}unread{YELLOW:#}  {}", word("file")));
@@ -119,7 +119,7 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
             if !text.is_empty() {
                 let name = message["name"]
                     .as_str()
-                    .map_or_else(String::new, |name| format!(" ({})", visible(name)));
+                    .map_or_else(String::new, |name| format!(" ({})", one_line(name)));
                 let role = message["role"].as_str().unwrap_or_default();
                 cx.out.line(format!(
                     "    {DIM}{role}{name}:{DIM:#} {}",
@@ -254,7 +254,7 @@ fn say_done(cx: &Cx, done: &Done, verb: &str) {
         .map_or_else(String::new, |id| format!(" {BOLD}{id}{BOLD:#}"));
     let mut line = format!(
         "{GREEN}{verb}{GREEN:#}{id} in {CYAN}{}{CYAN:#}",
-        visible(&done.file)
+        one_line(&done.file)
     );
     if let Some(removed) = done.lines_removed {
         line.push_str(&format!(
@@ -266,13 +266,13 @@ fn say_done(cx: &Cx, done: &Done, verb: &str) {
         line.push_str(&format!(", committed as {BOLD}{hash}{BOLD:#}"));
     }
     if let Some(note) = &done.note {
-        line.push_str(&format!("; {}", visible(note)));
+        line.push_str(&format!("; {}", one_line(note)));
     }
     cx.out.note(line);
     if !done.other_staged_files.is_empty() {
         cx.out.note(format!(
             "{DIM}still staged: {}{DIM:#}",
-            visible(&done.other_staged_files.join(", "))
+            one_line(&done.other_staged_files.join(", "))
         ));
     }
 }

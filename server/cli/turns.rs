@@ -12,7 +12,7 @@ use super::events;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::models::Block;
-use crate::present::visible;
+use crate::present::{one_line, visible};
 use crate::session::{Error, Session, TurnEnd, TurnOptions, Wanted};
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
@@ -225,7 +225,7 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
     cx.out.note(format!(
         "{status} {BOLD}{}{BOLD:#} in {CYAN}{}{CYAN:#} {DIM}run {}{DIM:#}",
         end.thread_id,
-        visible(&end.file),
+        one_line(&end.file),
         end.run_id
     ));
     if let Some(text) = end.answer.as_deref().or(end.error.as_deref()) {
@@ -243,7 +243,7 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
         return Ok(undone.is_whole());
     }
     for line in &undone.files {
-        cx.out.note(visible(line));
+        cx.out.note(one_line(line));
     }
     if !undone.is_whole() {
         cx.out.note(undone.more());
@@ -268,7 +268,7 @@ pub(super) async fn consult(cx: &Cx, thread: &str, model: Option<&str>) -> Outco
             .data(&serde_json::json!({"run_id": run.id, "model": model, "text": said}));
         return Ok(true);
     }
-    cx.out.note(format!("{BOLD}{}{BOLD:#}", visible(&model)));
+    cx.out.note(format!("{BOLD}{}{BOLD:#}", one_line(&model)));
     for line in visible(&said).lines() {
         cx.out.line(line);
     }

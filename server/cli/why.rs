@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use super::out::{BOLD, CYAN, DIM};
 use super::threads::file_and_line;
 use super::{Cx, Outcome};
-use crate::present::{short, visible};
+use crate::present::{one_line, short};
 
 /// Characters of a message that are shown.
 const LONGEST: usize = 4_000;
@@ -20,7 +20,7 @@ pub(super) fn why(cx: &Cx, place: &OsStr) -> Outcome {
     }
     cx.out.line(format!(
         "{CYAN}{}:{}{CYAN:#}  {}",
-        visible(&why.file),
+        one_line(&why.file),
         why.line,
         short(why.text.trim(), 200)
     ));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::args::{Age, Document, WorkflowCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
-use crate::present::visible;
+use crate::present::one_line;
 use crate::store::{Format, Run, RunStatus};
 use crate::verbs::{facts, hit, whole_seconds};
 
@@ -90,7 +90,7 @@ fn line(cx: &Cx, run: &Run) {
         "{BOLD}{}{BOLD:#}  {status}  {DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}  {}  {DIM}{} rounds, {} tokens, ${:.4}{DIM:#}",
         run.id,
         run.thread_id,
-        visible(&run.file),
+        one_line(&run.file),
         whole_seconds(run.started),
         run.rounds,
         run.tokens,
@@ -141,10 +141,10 @@ fn show(cx: &Cx, id: &str) -> Outcome {
     }
     line(cx, &run);
     cx.out
-        .line(format!("    {DIM}model{DIM:#} {}", visible(&run.model)));
+        .line(format!("    {DIM}model{DIM:#} {}", one_line(&run.model)));
     if let Some(error) = &run.error {
         cx.out
-            .line(format!("    {DIM}error{DIM:#} {}", visible(error)));
+            .line(format!("    {DIM}error{DIM:#} {}", one_line(error)));
     }
     Ok(true)
 }
@@ -164,9 +164,9 @@ fn search(cx: &Cx, words: &str, limit: usize) -> Outcome {
             "{BOLD}{}{BOLD:#}  #{} {}  {CYAN}{}{CYAN:#}  {}",
             hit.run.id,
             hit.seq,
-            visible(hit.role.as_deref().unwrap_or("unknown")),
-            visible(&hit.run.file),
-            visible(&hit.snippet),
+            one_line(hit.role.as_deref().unwrap_or("unknown")),
+            one_line(&hit.run.file),
+            one_line(&hit.snippet),
         ));
     }
     if hits.is_empty() {

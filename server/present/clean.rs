@@ -22,6 +22,11 @@ pub fn short(text: &str, most: usize) -> String {
     cut
 }
 
+/// A name, made visible in one line: no line end in it begins a line that it could pass for.
+pub fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "⏎")
+}
+
 /// Text as it is, inside Markdown: nothing said in a file becomes a link or an image.
 pub fn fence(text: &str) -> String {
     format!("```text\n{}\n```", text.replace("```", "` ` `"))

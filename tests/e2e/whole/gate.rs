@@ -225,6 +225,8 @@ fn the_action_annotates_the_lines_of_open_threads() {
     workspace.write("c:d.py", "x = 1  # AUTHOR: q?\n# AGENT: so\n# AUTHOR:\n");
     workspace.write("e\n::add-mask::e.py", QUESTION);
     workspace.write("f\n::add-mask::f.py", "# AUTHOR: q?\n\0");
+    workspace.write("n.ipynb", "<<<<<<< HEAD\n# AUTHOR: why?\n");
+    workspace.write("postil.toml", "\"x\\n::stop-commands::fork\\n\" = 1\n");
     let binary = Path::new(env!("CARGO_BIN_EXE_postil"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh");
     let run = |inputs: &[(&str, &str)]| {
@@ -238,11 +240,21 @@ fn the_action_annotates_the_lines_of_open_threads() {
     let (code, lines) = run(&[]);
     assert_eq!(code, Some(1), "{lines}");
     let lines: Vec<&str> = lines.lines().collect();
+    // What the program says is no command, whatever name is in it.
+    let token = lines[0].strip_prefix("::stop-commands::").expect("a token");
+    let said = lines
+        .iter()
+        .position(|line| *line == format!("::{token}::"))
+        .expect("an end");
+    assert!(lines[1].contains("there is no setting `x"), "{lines:#?}");
+    assert!(!lines[1..said].concat().contains(token), "{lines:#?}");
+    let lines = &lines[said + 1..];
     // Those that wait for an agent first.
     let places = [
         "::warning file=a b/x%2Cy 50%25.py,line=3,title=",
         "::warning file=e%0A%3A%3Aadd-mask%3A%3Ae.py,line=1,title=",
         "::notice file=c%3Ad.py,line=1,title=",
+        "::notice file=n.ipynb,title=postil passed a file over::it cannot be parsed",
         "::notice title=postil passed a file over::f%0A::add-mask::f.py is binary",
         "3 open threads",
     ];
@@ -255,6 +267,8 @@ fn the_action_annotates_the_lines_of_open_threads() {
         "{lines:#?}"
     );
 
+    std::fs::remove_file(workspace.path("postil.toml")).expect("it was there");
+    std::fs::remove_file(workspace.path("n.ipynb")).expect("it was there");
     let told = workspace.path("told");
     let output = ("GITHUB_OUTPUT", told.to_str().expect("UTF-8"));
     let (code, lines) = run(&[("POSTIL_FAIL", "false"), output]);
@@ -266,12 +280,67 @@ fn the_action_annotates_the_lines_of_open_threads() {
     let (code, lines) = run(&[("POSTIL_PATHS", "--gone")]);
     assert_eq!(code, Some(2), "{lines}");
     assert!(
-        lines.starts_with("::error title=postil::path not found: "),
+        lines.contains("\n::error title=postil::path not found: "),
         "{lines}"
     );
     let (code, lines) = run(&[("POSTIL", "/gone/postil")]);
     assert_eq!(code, Some(2), "{lines}");
     assert!(lines.starts_with("::error title=postil::"), "{lines}");
+}
+
+/// A program that the system cannot run, that is killed, or that stops in the middle is not one that found nothing.
+#[test]
+fn the_action_fails_where_the_program_does_not_run() {
+    if !peers::on_path("jq") {
+        return;
+    }
+    let workspace = Workspace::new();
+    for (program, status) in [
+        ("echo '::add-mask::no GLIBC' >&2; exit 1", 2),
+        ("exit 0", 2),
+        ("kill -9 $$", 137),
+        ("printf '{\"threads\":[{\"id\"'", 2),
+        ("echo '{\"threads\":[]}'; echo '{\"threads\":[]}'", 2),
+    ] {
+        let file = workspace.write("tool", format!("#!/bin/bash\n{program}\n"));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("a program");
+        let mut step = workspace.command("bash");
+        step.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh"))
+            .env("POSTIL", file)
+            .env("POSTIL_FAIL", "false")
+            .env("GITHUB_OUTPUT", workspace.path("told"));
+        let output = step.output().expect("bash runs");
+        let lines = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{program}: {lines}");
+        let error = lines.lines().last().unwrap_or_default();
+        assert!(
+            error.starts_with("::error title=postil::postil did not run"),
+            "{program}: {lines}"
+        );
+        assert!(!workspace.path("told").exists(), "{program}");
+    }
+}
+
+/// A name is one line of the output, so that none begins a line of its own: a runner would take it for a command.
+#[test]
+fn a_name_forges_no_line() {
+    let workspace = Workspace::new();
+    workspace.write("a\n::stop-commands::a\n.py", QUESTION);
+    workspace.write("b\n::stop-commands::b\n.py", "# AUTHOR: why?\n\0");
+    workspace.write("postil.toml", "\"c\\n::stop-commands::c\\n\" = 1\n");
+    let output = postil(&workspace, &["check"]);
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(lines.contains("a⏎::stop-commands::a⏎.py:1"), "{lines}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for of in ["b\n  | ::stop-commands::b", "c\n  | ::stop-commands::c"] {
+        assert!(said.contains(of), "{said}");
+    }
+    for line in lines.lines().chain(said.lines()) {
+        assert!(!line.trim_start().starts_with("::"), "{line}");
+    }
+    let gone = postil(&workspace, &["check", "d\n::stop-commands::d"]);
+    let said = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert!(said.contains("  | ::stop-commands::d"), "{said}");
 }
 
 /// A runner of Windows has a jq that ends lines as Windows does, and a program that names files so.
