@@ -72,9 +72,12 @@ pub fn run() -> ExitCode {
                 no_cache: args.global.no_cache,
                 out,
             };
-            match block_on(dispatch(&cx, command)) {
-                Ok(true) => ExitCode::SUCCESS,
-                Ok(false) => ExitCode::from(1),
+            let outcome = block_on(dispatch(&cx, command));
+            // Before an error is put behind what was printed.
+            let whole = out::is_whole();
+            match outcome {
+                Ok(true) if whole => ExitCode::SUCCESS,
+                Ok(_) => ExitCode::from(1),
                 Err(Stop::Usage(text)) => {
                     cx.out.error(&text, "usage");
                     ExitCode::from(2)

@@ -21,6 +21,17 @@ pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
 /// that a turn is recorded as it ended and the exit status is the command's.
 static GONE: AtomicBool = AtomicBool::new(false);
 
+/// The output could not be written, though whoever reads it is there (a full disk).
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether all that was to be printed is where it was to go, or not wanted any more.
+pub(super) fn is_whole() -> bool {
+    if !GONE.load(Ordering::Relaxed) {
+        ended(std::io::stdout().flush());
+    }
+    !LOST.load(Ordering::Relaxed)
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Out {
     pub json: bool,
@@ -112,6 +123,7 @@ fn ended(written: std::io::Result<()>) {
     if GONE.swap(true, Ordering::Relaxed) || error.kind() == std::io::ErrorKind::BrokenPipe {
         return;
     }
+    LOST.store(true, Ordering::Relaxed);
     let _ = writeln!(
         anstream::stderr(),
         "{RED}postil:{RED:#} the output cannot be written: {error}"

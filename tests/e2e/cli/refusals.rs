@@ -178,3 +178,36 @@ fn a_damaged_store_is_set_aside_and_said() {
     let kept = std::fs::read(kept.expect("kept").path()).expect("read");
     assert_eq!(kept, b"no database".repeat(1000));
 }
+
+/// A script that keeps what is printed must not go on as if all of it were there.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let workspace = project();
+    for args in [
+        &["threads"][..],
+        &["threads", "--json"],
+        &["threads", "--sarif"],
+        &["config", "schema"],
+        &["completions", "bash"],
+        &["tools", "list"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let output = workspace
+            .postil()
+            .args(args)
+            .stdout(full.expect("the device"))
+            .output()
+            .expect("postil runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("the output cannot be written"), "{said}");
+        // Whoever stops reading has what was wanted.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = workspace.postil().args(args).stdout(writer).output();
+        let output = output.expect("postil runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
+    }
+}
