@@ -235,6 +235,8 @@ pub enum FileError {
     Binary(String),
     #[error("{0} is not valid UTF-8: it can be read but not written")]
     NotUtf8(String),
+    #[error("what git tracks is not known, so hidden and ignored files are not looked at: {0}")]
+    Untracked(String),
     #[error("{0} changed since it was read")]
     Changed(String),
     #[error("{path}: {source}")]

@@ -8,6 +8,7 @@ use crate::os;
 mod blame;
 mod commit;
 mod follow;
+mod found;
 mod notes;
 mod program;
 mod staged;
@@ -19,62 +20,12 @@ mod trail;
 pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place};
 pub use follow::{Before, LineMap, lines, moved};
+pub use found::{common_folder, index_place, is_busy, obstacle, top, tracked};
 pub use notes::{add_note, notes};
 pub use program::version;
 pub use staged::{Staged, staged};
 pub use status::status;
 pub use trail::{Shaped, Trail, blob, head_text, trail};
-
-/// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
-/// the order of the index; `None` where there is no repository that can be read.
-pub fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
-    let repository = git2::Repository::discover(root).ok()?;
-    let top = os::canonical(repository.workdir()?).ok()?;
-    let index = repository.index().ok()?;
-    let below = os::canonical(root).ok()?;
-    let below = below.strip_prefix(&top).ok()?;
-    let files = index
-        .iter()
-        .filter(|entry| entry.mode & 0o170_000 == 0o100_000);
-    Some(
-        files
-            .filter_map(|entry| {
-                bytes_to_path(&entry.path)
-                    .strip_prefix(below)
-                    .ok()
-                    .map(Path::to_owned)
-            })
-            .collect(),
-    )
-}
-
-/// The index file of the repository at or above `root`, and the top of its work tree.
-pub fn index_place(root: &Path) -> Option<(PathBuf, PathBuf)> {
-    let repository = git2::Repository::discover(root).ok()?;
-    let top = repository.workdir()?.to_owned();
-    Some((repository.path().join("index"), top))
-}
-
-/// Whether git is changing the index of the repository at or above `root`, and likely the work tree with it.
-pub fn is_busy(root: &Path) -> bool {
-    index_place(root).is_some_and(|(index, _)| index.with_extension("lock").exists())
-}
-
-/// The folder of the repository that the work tree at (or above) `folder` belongs to; the same for all
-/// its linked worktrees.
-pub fn common_folder(folder: &Path) -> Option<PathBuf> {
-    Some(
-        git2::Repository::discover(folder)
-            .ok()?
-            .commondir()
-            .to_owned(),
-    )
-}
-
-/// The top of the work tree above (or at) `folder`.
-pub fn top(folder: &Path) -> Option<PathBuf> {
-    os::canonical(git2::Repository::discover(folder).ok()?.workdir()?).ok()
-}
 
 /// Makes `folder` a repository with everything in it as one commit (of a sample project's).
 pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {

@@ -395,7 +395,13 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
         None,
         vcs::top(&root).map_or_else(
             || String::from("the workspace is in no git repository"),
-            |top| top.display().to_string(),
+            |top| match vcs::obstacle(&root) {
+                None => top.display().to_string(),
+                Some(why) => format!(
+                    "{}: its threads are found, its history is not read ({why})",
+                    top.display()
+                ),
+            },
         ),
     );
     let sandbox = sandbox::find(&root);

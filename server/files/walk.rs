@@ -153,12 +153,15 @@ pub(super) fn walk<S: Default + Send>(
             .filter_map(|worker| worker.join().ok())
             .collect()
     });
+    let mut failed = walk
+        .failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let untracked = walk.tracked.into_inner().and_then(|tracked| tracked.failed);
+    failed.extend(untracked.map(FileError::Untracked));
     Ok(Walked {
         states,
-        failed: walk
-            .failed
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner),
+        failed,
         folders: walk
             .folders
             .into_inner()
@@ -180,11 +183,15 @@ fn index_of(root: &Path, keeping: &Keeping, tracked: &OnceLock<Tracked>) -> Inde
     let known = keeping.known.map(|known| known.index);
     match known.filter(|known| known.place == place && known.mark == mark && mark.is_some()) {
         Some(known) => known,
-        None => Index {
-            place,
-            mark,
-            names: tracked.get_or_init(|| Tracked::of(root)).print,
-        },
+        None => {
+            let tracked = tracked.get_or_init(|| Tracked::of(root));
+            Index {
+                place,
+                // What could not be read is asked for again.
+                mark: mark.filter(|_| tracked.failed.is_none()),
+                names: tracked.print,
+            }
+        }
     }
 }
 

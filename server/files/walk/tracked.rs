@@ -13,12 +13,17 @@ pub(super) struct Tracked {
     pub folders: HashSet<Vec<u8>>,
     /// A fingerprint of the names.
     pub print: u64,
+    /// Why they are not known.
+    pub failed: Option<String>,
 }
 
 impl Tracked {
     pub fn of(root: &Path) -> Self {
         let mut tracked = Self::default();
-        let files = crate::vcs::tracked(root).unwrap_or_default();
+        let files = crate::vcs::tracked(root).unwrap_or_else(|error| {
+            tracked.failed = Some(error);
+            Vec::new()
+        });
         tracked.files.reserve(files.len());
         let mut last = Vec::new();
         let mut hasher = DefaultHasher::new();

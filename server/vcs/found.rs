@@ -1,0 +1,161 @@
+//! Where a repository is and what it tracks. libgit2 opens none that is another user's, partial, or of another format
+//! than its own (SHA-256, reftable): there git's files are found by their names, and the git program reads the index.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Repository};
+
+use super::GitError;
+use super::program::{git, untrusted};
+use crate::os;
+
+/// A repository that is there.
+enum Found {
+    Opened(Repository),
+    /// Only by its names, and why.
+    Closed(Names, git2::Error),
+}
+
+struct Names {
+    /// The top of the work tree.
+    top: PathBuf,
+    /// Of this work tree: a linked one has its own below the repository's.
+    git: PathBuf,
+}
+
+fn found(folder: &Path) -> Option<Found> {
+    match Repository::discover(folder) {
+        Ok(repository) => Some(Found::Opened(repository)),
+        Err(error) if error.code() == ErrorCode::NotFound => None,
+        Err(error) => Some(Found::Closed(Names::above(folder)?, error)),
+    }
+}
+
+impl Names {
+    fn above(folder: &Path) -> Option<Self> {
+        let folder = os::canonical(folder).ok()?;
+        folder.ancestors().find_map(|top| {
+            let git = top.join(".git");
+            let git = match git.is_dir() {
+                true => git,
+                false => referred(top, &git, "gitdir: ")?,
+            };
+            // As git tells a repository from a folder of this name.
+            git.join("HEAD").symlink_metadata().ok()?;
+            let top = top.to_owned();
+            Some(Self { top, git })
+        })
+    }
+
+    fn common_folder(&self) -> PathBuf {
+        let common = referred(&self.git, &self.git.join("commondir"), "");
+        common.unwrap_or_else(|| self.git.clone())
+    }
+}
+
+/// The path behind `before` in `file`, which is relative to `folder`.
+fn referred(folder: &Path, file: &Path, before: &str) -> Option<PathBuf> {
+    let text = std::fs::read(file).ok()?;
+    let path = text.strip_prefix(before.as_bytes())?;
+    let path = super::bytes_to_path(path.trim_ascii_end()).into_owned();
+    os::canonical(&folder.join(path)).ok()
+}
+
+/// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
+/// the order of the index; empty where there is no repository. An error: git cannot read it either.
+pub fn tracked(root: &Path) -> Result<Vec<PathBuf>, String> {
+    match found(root) {
+        None => Ok(Vec::new()),
+        Some(Found::Opened(repository)) if repository.is_bare() => Ok(Vec::new()),
+        Some(Found::Opened(repository)) => {
+            // Of an index that it cannot read, git may know more, or at least what is wrong.
+            listed(&repository, root).map_or_else(|| asked(root), Ok)
+        }
+        Some(Found::Closed(..)) => asked(root),
+    }
+    .map_err(|error| error.to_string())
+}
+
+fn listed(repository: &Repository, root: &Path) -> Option<Vec<PathBuf>> {
+    let top = os::canonical(repository.workdir()?).ok()?;
+    let index = repository.index().ok()?;
+    let below = os::canonical(root).ok()?;
+    let below = below.strip_prefix(&top).ok()?;
+    let files = index
+        .iter()
+        .filter(|entry| entry.mode & 0o170_000 == 0o100_000);
+    Some(
+        files
+            .filter_map(|entry| {
+                super::bytes_to_path(&entry.path)
+                    .strip_prefix(below)
+                    .ok()
+                    .map(Path::to_owned)
+            })
+            .collect(),
+    )
+}
+
+fn asked(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let mut settings = untrusted();
+    // Whose a repository is matters for what its configuration would run; to list the index nothing of it runs.
+    settings.push(String::from("safe.directory=*"));
+    let out = git(root, &settings, &["ls-files", "-z", "--stage"], None)?;
+    if !out.status.success() {
+        let said = String::from_utf8_lossy(&out.stderr);
+        let first = said.lines().next().unwrap_or_default().to_owned();
+        return Err(GitError::Refused(first));
+    }
+    // `<mode> <id> <stage>\t<path>`, relative to the folder that was asked in.
+    let files = out.stdout.split(|byte| *byte == 0).filter_map(|entry| {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let (facts, path) = entry.split_at(tab);
+        let path = super::bytes_to_path(path.get(1..)?);
+        facts.starts_with(b"100").then(|| path.into_owned())
+    });
+    let mut files: Vec<PathBuf> = files.collect();
+    // One entry for each side of a conflict.
+    files.dedup();
+    Ok(files)
+}
+
+/// The index file of the repository at or above `root`, and the top of its work tree.
+pub fn index_place(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    match found(root)? {
+        Found::Opened(repository) => {
+            let top = repository.workdir()?.to_owned();
+            Some((repository.path().join("index"), top))
+        }
+        Found::Closed(names, _) => Some((names.git.join("index"), names.top)),
+    }
+}
+
+/// Whether git is changing the index of the repository at or above `root`, and likely the work tree with it.
+pub fn is_busy(root: &Path) -> bool {
+    index_place(root).is_some_and(|(index, _)| index.with_extension("lock").exists())
+}
+
+/// The folder of the repository that the work tree at (or above) `folder` belongs to; the same for all
+/// its linked worktrees.
+pub fn common_folder(folder: &Path) -> Option<PathBuf> {
+    Some(match found(folder)? {
+        Found::Opened(repository) => repository.commondir().to_owned(),
+        Found::Closed(names, _) => names.common_folder(),
+    })
+}
+
+/// The top of the work tree above (or at) `folder`.
+pub fn top(folder: &Path) -> Option<PathBuf> {
+    match found(folder)? {
+        Found::Opened(repository) => os::canonical(repository.workdir()?).ok(),
+        Found::Closed(names, _) => Some(names.top),
+    }
+}
+
+/// Why libgit2 does not open the repository at or above `folder`, where there is one: nothing is known of its history.
+pub fn obstacle(folder: &Path) -> Option<String> {
+    match found(folder)? {
+        Found::Opened(_) => None,
+        Found::Closed(_, error) => Some(error.message().to_owned()),
+    }
+}
