@@ -9,6 +9,7 @@ use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of};
+use crate::os;
 use crate::present::{one_line, short};
 use crate::session::{Done, Error, Summary, ThreadList};
 
@@ -35,24 +36,35 @@ fn look(
     sarif: bool,
 ) -> Result<ThreadList, Stop> {
     let session = cx.session()?;
+    let mut failed = None;
     let mut list = match paths {
         [] => session.threads(None)?,
-        [path] => session.threads(cx.scope(Some(path))?.as_deref())?,
         several => {
             let mut all = ThreadList::default();
             for path in several {
-                let list = session.threads(cx.scope(Some(path))?.as_deref())?;
-                all.threads.extend(list.threads);
-                all.skipped.extend(list.skipped);
+                if let Some(link) = link_out(cx, path)? {
+                    all.skipped.push(link);
+                    continue;
+                }
+                match session.threads(cx.scope(Some(path))?.as_deref()) {
+                    Ok(list) => {
+                        all.threads.extend(list.threads);
+                        all.skipped.extend(list.skipped);
+                    }
+                    // The threads of the others are shown all the same.
+                    Err(error) => failed = failed.or(Some(error)),
+                }
             }
             let place = |thread: &Value| {
                 let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
                 (text("file"), thread["start_line"].as_u64(), text("id"))
             };
-            all.threads.sort_by_cached_key(place);
-            all.threads.dedup_by_key(|thread| place(thread));
-            all.skipped.sort();
-            all.skipped.dedup();
+            if several.len() > 1 {
+                all.threads.sort_by_cached_key(place);
+                all.threads.dedup_by_key(|thread| place(thread));
+                all.skipped.sort();
+                all.skipped.dedup();
+            }
             all
         }
     };
@@ -70,6 +82,12 @@ fn look(
         pending,
         awaiting_user,
     };
+    if let Some(error) = failed {
+        if !sarif && !cx.out.json && !list.threads.is_empty() {
+            show(cx, &list);
+        }
+        return Err(error.into());
+    }
     if sarif {
         let (sarif, told) = to_sarif(&session, &list);
         for sentence in &told {
@@ -87,6 +105,20 @@ fn look(
         show(cx, &list);
     }
     Ok(list)
+}
+
+/// What to say of a link in the workspace that leads out of it, or nowhere: a hook is given the name of such a file
+/// too, and it is no text of the workspace.
+fn link_out(cx: &Cx, path: &Path) -> Result<Option<String>, Stop> {
+    let link = cx.base()?.join(path);
+    if !link.is_symlink() {
+        return Ok(None);
+    }
+    let root = os::resolved(&cx.root()?);
+    let is_inside = |path: &Path| os::resolved(path).starts_with(&root);
+    let leads_out =
+        is_inside(link.parent().unwrap_or(&link)) && !(link.exists() && is_inside(&link));
+    Ok(leads_out.then(|| format!("{} is a link to nothing in the workspace", path.display())))
 }
 
 pub(super) fn show(cx: &Cx, list: &ThreadList) {

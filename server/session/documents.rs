@@ -303,7 +303,14 @@ impl Session {
             for file in files {
                 let relative = workspace.tree.relative(&file).unwrap_or_default();
                 if !walked || self.buffers.is_open(&file) {
-                    add_view(&mut list, &relative, &self.view(&file)?);
+                    match self.view(&file) {
+                        Ok(view) => add_view(&mut list, &relative, &view),
+                        // Passed over as in a folder: it is no file that holds threads.
+                        Err(Error::File(
+                            error @ (FileError::Binary(_) | FileError::TooLarge(..)),
+                        )) => list.skipped.push(error.to_string()),
+                        Err(error) => return Err(error),
+                    }
                 } else if let Some(entry) = workspace.index.get(&file) {
                     match entry.unparsed {
                         Some(raw) => list.threads.push(parse_error(&relative, &raw)),

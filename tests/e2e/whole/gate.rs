@@ -210,6 +210,135 @@ fn pre_commit_refuses_what_has_open_threads() {
     );
 }
 
+/// The hook as docs/ci.md has it, as git runs it.
+#[test]
+fn the_hook_looks_at_what_is_text_alone() {
+    if !peers::on_path("xargs") {
+        return;
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let hook = page
+        .split_once("```sh\n")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .expect("a hook")
+        .0;
+    let workspace = Workspace::new();
+    workspace.git(&["init", "--quiet"]);
+    let file = workspace.write(".git/hooks/pre-commit", hook);
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let binary = Path::new(env!("CARGO_BIN_EXE_postil")).parent();
+    let path = std::env::join_paths(std::iter::once(binary.expect("a folder").to_owned()).chain(
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()),
+    ))
+    .expect("a path");
+    let commit = || {
+        workspace.git(&["add", "."]);
+        let mut git = workspace.command("git");
+        git.args(["commit", "--quiet", "-m", "x"])
+            .env("PATH", &path);
+        let output = git.output().expect("git runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), said)
+    };
+    workspace.write("a.py", "x = 1\n");
+    workspace.write("logo.png", b"\x89PNG\0# AUTHOR: no text\n");
+    workspace.write("large.csv", "1,2\n".repeat(2_200_000));
+    std::os::unix::fs::symlink("/etc/passwd", workspace.path("out")).expect("a link");
+    std::os::unix::fs::symlink("gone", workspace.path("nowhere")).expect("a link");
+    let (code, said) = commit();
+    assert_eq!(code, Some(0), "{said}");
+    for name in ["logo.png", "large.csv", "out", "nowhere"] {
+        assert!(said.contains(&format!("postil: {name} is ")), "{said}");
+    }
+    // A name that looks like an option is a name, and what is passed over hides no thread.
+    workspace.write("-q", QUESTION);
+    workspace.write("b.png", b"\x89PNG\0\n");
+    let (code, said) = commit();
+    assert_ne!(code, Some(0), "{said}");
+    assert!(said.contains("-q:1"), "{said}");
+    // Nor does a path that is not there, which fails all the same.
+    let output = postil(&workspace, &["check", "--", "gone.py", "-q"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("-q:1"), "{said}");
+}
+
+/// Where libgit2 opens no repository, the same is looked at: git knows what it tracks.
+#[test]
+fn check_finds_what_is_tracked_where_libgit2_opens_nothing() {
+    let files = |workspace: &Workspace, folder: &str, args: &[&str]| {
+        let mut command = workspace.postil();
+        command.current_dir(workspace.path(folder));
+        command.args(args).args(["check", "--json"]);
+        let output = command.output().expect("postil runs");
+        let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let mut files: Vec<String> = Vec::new();
+        for thread in list["threads"].as_array().expect("threads") {
+            files.push(thread["file"].as_str().expect("a file").to_owned());
+        }
+        (files.join(" "), list["skipped"].to_string())
+    };
+    let made = |format: &[&str]| {
+        let workspace = Workspace::new();
+        workspace.git(&[&["init", "--quiet"], format].concat());
+        workspace.write(".gitignore", "*.log\n");
+        workspace.write(".github/workflows/ci.yml", QUESTION);
+        workspace.write("sub/a.log", QUESTION);
+        workspace.git(&["add", "--force", "."]);
+        workspace.write("sub/b.log", QUESTION);
+        workspace
+    };
+    let all = ".github/workflows/ci.yml sub/a.log";
+    let own = made(&[]);
+    assert_eq!(files(&own, "sub", &[]).0, all);
+
+    let sha = made(&["--object-format=sha256"]);
+    for folder in ["", "sub"] {
+        assert_eq!(files(&sha, folder, &[]).0, all, "{folder}");
+        assert_eq!(files(&sha, folder, &["--no-cache"]).0, all, "{folder}");
+    }
+    sha.git(&["commit", "--quiet", "-m", "x"]);
+    let linked = sha.data().with_file_name("linked");
+    sha.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        linked.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(
+        files(&sha, linked.join("sub").to_str().expect("UTF-8"), &[]).0,
+        all
+    );
+    let doctor = postil(&sha, &["doctor"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("its history is not read"), "{doctor}");
+
+    // Where git cannot say it either, that is told, each time.
+    sha.write(".git/index", "no index");
+    for _ in 0..2 {
+        let (found, skipped) = files(&sha, "sub", &[]);
+        assert_eq!(found, "");
+        assert!(
+            skipped.contains("what git tracks is not known"),
+            "{skipped}"
+        );
+    }
+
+    // Another user's: as its owner sees it, and git still refuses what would run something of it.
+    let root = own.root();
+    if std::os::unix::fs::chown(root, Some(12_345), None).is_err() {
+        return peers::note("the right to give files away");
+    }
+    std::os::unix::fs::chown(root.join(".git"), Some(12_345), None).expect("as before");
+    assert_eq!(files(&own, "sub", &[]).0, all);
+    let before = own.read("sub/a.log");
+    let clear = postil(&own, &["clear", "sub/a.log"]);
+    assert_eq!(clear.status.code(), Some(1));
+    assert_eq!(own.read("sub/a.log"), before);
+}
+
 /// The step of `action.yml`, as a runner runs it: workflow commands on standard output, whatever a path or a text has in it.
 #[test]
 fn the_action_annotates_the_lines_of_open_threads() {
