@@ -3,6 +3,7 @@
 
 mod places;
 mod processes;
+mod signals;
 mod spawn;
 #[cfg(windows)]
 mod windows;
@@ -13,6 +14,7 @@ use std::process::Command;
 
 pub use places::{canonical, make_private_folder, resolved, slashed};
 pub use processes::{descendants, group_memory, resident, started};
+pub use signals::signalled;
 pub use spawn::spawn;
 #[cfg(windows)]
 pub use windows::end_children_with_us;

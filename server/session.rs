@@ -27,6 +27,7 @@ mod agents;
 mod closing;
 mod commits;
 mod documents;
+mod history;
 mod live;
 mod names;
 mod network;
@@ -123,7 +124,7 @@ pub enum Error {
     Untrusted(String),
     /// The history cannot be opened; why is in the text.
     #[error("{0}")]
-    NoHistory(String),
+    NoHistory(String, &'static str),
     #[error("{0}")]
     Other(String),
 }
@@ -139,7 +140,7 @@ impl Error {
             Self::Empty => "empty",
             Self::Homeless(_) | Self::File(_) => "file",
             Self::Store(error) => error.code(),
-            Self::NoHistory(_) => "store",
+            Self::NoHistory(_, code) => code,
             Self::Untrusted(_) => "untrusted",
             Self::Other(_) => "failed",
         }
@@ -173,7 +174,7 @@ pub struct Workspace {
     loaded: RwLock<Arc<Loaded>>,
     store: OnceLock<Arc<Store>>,
     /// Why there is none, and until when it is not tried again.
-    off: Mutex<Option<(Instant, String)>>,
+    off: Mutex<Option<(Instant, String, &'static str)>>,
     folders: Folders,
 }
 
@@ -205,10 +206,10 @@ impl Workspace {
         if let Some(store) = self.store.get() {
             return Ok(store.clone());
         }
-        if let Some((until, why)) = &*off
+        if let Some((until, why, code)) = &*off
             && Instant::now() < *until
         {
-            return Err(Error::NoHistory(why.clone()));
+            return Err(Error::NoHistory(why.clone(), code));
         }
         let began = Instant::now();
         let open = || Store::open(&self.folders.data, self.root());
@@ -222,9 +223,9 @@ impl Workspace {
         match opened {
             Ok(store) => Ok(self.store.get_or_init(|| Arc::new(store)).clone()),
             Err(error) => {
-                let why = error.to_string();
-                *off = Some((Instant::now() + began.elapsed(), why.clone()));
-                Err(Error::NoHistory(why))
+                let (why, code) = (error.to_string(), error.code());
+                *off = Some((Instant::now() + began.elapsed(), why.clone(), code));
+                Err(Error::NoHistory(why, code))
             }
         }
     }

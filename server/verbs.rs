@@ -63,6 +63,9 @@ impl Verb {
     }
 }
 
+/// Runs that are listed where nobody says how many.
+pub const RUNS: usize = 50;
+
 /// Every verb; the names are those of threads.md and workflow.md.
 pub const ALL: [Verb; 13] = [
     Verb {
@@ -416,14 +419,9 @@ impl Scope {
                 Failure::new("usage", text)
             })?),
         };
-        let store = self.workspace.store()?;
-        // A thread may be named by a prefix: its newest run knows the whole id.
-        let thread = input.thread_id.as_deref().map(|id| {
-            store
-                .run(id)
-                .map_or_else(|_| id.to_owned(), |run| run.thread_id)
-        });
-        let runs = store.runs(thread.as_deref(), status, input.limit.unwrap_or(50))?;
+        let thread = input.thread_id.as_deref();
+        let limit = input.limit.unwrap_or(RUNS);
+        let runs = self.session.runs(&self.workspace, thread, status, limit)?;
         let runs: Vec<Value> = runs.iter().map(facts).collect();
         Ok(json!({"runs": runs}).into())
     }

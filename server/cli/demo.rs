@@ -138,11 +138,21 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     };
     let mut well = true;
     let mut runs = Vec::new();
-    for end in turns::answer(&session, ids, || Ok(Vec::new()), &options, 1, None).await {
-        let end = end?;
-        well &= end.status == "completed";
-        turns::say(cx, &end);
-        runs.push(end);
+    let mut failed_turn = None;
+    let tell = |ended: turns::Ended| match ended {
+        Ok(end) => {
+            well &= end.status == "completed";
+            turns::say(cx, &end);
+            runs.push(end);
+        }
+        Err((_, error)) => failed_turn = failed_turn.take().or(Some(error)),
+    };
+    let none = || Ok(Vec::new());
+    if turns::answer(&session, ids, none, &options, 1, None, tell).await {
+        return Err(Error::Other(String::from("cancelled")).into());
+    }
+    if let Some(error) = failed_turn {
+        return Err(error.into());
     }
 
     heading(cx, "3", "What changed");

@@ -39,6 +39,11 @@ impl Terminal {
     }
 }
 
+/// Whether somebody sees a question and can answer it.
+pub(super) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
 #[async_trait]
 impl Host for Terminal {
     async fn apply(&self, _label: &str, _edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
@@ -46,7 +51,7 @@ impl Host for Terminal {
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if !can_ask() {
             return None;
         }
         let (out, bars) = (self.out, self.bars.clone());
@@ -55,7 +60,7 @@ impl Host for Terminal {
     }
 
     async fn show_text(&self, _name: &str, text: &str) -> Option<String> {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        if can_ask() {
             self.bars.suspend(|| {
                 for line in present::visible(text).lines() {
                     self.out.warn(line);

@@ -104,6 +104,15 @@ impl Out {
         self.complain(text);
     }
 
+    /// An error that one thread of several has.
+    pub fn error_of(&self, text: &str, code: &str, thread: &str) {
+        if self.json {
+            let text = present::visible(text);
+            self.data(&serde_json::json!({"error": text, "code": code, "thread_id": thread}));
+        }
+        self.complain(text);
+    }
+
     /// An error by the way, that the data tells of too.
     pub fn complain(&self, text: &str) {
         let text = told(text);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, stream};
 use serde_json::Value;
@@ -9,9 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ReplyArgs;
 use super::events;
+use super::host;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::models::Block;
+use crate::os;
 use crate::present::{one_line, visible};
 use crate::session::{Error, Session, TurnEnd, TurnOptions, Wanted};
 use crate::threads::{Action, Status, action_word};
@@ -50,20 +53,30 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         show(cx, &preview);
         return Ok(true);
     }
-    let events = cx.out.json.then_some(cx.out);
     let jobs = usize::from(args.jobs);
     let one = args.resume.is_some() || !args.all && args.target.is_some();
-    let ends = if one {
+    let mut well = true;
+    let mut stopped = None;
+    // As each ends: what was answered is told though the next one is interrupted.
+    let tell = |ended: Ended| match ended {
+        Ok(end) => {
+            // What asks or waits is not done: a script must not go on as if it were.
+            well &= end.status == "completed";
+            if !cx.out.json {
+                say(cx, &end);
+            }
+        }
+        Err((_, error)) if one => stopped = Some(error),
+        Err((id, error)) => {
+            well = false;
+            cx.out.error_of(&error.to_string(), error.code(), &id);
+        }
+    };
+    let events = cx.out.json.then_some(cx.out);
+    let cancelled = if one {
         let id = args.resume.or(args.target).unwrap_or_default();
-        answer(
-            &session,
-            vec![id],
-            || Ok(Vec::new()),
-            &options,
-            jobs,
-            events,
-        )
-        .await
+        let none = || Ok(Vec::new());
+        answer(&session, vec![id], none, &options, jobs, events, tell).await
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
         let waiting = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed);
@@ -74,33 +87,19 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
             cx.out.note("no thread is pending");
             return Ok(true);
         }
-        answer(
-            &session,
-            removals,
-            || waiting(false),
-            &options,
-            jobs,
-            events,
-        )
-        .await
+        if !args.yes && !args.plan && !host::can_ask() {
+            refuse_arrived(&session, scope.as_deref())?;
+        }
+        let others = || waiting(false);
+        answer(&session, removals, others, &options, jobs, events, tell).await
     };
     session.shutdown().await;
-    let mut well = true;
-    for end in ends {
-        match end {
-            Ok(end) => {
-                // What asks or waits is not done: a script must not go on as if it were.
-                well &= end.status == "completed";
-                if !cx.out.json {
-                    say(cx, &end);
-                }
-            }
-            Err(error) if one => return Err(error.into()),
-            Err(error) => {
-                well = false;
-                cx.out.error(&error.to_string(), error.code());
-            }
-        }
+    if let Some(error) = stopped {
+        return Err(error.into());
+    }
+    if cancelled {
+        let text = "cancelled; what was done is in `postil workflow list`";
+        return Err(Error::Other(String::from(text)).into());
     }
     // What nobody could be asked was refused, and who reads the exit status is to know.
     for question in session.gate.unanswered() {
@@ -144,8 +143,11 @@ fn show(cx: &Cx, preview: &Preview) {
     ));
 }
 
-/// Answers the threads `first` one after the other, then those that `others` gives, `jobs` at once; both in order.
-/// Ctrl-C cancels what runs and lets it be recorded.
+/// How a turn ended, or which thread's could not begin.
+pub(super) type Ended = Result<TurnEnd, (String, Error)>;
+
+/// Answers the threads `first` one after the other, then those that `others` gives, `jobs` at once; both are told of
+/// in order. A signal to end cancels what runs and lets it be recorded: then it is `true`.
 pub(super) async fn answer(
     session: &Arc<Session>,
     first: Vec<String>,
@@ -153,9 +155,12 @@ pub(super) async fn answer(
     options: &TurnOptions,
     jobs: usize,
     events: Option<Out>,
-) -> Vec<Result<TurnEnd, Error>> {
-    let turn = |id: String| async move {
-        let run = if options.another {
+    mut tell: impl FnMut(Ended),
+) -> bool {
+    let cancelled = AtomicBool::new(false);
+    let is_cancelled = || cancelled.load(Ordering::Relaxed);
+    let begin = |id: String| async move {
+        Ok(if options.another {
             match session.ask_another(&id, None, options.clone()).await? {
                 Some(run) => run,
                 None => {
@@ -168,13 +173,26 @@ pub(super) async fn answer(
             session.resume_turn(&id, options.clone()).await?
         } else {
             session.start_turn(&id, None, options.clone()).await?
-        };
-        Ok(match events {
-            Some(out) => events::follow(out, session, &run).await,
-            None => session.wait_turn(&run.id).await,
         })
     };
-    let answer = |id: Result<String, Error>| async move { turn(id?).await };
+    let answer = |id: Result<String, Error>| async move {
+        if is_cancelled() {
+            return None;
+        }
+        let id = match id {
+            Ok(id) => id,
+            Err(error) => return Some(Err((String::new(), error))),
+        };
+        let run = match begin(id.clone()).await {
+            Ok(run) => run,
+            Err(_) if is_cancelled() => return None,
+            Err(error) => return Some(Err((id, error))),
+        };
+        Some(Ok(match events {
+            Some(out) => events::follow(out, session, &run).await,
+            None => session.wait_turn(&run.id).await,
+        }))
+    };
     // Looked for when those before them are done.
     let others = stream::once(async { others() }).flat_map(|ids| {
         stream::iter(match ids {
@@ -184,17 +202,64 @@ pub(super) async fn answer(
     });
     let first = stream::iter(first.into_iter().map(Ok)).then(answer);
     let others = others.map(answer).buffered(jobs.max(1));
-    let turns = first.chain(others).collect();
-    tokio::pin!(turns);
-    tokio::select! {
-        // Looked at first: it listens from then on, and no turn begins that cannot be interrupted.
-        biased;
-        _ = tokio::signal::ctrl_c() => {
-            session.shutdown().await;
-            vec![Err(Error::Other(String::from("cancelled; what was done is in `postil workflow list`")))]
+    let turns = first.chain(others);
+    let signal = os::signalled();
+    tokio::pin!(turns, signal);
+    loop {
+        tokio::select! {
+            // Looked at first: it listens from then on, and no turn begins that cannot be interrupted.
+            biased;
+            () = &mut signal, if !is_cancelled() => {
+                cancelled.store(true, Ordering::Relaxed);
+                session.shutdown().await;
+            }
+            ended = turns.next() => match ended {
+                Some(ended) => ended.into_iter().for_each(&mut tell),
+                None => return is_cancelled(),
+            },
         }
-        ends = &mut turns => ends,
     }
+}
+
+/// Of a batch nobody can be asked about, none is begun where some would have to be: an answer that may change nothing,
+/// to a question that wants a change, would use the thread up.
+fn refuse_arrived(session: &Session, path: Option<&Path>) -> Result<(), Error> {
+    let mut arrived = Vec::new();
+    for thread in &session.threads(path)?.threads {
+        let text = |name: &str| thread[name].as_str().unwrap_or_default();
+        let said = thread["thread"].as_array().into_iter().flatten();
+        let author: Vec<&str> = said
+            .filter(|message| message["role"] == "author")
+            .filter_map(|message| message["text"].as_str())
+            .filter(|text| !text.is_empty())
+            .collect();
+        let is_action = author
+            .last()
+            .is_some_and(|last| action_word(last).is_some());
+        for workspace in session.workspaces() {
+            let path = workspace.root().join(text("file"));
+            if text("status") == "pending"
+                && !is_action
+                && session.is_trusted(workspace.root())
+                && author.iter().any(|text| !session.is_typed(&path, text))
+            {
+                arrived.push(format!("{} in {}", text("id"), one_line(text("file"))));
+            }
+        }
+    }
+    if arrived.is_empty() {
+        return Ok(());
+    }
+    let more = arrived.len().saturating_sub(10);
+    arrived.truncate(10);
+    let mut named = arrived.join(", ");
+    if more > 0 {
+        named.push_str(&format!(" and {more} more"));
+    }
+    Err(Error::Other(format!(
+        "nobody can be asked whether these threads, which were not typed here, may have files changed: {named}. \
+         --yes lets them, --plan has them answered without; nothing was done"
+    )))
 }
 
 /// The threads that wait for an agent: those whose last word has them removed, or the others.
@@ -258,7 +323,7 @@ pub(super) async fn consult(cx: &Cx, thread: &str, model: Option<&str>) -> Outco
     let asked = session.second_opinion(thread, model, &cancel);
     let asked = tokio::select! {
         biased;
-        _ = tokio::signal::ctrl_c() => Err(Error::Other(String::from("cancelled; nothing was kept"))),
+        () = os::signalled() => Err(Error::Other(String::from("cancelled; nothing was kept"))),
         asked = asked => asked,
     };
     session.shutdown().await;

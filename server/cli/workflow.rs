@@ -58,13 +58,7 @@ fn list(cx: &Cx, thread: Option<&str>, status: Option<&str>, limit: usize) -> Ou
     let session = cx.session()?;
     let mut runs = Vec::new();
     for workspace in session.workspaces() {
-        let store = workspace.store()?;
-        // A thread may be named by a prefix: its newest run knows the whole id.
-        let thread = thread.map(|id| {
-            let newest = store.run(id);
-            newest.map_or_else(|_| id.to_owned(), |run| run.thread_id)
-        });
-        runs.extend(store.runs(thread.as_deref(), status, limit)?);
+        runs.extend(session.runs(&workspace, thread, status, limit)?);
     }
     if cx.out.json {
         cx.out.data(&runs.iter().map(facts).collect::<Vec<_>>());

@@ -20,6 +20,7 @@ use super::refresh::Refresher;
 use super::watching::Watching;
 use super::{Ended, Server, Transport, transport};
 use crate::config::Folders;
+use crate::os;
 
 /// What the engine may take to wind up; the process is to be gone within a second.
 const WIND_UP: Duration = Duration::from_millis(700);
@@ -183,7 +184,7 @@ fn serve_one(
     let why = runtime.block_on(async {
         let why = tokio::select! {
             why = ended.recv() => why.unwrap_or(Ended::HungUp),
-            () = signalled() => Ended::Signal,
+            () = os::signalled() => Ended::Signal,
         };
         server.bridges.clear();
         server.client.gone();
@@ -200,30 +201,6 @@ fn serve_one(
     server.scratch.clear();
     server.watching.stop();
     why
-}
-
-#[cfg(unix)]
-async fn signalled() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        }
-        _ => std::future::pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn signalled() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
-    }
 }
 
 /// Standard input and output without the buffers of the standard library: a frame is to be one write.

@@ -99,6 +99,52 @@ fn reply_to_all_answers_what_is_pending() {
 }
 
 #[test]
+fn a_batch_that_nobody_can_be_asked_about_is_left_as_it_is() {
+    let workspace = project();
+    let text = "# AUTHOR: rename load to load_data\ndef load():\n    pass\n";
+    workspace.write("b.py", text);
+    workspace.write("c.py", "# AUTHOR: why?\n# AGENT: Because.\n# AUTHOR:\n");
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let all = &["reply", "--all", "b.py", "--model", "offline"];
+    let refused = postil(&workspace, all).refused("--yes lets them");
+    assert!(refused.err.contains("in b.py"), "{refused:?}");
+    assert_eq!(workspace.read("b.py"), text);
+    let runs = postil(&workspace, &["workflow", "list", "--json"]).ok();
+    assert_eq!(runs.json(), json!([]));
+    // What it names works.
+    postil(&workspace, &[&all[..], &["--yes"]].concat()).ok();
+    assert!(workspace.read("b.py").contains("def load_data()"));
+    // What was typed here needs no word.
+    postil(&workspace, &["new", "c.py:4", "where is load defined?"]).ok();
+    postil(
+        &workspace,
+        &["reply", "--all", "c.py", "--model", "offline"],
+    )
+    .ok();
+}
+
+#[test]
+fn runs_of_a_thread_are_listed_by_a_unique_prefix() {
+    let workspace = project();
+    let store = store(&workspace);
+    for id in ["aaaa1110", "aaaa1111", "bbbb1111"] {
+        let run = store.begin(id, "src/main.rs", "m").expect("begun");
+        store
+            .finish(&run.id, RunStatus::Completed, None)
+            .expect("finished");
+    }
+    let list = |id: &str| postil(&workspace, &["workflow", "list", "--thread", id, "--json"]);
+    assert_eq!(list("bbbb").ok().json()[0]["thread_id"], "bbbb1111");
+    assert_eq!(list("aaaa").json()["code"], "ambiguous_id");
+    assert_eq!(list("b").json()["code"], "short_id");
+    assert_eq!(list("zzzzz").json()["code"], "unknown_thread");
+    // One that stands there and was never answered; one that nobody knows, by its whole id.
+    let id = &ids(&workspace)[0];
+    assert_eq!(list(&id[..5]).ok().json(), json!([]));
+    assert_eq!(list("cccc1111").ok().json(), json!([]));
+}
+
+#[test]
 fn a_turn_without_a_key_names_the_variable() {
     let workspace = project();
     let id = ids(&workspace).remove(0);

@@ -219,3 +219,55 @@ fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
         assert_eq!(next["thread_id"], run["thread_id"], "{name}");
     }
 }
+
+/// A job that is ended at its limit has told what was answered until then, and how the rest ended.
+#[test]
+fn a_batch_that_is_ended_has_told_of_what_was_done() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for (signal, as_json) in [(Signal::TERM, true), (Signal::INT, false)] {
+        let bench = Bench::new(vec![
+            Step::text("The first."),
+            Step::text("The second.").held(),
+        ]);
+        for (file, ask) in [("a.rs", "one?"), ("b.rs", "two?"), ("c.rs", "three?")] {
+            bench
+                .workspace
+                .write(file, format!("// AUTHOR: {ask}\nfn f() {{}}\n"));
+        }
+        assert_eq!(bench.cli(&["trust", "--yes", "-q"]).0, Some(0));
+        let mut command = bench.workspace.postil();
+        command
+            .args(["reply", "--all", "--yes", "--jobs", "1"])
+            .args(as_json.then_some("--json"))
+            .envs(bench.env())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let child = command.spawn().expect("postil runs");
+        bench.model.wait_for_requests(2);
+        let id = Pid::from_raw(i32::try_from(child.id()).expect("an id")).expect("an id");
+        kill_process(id, signal).expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{out}");
+        assert!(out.contains("The first."), "{out}");
+        if as_json {
+            let ends: Vec<Value> = out
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"))
+                .filter(|line: &Value| line["event"] == "end")
+                .collect();
+            let ends: Vec<_> = ends.iter().map(|e| (&e["file"], &e["status"])).collect();
+            let (done, cut) = (json!("completed"), json!("cancelled"));
+            assert_eq!(
+                ends,
+                [(&json!("a.rs"), &done), (&json!("b.rs"), &cut)],
+                "{out}"
+            );
+        }
+        let runs = bench.runs();
+        let statuses: Vec<_> = runs.iter().map(|run| run["status"].clone()).collect();
+        assert_eq!(statuses, ["cancelled", "completed"], "{runs:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cancelled; what was done is in"), "{said}");
+    }
+}
