@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rmcp::ServiceExt as _;
 
 use crate::config::Folders;
+use crate::os;
 
 mod handler;
 mod log;
@@ -20,6 +21,7 @@ mod roots;
 mod route;
 mod subscriptions;
 mod told;
+mod wire;
 
 use handler::Handler;
 
@@ -28,12 +30,12 @@ use handler::Handler;
 pub async fn serve(fallback: PathBuf, folders: Folders, read_only: bool) -> ExitCode {
     let handler = Handler::new(fallback, folders, read_only);
     let shared = handler.shared();
-    let transport = rmcp::transport::stdio_pipes();
+    let transport = wire::InOrder::new(shared.clone());
     let code = match handler.serve(transport).await {
         Ok(running) => {
             tokio::select! {
                 _ = running.waiting() => {}
-                () = ended() => {}
+                () = os::signalled() => {}
             }
             ExitCode::SUCCESS
         }
@@ -46,27 +48,6 @@ pub async fn serve(fallback: PathBuf, folders: Folders, read_only: bool) -> Exit
     };
     shared.shutdown().await;
     code
-}
-
-/// SIGTERM or SIGINT.
-async fn ended() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut terminate), Ok(mut interrupt)) = (
-            signal(SignalKind::terminate()),
-            signal(SignalKind::interrupt()),
-        ) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            return;
-        }
-    }
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
-    }
 }
 
 type Peer = rmcp::Peer<rmcp::RoleServer>;

@@ -186,7 +186,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        self.0.roots_changed();
+        // That they did was seen in the order of the wire.
         let _ = self.0.places(&context.peer).await;
         self.0.log.list_changed().await;
     }

@@ -105,7 +105,7 @@ pub(super) fn place_of<'a>(
     }
 }
 
-/// The answers of every place as one; each item says where it is from.
+/// The answers of every place as one; each item says where it is from. A place that gives none is told of.
 async fn all(
     shared: &Arc<Workspaces>,
     places: &[Arc<Place>],
@@ -114,8 +114,15 @@ async fn all(
     cancel: &CancellationToken,
 ) -> Outcome {
     let mut together = json!({});
+    let mut failed = Vec::new();
     for place in places {
-        let Answer { mut value, .. } = on(shared, place, verb, arguments, cancel).await?;
+        let mut value = match on(shared, place, verb, arguments, cancel).await {
+            Ok(answer) => answer.value,
+            Err(failure) => {
+                failed.push((place, failure));
+                continue;
+            }
+        };
         let root = place.root.to_string_lossy();
         for list in ["threads", "actions", "runs", "hits", "buffers"] {
             for item in value
@@ -128,6 +135,26 @@ async fn all(
             }
         }
         join(&mut together, value);
+    }
+    if failed.len() == places.len() {
+        let first = failed.into_iter().next();
+        return Err(first.map_or_else(Failure::defect, |(_, failure)| failure));
+    }
+    for (place, failure) in failed {
+        let told = json!({"root": place.root.to_string_lossy(), "error": failure.message});
+        join(&mut together, json!({"unavailable": [told]}));
+    }
+    if let Some(runs) = together.get_mut("runs").and_then(Value::as_array_mut) {
+        // Each place gave its newest.
+        let started = |run: &Value| {
+            run.get("started")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        runs.sort_by_cached_key(|run| std::cmp::Reverse(started(run)));
+        let limit = arguments.get("limit").and_then(Value::as_u64);
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+        runs.truncate(limit.unwrap_or(verbs::RUNS));
     }
     Ok(together.into())
 }
@@ -163,8 +190,15 @@ async fn thread<'a>(
 ) -> Result<(&'a Arc<Place>, String), Failure> {
     let list = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
     let mut found = Vec::new();
+    let mut failed = None;
     for place in places {
-        let Answer { value, .. } = on(shared, place, list, &json!({}), cancel).await?;
+        let value = match on(shared, place, list, &json!({}), cancel).await {
+            Ok(answer) => answer.value,
+            Err(failure) => {
+                failed = failed.or(Some(failure));
+                continue;
+            }
+        };
         let threads = value.get("threads").and_then(Value::as_array);
         let ids = threads
             .into_iter()
@@ -182,8 +216,11 @@ async fn thread<'a>(
     }
     match found.as_slice() {
         [(place, id)] => Ok((place, id.clone())),
-        // The first place words the error: unknown, or too short.
-        [] => Ok((places.first().ok_or_else(Failure::defect)?, id.to_owned())),
+        // The first place words the error, unknown or too short, unless it may be where nobody can look.
+        [] => match failed {
+            Some(failure) => Err(failure),
+            None => Ok((places.first().ok_or_else(Failure::defect)?, id.to_owned())),
+        },
         several => {
             let candidates: Vec<String> = several
                 .iter()
@@ -207,14 +244,18 @@ async fn first(
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Outcome {
-    let mut last = Err(Failure::defect());
+    let mut failed: Option<Failure> = None;
     for place in places {
-        last = on(shared, place, verb, arguments, cancel).await;
-        if !matches!(&last, Err(failure) if failure.code == "unknown_run") {
-            break;
+        match on(shared, place, verb, arguments, cancel).await {
+            Ok(answer) => return Ok(answer),
+            // That a history cannot be read says more than that another has no such run.
+            Err(failure) if failed.as_ref().is_none_or(|f| f.code == "unknown_run") => {
+                failed = Some(failure);
+            }
+            Err(_) => {}
         }
     }
-    last
+    Err(failed.unwrap_or_else(Failure::defect))
 }
 
 /// A call on one place.

@@ -140,3 +140,73 @@ fn a_root_that_is_no_folder_is_told() {
     );
     assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 1);
 }
+
+#[test]
+fn a_call_behind_a_change_of_roots_is_about_the_new_ones() {
+    let workspace = two();
+    let roots = ["one", "two"].map(|root| workspace.path(root));
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0]]);
+    for n in 1..=40 {
+        agent.roots = Some(vec![roots[n % 2].clone()]);
+        agent.notify("notifications/roots/list_changed", json!({}));
+        let list = agent.call("get_threads", json!({}));
+        assert_eq!(list["threads"][0]["file"], ["a.rs", "b.rs"][n % 2], "{n}");
+    }
+}
+
+#[test]
+fn a_root_that_goes_takes_no_other_with_it() {
+    let workspace = two();
+    let roots = ["one", "two"].map(|root| workspace.path(root));
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0], &roots[1]]);
+    let list = agent.call("get_threads", json!({}));
+    let (gone, id) = (id_of(&list, "a.rs"), id_of(&list, "b.rs"));
+    std::fs::rename(&roots[0], workspace.path("away")).expect("renamed");
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["threads"][0]["file"], "b.rs");
+    assert_eq!(list["unavailable"][0]["root"], json!(roots[0]));
+    let error = list["unavailable"][0]["error"].as_str().expect("why");
+    assert!(error.contains("path not found"), "{error}");
+    let (sentence, _) = agent.refused("dismiss_thread", json!({"thread_id": gone}));
+    assert!(sentence.contains("path not found"), "{sentence}");
+    let answer = json!({"thread_id": id, "response": "Yes."});
+    assert_eq!(agent.call("respond_to_thread", answer)["file"], "b.rs");
+    let all = agent.request("resources/list", json!({})).expect("a list");
+    assert!(all.to_string().contains("b.rs"), "{all}");
+    std::fs::remove_dir_all(&roots[1]).expect("removed");
+    let (sentence, _) = agent.refused("get_threads", json!({}));
+    assert!(sentence.contains("path not found"), "{sentence}");
+}
+
+#[test]
+fn runs_of_several_roots_are_the_newest_of_all() {
+    let workspace = two();
+    let roots = ["one", "two"].map(|root| workspace.path(root));
+    let mut newest = Vec::new();
+    for root in &roots {
+        let mut command = workspace.postil();
+        command.current_dir(root);
+        command.args(["reply", "--all", "--model", "offline", "--json"]);
+        let output = command.output().expect("postil runs");
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        let end: serde_json::Value =
+            serde_json::from_str(out.lines().last().expect("a line")).expect("JSON");
+        newest.push(end["run_id"].clone());
+    }
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0], &roots[1]]);
+    let runs = agent.call("workflow_list", json!({"limit": 1}))["runs"].clone();
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+    let both = agent.call("workflow_list", json!({}))["runs"].clone();
+    let started: Vec<_> = both
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| run["started"].as_str().expect("a time").to_owned())
+        .collect();
+    assert_eq!(started.len(), 2);
+    assert!(started[0] >= started[1], "{both}");
+    for run in newest {
+        let call = json!({"run_id": run});
+        assert_eq!(agent.call("workflow_thread", call)["run_id"], run);
+    }
+}
