@@ -56,7 +56,7 @@ pub fn run() -> ExitCode {
             let _ = error.print();
             if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
                 let out = Out::new(true, false, args::Color::Auto);
-                out.data(&serde_json::json!({"error": error.kind().to_string(), "code": "usage"}));
+                out.data(&serde_json::json!({"error": sentence(&error), "code": "usage"}));
             }
             return ExitCode::from(code);
         }
@@ -89,6 +89,15 @@ pub fn run() -> ExitCode {
             }
         }
     }
+}
+
+/// What clap says is wrong, without how commands are used in general.
+fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let first = text.split("\n\n").next().unwrap_or(text);
+    let lines: Vec<&str> = first.lines().map(str::trim).collect();
+    lines.join(" ")
 }
 
 /// Why a command ends early.

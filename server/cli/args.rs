@@ -227,7 +227,7 @@ pub(super) enum Command {
     )]
     Acp,
     /// Trust a workspace, or take its trust back
-    #[command(after_help = "Example: postil trust . --yes")]
+    #[command(after_help = "Example: postil trust --yes")]
     Trust {
         /// The folder [default: the workspace]
         #[arg(value_name = "DIR")]

@@ -30,7 +30,12 @@ pub(super) fn run(cx: &Cx, revoke: Option<&str>) -> Outcome {
         }
         return Ok(true);
     }
-    let settings = config::load(&folders, None, None).settings;
+    let loaded = config::load(&folders, None, None);
+    for problem in &loaded.problems {
+        // A rule that is not read does not hold.
+        cx.out.warn(&super::settings::sentence(problem));
+    }
+    let settings = loaded.settings;
     let all = grants.all().map_err(failed)?;
     if cx.out.json {
         cx.out

@@ -150,6 +150,8 @@ fn a_store_from_the_future_is_refused_untouched() {
     ] {
         postil(&workspace, args).refused("update postil");
     }
+    let failed = postil(&workspace, &["workflow", "list", "--json"]);
+    assert_eq!(failed.json()["code"], "store_newer");
     assert_eq!(std::fs::read(&path).expect("read"), bytes);
     assert_eq!(workspace.read("src/main.rs"), MAIN);
     // What needs no history goes on.
@@ -210,4 +212,47 @@ fn output_that_cannot_be_written_is_an_error() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn wrong_usage_is_named_in_json_too() {
+    let workspace = project();
+    for (args, says) in [
+        (&["threads", "--status", "bogus"][..], "'bogus'"),
+        (&["threads", "--status", "bogus"], "awaiting_user"),
+        (&["threads", "--nothing"], "--nothing"),
+        (&["reply"], "<ID|PATH>"),
+    ] {
+        let wrong = postil(&workspace, &[args, &["--json"]].concat());
+        let error = wrong.json();
+        assert_eq!((wrong.code, &error["code"]), (2, &json!("usage")));
+        let error = error["error"].as_str().expect("a sentence");
+        assert!(error.contains(says) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn rules_that_cannot_be_read_are_told_with_the_permissions() {
+    let workspace = project();
+    workspace.configure("[permissions\nbash = \"deny\"\n");
+    for args in [&["permissions"][..], &["permissions", "--json"]] {
+        let told = postil(&workspace, args).ok();
+        assert!(
+            told.err.contains("config.toml:1: this is no TOML"),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn trust_of_a_folder_in_a_repository_is_told_to_be_of_no_use_to_its_workspace() {
+    let workspace = project();
+    workspace.git(&["init", "-q"]);
+    let below = postil(&workspace, &["trust", "src", "--yes"]).ok();
+    assert!(
+        below.err.contains("`postil trust` without a folder"),
+        "{below:?}"
+    );
+    let whole = postil(&workspace, &["trust", ".", "--yes"]).ok();
+    assert_eq!(whole.err, "");
 }
