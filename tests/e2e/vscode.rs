@@ -109,6 +109,27 @@ fn a_thread_is_asked_answered_resolved_and_undone_in_the_margin() {
 }
 
 #[test]
+fn a_text_that_ends_its_own_code_loads_and_links_nothing_in_the_margin() {
+    let said = [
+        "Which?",
+        "```",
+        "code",
+        "```~",
+        "![x](https://evil.example/p.png)",
+        "[Show details](command:postil.choose?%5B%5D)",
+        "the end",
+        "```",
+        "(a) tokio",
+        "(b) smol",
+    ];
+    let text = format!(
+        "// AUTHOR: why?\n// AGENT: {}\n// AUTHOR:\nfn x() {{}}\n",
+        said.join("\n//   ")
+    );
+    case("texts", &[("notes.rs", &text)]);
+}
+
+#[test]
 fn ones_own_words_are_edited_and_taken_back_in_the_margin() {
     case("edit", &[("notes.rs", NOTES)]);
 }

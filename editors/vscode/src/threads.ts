@@ -248,26 +248,33 @@ export function moved(at: Position, changes: readonly Change[]): { line: number;
  */
 export function asMarkdown(text: string): string {
     const out: string[] = [];
-    let fence: string | undefined;
-    for (const line of text.split("\n")) {
+    let fence: { mark: string; language: string; lines: string[] } | undefined;
+    const close = (): void => {
+        if (fence) {
+            // Readers of Markdown differ in what closes a fence. One that is longer than any in the text nothing of it does.
+            const runs = fence.lines.join("\n").match(/`+/g) ?? [];
+            const mark = "`".repeat(runs.reduce((longest, run) => Math.max(longest, run.length), 2) + 1);
+            out.push(mark + fence.language, ...fence.lines, mark);
+            fence = undefined;
+        }
+    };
+    for (const line of text.split(/\r\n?|\n/)) {
         // What has a back quote behind it is code in a line.
         const mark = /^\s*(```+(?!.*`)|~~~+)/.exec(line)?.[1];
         if (fence !== undefined) {
-            out.push(line);
-            if (mark?.startsWith(fence) && line.trim() === mark) {
-                fence = undefined;
+            if (mark?.startsWith(fence.mark) && line.trim() === mark) {
+                close();
+            } else {
+                fence.lines.push(line);
             }
         } else if (mark !== undefined) {
-            fence = mark;
             // The word behind a fence names a language; anything else of it is text that could end it.
-            out.push(mark + (/^\s*[`~]+\s*([\w+#-]*)/.exec(line)?.[1] ?? ""));
+            fence = { mark, language: /^\s*[`~]+\s*([\w+#-]*)/.exec(line)?.[1] ?? "", lines: [] };
         } else {
             out.push(`${inline(line)}  `);
         }
     }
-    if (fence !== undefined) {
-        out.push(fence);
-    }
+    close();
     return out.join("\n").trimEnd();
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { marked } from "marked";
+import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
 import { asMarkdown, buttons, content, count, countsLabel, money, moved, offers, pair, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
@@ -152,9 +153,15 @@ test("money is told where some was spent", () => {
     assert.deepEqual([0, 0.001, 0.1234, 12].map(money), ["", "<$0.01", "$0.12", "$12.00"]);
 });
 
+/** VS Code 1.96 to 1.139 read Markdown as `older` does, which closes a fence at more than the newest. */
+const readers = {
+    older: (text: string) => older.parse(text, { async: false, gfm: true }),
+    newest: (text: string) => marked.parse(text, { async: false, gfm: true }),
+};
+
 /** The text that the editor shows, and in which elements. */
-function drawn(text: string): { shown: string; elements: string[] } {
-    const html = marked.parse(asMarkdown(text), { async: false, gfm: true });
+function drawn(text: string, reader: keyof typeof readers): { shown: string; elements: string[] } {
+    const html = readers[reader](asMarkdown(text));
     const entities: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&", "&nbsp;": " " };
     const elements = [...html.matchAll(/<(\w+)/g)].map(([, element]) => element ?? "");
     const shown = html.replace(/<[^>]+>/g, "").replace(/&(lt|gt|quot|amp|nbsp|#39);/g, (entity) => entities[entity] ?? entity);
@@ -167,26 +174,45 @@ const plain = (all: string): string => all.replace(/[`\s]/g, "");
 test("a text is shown as it stands: code as code, and nothing that loads or leads somewhere", () => {
     assert.equal(asMarkdown("Because of `a_b`, a_b (c) - 1.5!"), "Because of `a_b`, a_b (c) - 1.5!");
     for (const bad of ["![x](https://example.org/p.png)", "[x](command:rm)", "<img src=x>", "<https://x.y>", "# title", "x\n===", "x\n---", "a_b_c *d* _e_ __f__", "https://example.org", "WWW.example.org", "a@example.org", "mailto:a@b.c", "1. x", "2) x", "- x", "+ x", "* x", "> x", "a | b\n-|-\n1 | 2", "~~x~~", "&amp; &#42; &&", "a\\", "\\*x\\*", "[x]: https://y", "    x", "***", "```` ` ````x`"]) {
-        const { shown, elements } = drawn(bad);
-        assert.equal(plain(shown), plain(bad), bad);
-        assert.deepEqual(elements.filter((element) => !["p", "br", "code", "pre"].includes(element)), [], bad);
+        for (const reader of ["older", "newest"] as const) {
+            const { shown, elements } = drawn(bad, reader);
+            assert.equal(plain(shown), plain(bad), bad);
+            assert.deepEqual(elements.filter((element) => !["p", "br", "code", "pre"].includes(element)), [], bad);
+        }
     }
     assert.equal(asMarkdown("```rust\nlet a_b = 1;\n```"), "```rust\nlet a_b = 1;\n```");
     assert.equal(asMarkdown("```\n![x](y)"), "```\n![x](y)\n```", "a fence that is left open is closed");
     assert.equal(asMarkdown("``` ![x](https://x)\ncode\n```").split("\n")[0], "```");
 });
 
+test("what closes a fence for some closes none that is shown", () => {
+    const bad = "![x](https://evil.example/p.png)\n[Show](command:postil.choose?x) <img src=x> # title";
+    for (const fence of ["```", "````", "~~~", "~~~~~"]) {
+        for (const end of ["```~", "~~~`", "```", "````", "``````````", "~~~", "    ```", "```\u00a0", "\t~~~", "```\r# x\r```~", "` `` ``` ````~"]) {
+            for (const text of [`so:\n${fence}js\ncode\n${end}\n${bad}`, `${fence}\n${end}\n${bad}\n${fence}\n${bad}`]) {
+                for (const reader of ["older", "newest"] as const) {
+                    const { elements } = drawn(text, reader);
+                    assert.deepEqual(elements.filter((element) => !["p", "br", "code", "pre"].includes(element)), [], JSON.stringify([reader, text]));
+                }
+            }
+        }
+    }
+});
+
 test("whatever it is made of", () => {
-    const pieces = ["a", "b1", " ", " ", "\n", "*", "_", "`", "[", "]", "(", ")", "!", "<b>", "<", ">", "&amp;", "&", "#", "-", "+", "1.", "2)", "http://x.y", "www.x.y", "a@b.c", "mailto:", "~", "|", "\\", "=", ":", "$", "\t"];
+    const pieces = ["a", "b1", " ", " ", "\n", "\n", "\r", "*", "_", "`", "```", "\n```", "\n~~~", "~~~", "[", "]", "(", ")", "!", "![x](y)", "<b>", "<", ">", "&amp;", "&", "#", "-", "+", "1.", "2)", "http://x.y", "www.x.y", "a@b.c", "mailto:", "~", "|", "\\", "=", ":", "$", "\t"];
     let seed = 1;
     const next = (many: number): number => (seed = (seed * 48271) % 2147483647) % many;
     for (let round = 0; round < 20_000; round += 1) {
         const text = Array.from({ length: 1 + next(9) }, () => pieces[next(pieces.length)]).join("");
-        if (/^\s*(```|~~~)/m.test(text)) {
-            continue;
+        const fenced = /^\s*(```|~~~)/m.test(text);
+        for (const reader of ["older", "newest"] as const) {
+            const { shown, elements } = drawn(text, reader);
+            // Of a fence its own lines are not shown.
+            if (!fenced) {
+                assert.equal(plain(shown), plain(text), JSON.stringify([reader, text]));
+            }
+            assert.deepEqual(elements.filter((element) => !["p", "br", "code", "pre"].includes(element)), [], JSON.stringify([reader, text]));
         }
-        const { shown, elements } = drawn(text);
-        assert.equal(plain(shown), plain(text), JSON.stringify(text));
-        assert.deepEqual(elements.filter((element) => !["p", "br", "code"].includes(element)), [], JSON.stringify(text));
     }
 });

@@ -2,6 +2,26 @@
 import { plain } from "../code.mjs";
 import { box, discard, draft, equal, folder, glyphs, inner, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
+/** What a file says loads nothing and leads nowhere, though it ends its code in the middle of a thread. */
+export async function texts(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    const asked = [];
+    window.page.on("request", (request) => asked.push(request.url()));
+    await window.file("notes.rs");
+    await window.until("a mark in the margin", async () => (await glyphs(window).count()) === 1);
+    await openThread(window, 0);
+    const body = window.page.locator(".review-widget .comment-body");
+    const shown = await window.until("the whole text, and what it is answered with", async () => {
+        const text = plain(await body.nth(1).innerText());
+        return text.includes("the end") && text.includes("tokio") && text;
+    });
+    ok(shown.includes("![x](https://evil.example/p.png)") && shown.includes("[Show details](command:"), `as it stands: ${shown}`);
+    equal(await body.locator("img").count(), 0, "images");
+    equal(await body.locator("a").allInnerTexts(), ["(a) tokio", "(b) smol"], "its links are its answers");
+    equal(asked.filter((url) => url.includes("evil.example")), [], "what was asked of the image's host");
+}
+
 /** The main job: ask in the margin, have it answered, edit both, resolve, undo. */
 export async function main(code, windows) {
     const window = await code.open(folder);
