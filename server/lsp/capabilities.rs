@@ -48,6 +48,8 @@ pub(super) struct Client {
     pub resolves_edits: bool,
     /// The range of a workspace symbol is asked for when it is gone to.
     pub resolves_ranges: bool,
+    /// Takes folds.
+    pub folds: bool,
     pub fold_limit: Option<usize>,
     /// Whole lines are folded.
     pub fold_lines: bool,
@@ -137,6 +139,7 @@ impl Client {
                 "/workspace/symbol/resolveSupport/properties",
                 "location.range",
             ),
+            folds: has("/textDocument/foldingRange"),
             fold_limit: at("/textDocument/foldingRange/rangeLimit")
                 .and_then(Value::as_u64)
                 .and_then(|limit| usize::try_from(limit).ok()),
@@ -195,7 +198,6 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
         "hoverProvider": true,
         "documentSymbolProvider": true,
         "workspaceSymbolProvider": true,
-        "foldingRangeProvider": true,
         "executeCommandProvider": {"commands": commands::all(&client.prefix)},
         "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
     });
@@ -213,6 +215,11 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
             String::from("signatureHelpProvider"),
             json!({"triggerCharacters": ["(", ","]}),
         );
+    }
+    // An editor may take the answers of one server for all there are, and so lose its own folds and colours: only to
+    // one that asks for them.
+    if client.folds {
+        object.insert(String::from("foldingRangeProvider"), json!(true));
     }
     if client.tokens {
         let provider = semantic_tokens::provider();
@@ -283,11 +290,13 @@ mod tests {
         assert!(!client.waits_for_commands);
         assert!(Client::read(&json!({"clientInfo": {"name": "Eglot"}})).waits_for_commands);
         assert_eq!(client.prefix, "postil.");
-        assert!(announce(&client, false).get("diagnosticProvider").is_none());
-        assert!(
-            announce(&client, false)
-                .get("semanticTokensProvider")
-                .is_none()
-        );
+        let announced = announce(&client, false);
+        for provider in [
+            "diagnosticProvider",
+            "semanticTokensProvider",
+            "foldingRangeProvider",
+        ] {
+            assert!(announced.get(provider).is_none(), "{provider}");
+        }
     }
 }

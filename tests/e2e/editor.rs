@@ -591,8 +591,7 @@ fn a_client_that_stands_still_until_its_command_is_answered_is_answered_first() 
 fn lenses_hover_symbols_and_folds_show_threads() {
     let workspace = Workspace::new();
     workspace.write("a.rs", CODE);
-    let tree =
-        json!({"textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": true}}});
+    let tree = json!({"textDocument": {"foldingRange": {}, "documentSymbol": {"hierarchicalDocumentSymbolSupport": true}}});
     let mut editor = Editor::start_with(
         &workspace,
         Options {

@@ -239,6 +239,20 @@ fn the_extension_keeps_its_word_inside_the_extension_host() {
 }
 
 #[test]
+fn markers_are_coloured_in_the_languages_that_come_with_the_editor() {
+    if !peers::have(&["code-server"]) {
+        return;
+    }
+    let looked = Command::new(node())
+        .arg(extension().join("test/grammars.mjs"))
+        .arg(peers::bin().join(".."))
+        .output()
+        .expect("node runs");
+    let said = String::from_utf8_lossy(&looked.stderr);
+    assert!(looked.status.success(), "{said}");
+}
+
+#[test]
 fn the_settings_are_those_of_the_server() {
     if !peers::have(&["code-server"]) {
         return;

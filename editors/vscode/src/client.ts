@@ -9,10 +9,12 @@ import {
     DocumentDiagnosticRequest,
     ErrorAction,
     ErrorCodes,
+    FoldingRangeRequest,
     LanguageClient,
     MessageType,
     ResponseError,
     RevealOutputChannelOn,
+    SemanticTokensRegistrationType,
     ShowMessageNotification,
     ShowMessageRequest,
     vsdiag,
@@ -69,8 +71,17 @@ export interface Old {
     protocol: number | undefined;
 }
 
+/** Of these the window takes one answer alone, an empty one too: a language's own would be gone from every file. */
+const ALONE: string[] = [FoldingRangeRequest.method, SemanticTokensRegistrationType.method];
+
 /** What goes wrong here is told by who asked for it, once and in a sentence. */
 class Client extends LanguageClient {
+    override registerFeature(feature: Parameters<LanguageClient["registerFeature"]>[0]): void {
+        if (!("registrationType" in feature && ALONE.includes(feature.registrationType.method))) {
+            super.registerFeature(feature);
+        }
+    }
+
     override error(message: string, data?: unknown): void {
         super.error(message, data, false);
     }

@@ -105,4 +105,16 @@ fn threads_and_long_messages_fold_as_the_client_can() {
         exact[0],
         json!({"startLine": 1, "startCharacter": 15, "endLine": 5, "endCharacter": 10, "kind": "comment", "collapsedText": "answered: why?"})
     );
+    let announced = |capabilities: Value| {
+        let options = Options {
+            capabilities,
+            ..Options::default()
+        };
+        Editor::start_with(&workspace, options).capabilities["foldingRangeProvider"].clone()
+    };
+    assert_eq!(announced(json!({})), Value::Null);
+    assert_eq!(
+        announced(json!({"textDocument": {"foldingRange": {}}})),
+        true
+    );
 }
