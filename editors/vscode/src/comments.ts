@@ -5,12 +5,16 @@ import * as vscode from "vscode";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
-import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, said, speaker, spoken, stateLabel, stateOf } from "./threads";
+import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateLabel, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
 const BOXES = 25;
 /** How many lines around what is seen are near. */
 const NEAR = 40;
+/** A file with more threads than this shows so many, and those that came near what is seen: each costs the window milliseconds. */
+const ALL = 200;
+/** Milliseconds without scrolling after which what is seen is looked at. */
+const REST = 100;
 
 /** Threads of files that are not open are shown up to here; the tree has all. */
 const MOST = 2000;
@@ -94,6 +98,10 @@ export class Note implements vscode.Comment {
 export class Comments implements vscode.Disposable {
     private readonly controller: vscode.CommentController;
     private readonly files = new Map<string, Shown[]>();
+    /** How many there are in all files. */
+    private total = 0;
+    /** Files of which not all threads are shown; with a timer where they were scrolled. */
+    private readonly partly = new Map<string, NodeJS.Timeout | undefined>();
     /** Of files with threads: what the server has not told of yet. */
     private readonly changes = new Map<string, { version: number; changes: readonly Change[] }[]>();
     private readonly subscriptions: vscode.Disposable[];
@@ -140,11 +148,11 @@ export class Comments implements vscode.Disposable {
                 }
             }),
             vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => {
-                this.boxes(textEditor.document.uri);
+                this.scrolled(textEditor.document.uri);
             }),
             vscode.window.onDidChangeVisibleTextEditors((editors) => {
                 for (const { document } of editors) {
-                    this.boxes(document.uri);
+                    this.scrolled(document.uri);
                 }
             }),
         ];
@@ -159,6 +167,9 @@ export class Comments implements vscode.Disposable {
 
     /** The comment thread that shows this thread. */
     viewOf(uri: vscode.Uri, id: string): vscode.CommentThread | undefined {
+        if (this.partly.has(uri.toString()) && !this.live(uri, id)) {
+            this.update(uri, id);
+        }
         return this.live(uri, id)?.view;
     }
 
@@ -181,10 +192,9 @@ export class Comments implements vscode.Disposable {
 
     /** A thread that was begun in the margin and is being written into the file: the one that comes there is it. */
     adopt(view: vscode.CommentThread, line: number): void {
-        const shown = this.files.get(view.uri.toString()) ?? [];
+        const key = view.uri.toString();
         const version = document(view.uri)?.version ?? 0;
-        shown.push({ ...fresh(view), awaited: true, line, version });
-        this.files.set(view.uri.toString(), shown);
+        this.put(key, [...(this.files.get(key) ?? []), { ...fresh(view), awaited: true, line, version }]);
     }
 
     /** It is written, as the thread `id`, which may stand elsewhere than where it was begun. */
@@ -223,9 +233,16 @@ export class Comments implements vscode.Disposable {
 
     private remove(uri: vscode.Uri, which: (shown: Shown) => boolean): void {
         const key = uri.toString();
-        const left = (this.files.get(key) ?? []).filter((one) => !which(one));
-        if (left.length > 0) {
-            this.files.set(key, left);
+        this.put(
+            key,
+            (this.files.get(key) ?? []).filter((one) => !which(one)),
+        );
+    }
+
+    private put(key: string, all: Shown[]): void {
+        this.total += all.length - (this.files.get(key)?.length ?? 0);
+        if (all.length > 0) {
+            this.files.set(key, all);
         } else {
             this.files.delete(key);
         }
@@ -256,7 +273,8 @@ export class Comments implements vscode.Disposable {
         }
     }
 
-    private update(uri: vscode.Uri): void {
+    /** `also`: a thread that is to be shown wherever it stands. */
+    private update(uri: vscode.Uri, also?: string): void {
         const key = uri.toString();
         const before = this.files.get(key) ?? [];
         if (this.known.isStale(uri)) {
@@ -269,20 +287,28 @@ export class Comments implements vscode.Disposable {
         }
         const now = this.known.threads(uri).filter((thread) => said(thread).length > 0);
         const open = document(uri) !== undefined;
-        const room = open ? now.length : MOST - this.count() + before.length;
-        const threads = now.slice(0, Math.max(0, room));
         this.move(uri, before);
-        const found = pair(
+        const known = pair(
             before.map((one) => ({ ...one, gone: one.gone !== undefined || one.column < 0 })),
-            threads,
+            now,
         );
-        const after = threads.map((thread, index) => {
-            const shown = before[found[index] ?? -1] ?? this.show(uri, thread);
+        const near = this.near(uri);
+        const picked = pick(now, known, (thread) => thread.id === also || (open && near(thread.range.start.line)), open ? ALL : Math.min(ALL, MOST - this.total + before.length));
+        clearTimeout(this.partly.get(key));
+        if (picked.length < now.length) {
+            this.partly.set(key, undefined);
+        } else {
+            this.partly.delete(key);
+        }
+        const threads = picked.map(({ thread }) => thread);
+        const found = new Set(picked.map(({ index }) => index));
+        const after = picked.map(({ thread, index }) => {
+            const shown = before[index] ?? this.show(uri, thread);
             this.refresh(shown, thread);
             return shown;
         });
         for (const [index, shown] of before.entries()) {
-            if (found.includes(index)) {
+            if (found.has(index)) {
                 continue;
             }
             const stands = (thread: Thread): boolean => thread.id === shown.id && thread.range.start.line <= shown.line && shown.line <= thread.range.end.line;
@@ -296,10 +322,8 @@ export class Comments implements vscode.Disposable {
                 shown.view.dispose();
             }
         }
-        if (after.length > 0) {
-            this.files.set(key, after);
-        } else {
-            this.files.delete(key);
+        this.put(key, after);
+        if (after.length === 0) {
             this.changes.delete(key);
         }
         this.boxes(uri);
@@ -354,23 +378,35 @@ export class Comments implements vscode.Disposable {
     /** The window makes an editor for each reply box at once, seen or not: of hundreds it would be busy for seconds. */
     private boxes(uri: vscode.Uri): void {
         const all = this.files.get(uri.toString()) ?? [];
-        const seen = vscode.window.visibleTextEditors.filter((editor) => editor.document.uri.toString() === uri.toString()).flatMap((editor) => editor.visibleRanges);
+        const near = this.near(uri);
         const few = all.length <= BOXES;
         for (const { line, view } of all) {
-            const near = few || seen.some((range) => range.start.line - NEAR <= line && line <= range.end.line + NEAR);
             // One that was there stays: something may be written in it.
-            if (near && !view.canReply) {
+            if ((few || near(line)) && !view.canReply) {
                 view.canReply = true;
             }
         }
     }
 
-    private count(): number {
-        let all = 0;
-        for (const shown of this.files.values()) {
-            all += shown.length;
+    /** Whether a line is near what is seen of its file. */
+    private near(uri: vscode.Uri): (line: number) => boolean {
+        const key = uri.toString();
+        const seen = vscode.window.visibleTextEditors.filter((editor) => editor.document.uri.toString() === key).flatMap((editor) => editor.visibleRanges);
+        return (line) => seen.some((range) => range.start.line - NEAR <= line && line <= range.end.line + NEAR);
+    }
+
+    private scrolled(uri: vscode.Uri): void {
+        const key = uri.toString();
+        this.boxes(uri);
+        if (this.partly.has(key)) {
+            clearTimeout(this.partly.get(key));
+            this.partly.set(
+                key,
+                setTimeout(() => {
+                    this.update(uri);
+                }, REST),
+            );
         }
-        return all;
     }
 
     private show(uri: vscode.Uri, thread: Thread): Shown {
@@ -510,6 +546,9 @@ export class Comments implements vscode.Disposable {
     }
 
     dispose(): void {
+        for (const timer of this.partly.values()) {
+            clearTimeout(timer);
+        }
         for (const shown of [...this.files.values()].flat()) {
             clearTimeout(shown.gone?.timer);
         }

@@ -159,6 +159,12 @@ export class Known implements vscode.Disposable {
         }
     }
 
+    *each(): Generator<Thread> {
+        for (const { threads } of this.files.values()) {
+            yield* threads;
+        }
+    }
+
     /** The thread at a line, or the nearest below it within the same block of lines; `undefined`: none. */
     at(uri: vscode.Uri, line: number): Thread | undefined {
         const threads = this.threads(uri);

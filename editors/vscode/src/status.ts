@@ -24,6 +24,7 @@ function hover(...lines: string[]): vscode.MarkdownString {
 
 export class Status implements vscode.Disposable {
     private readonly item: vscode.StatusBarItem;
+    private due: NodeJS.Timeout | undefined;
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -38,14 +39,22 @@ export class Status implements vscode.Disposable {
                 this.draw();
             }),
             known.onFile(() => {
-                this.draw();
+                this.soon();
             }),
             known.onTurns(() => {
-                this.draw();
+                this.soon();
             }),
         ];
         this.draw();
         this.item.show();
+    }
+
+    /** A scan tells of thousands of files at once, and each time all threads are counted. */
+    private soon(): void {
+        this.due ??= setTimeout(() => {
+            this.due = undefined;
+            this.draw();
+        }, 50);
     }
 
     private draw(): void {
@@ -68,7 +77,7 @@ export class Status implements vscode.Disposable {
             item.tooltip = hover(state.is === "starting" ? "postil is being started" : off);
             return;
         }
-        const counts = count([...this.known.all()].map(({ thread }) => thread));
+        const counts = count(this.known.each());
         const running = this.known.running();
         const cost = money(this.known.cost());
         const parts = [running.length > 0 ? `$(sync~spin) ${running.length} at work` : `$(comment-discussion) ${counts.pending + counts.answered + counts.new}`];
@@ -85,6 +94,7 @@ export class Status implements vscode.Disposable {
     }
 
     dispose(): void {
+        clearTimeout(this.due);
         for (const subscription of this.subscriptions) {
             subscription.dispose();
         }

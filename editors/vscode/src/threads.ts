@@ -156,39 +156,35 @@ export function pair(shown: Placed[], now: Thread[]): number[] {
     };
     const sought = (): Sought[] => threads.filter(({ at }) => found[at] === -1);
     const distance = (one: Free, { line }: Sought): number => Math.abs(one.line - line);
+    const isFree = (one: Free): boolean => free.has(one);
+    const isSought = ({ at }: Sought): boolean => found[at] === -1;
     // What left the text comes back to what nothing else is.
     for (const gone of [false, true]) {
         const left = (): Free[] => [...free].filter((one) => (one.gone ?? false) === gone);
-        const named = new Map<string, Free[]>();
-        for (const one of left()) {
-            const others = named.get(one.base);
-            if (others) {
-                others.push(one);
-            } else {
-                named.set(one.base, [one]);
-            }
-        }
+        const named = grouped(left(), (one) => one.base);
+        const placed = grouped(left(), (one) => `${one.line} ${one.base}`);
         for (const thread of sought()) {
-            const there = (named.get(thread.base) ?? []).filter((one) => free.has(one) && one.line === thread.line);
+            const there = (placed.get(`${thread.line} ${thread.base}`) ?? []).filter(isFree);
             const one = there.find(({ awaited }) => awaited) ?? there[0];
             if (one) {
                 take(thread, one);
             }
         }
-        for (const name of new Set(sought().map((thread) => thread.base))) {
-            const all = named.get(name) ?? [];
-            const ones = (): Free[] => all.filter((one) => free.has(one));
-            const these = (): Sought[] => sought().filter((thread) => thread.base === name);
-            if (ones().length + these().length > 2) {
-                for (const thread of these()) {
-                    const said = content(thread.thread);
-                    const [one, ...others] = ones().filter((one) => one.said === said);
-                    if (one && others.length === 0 && these().filter((other) => content(other.thread) === said).length === 1) {
+        for (const [name, these] of grouped(sought(), (thread) => thread.base)) {
+            const ones = (named.get(name) ?? []).filter(isFree);
+            if (ones.length === 0) {
+                continue;
+            }
+            if (ones.length + these.length > 2) {
+                const same = grouped(ones, (one) => one.said ?? "");
+                for (const [said, [thread, ...others]] of grouped(these, ({ thread }) => content(thread))) {
+                    const [one, ...more] = same.get(said) ?? [];
+                    if (thread && one && others.length === 0 && more.length === 0) {
                         take(thread, one);
                     }
                 }
             }
-            const [olds, news] = [ones().sort((a, b) => a.line - b.line), these()];
+            const [olds, news] = [ones.filter(isFree).sort((a, b) => a.line - b.line), these.filter(isSought)];
             if (olds.length === news.length) {
                 for (const [at, thread] of news.entries()) {
                     const one = olds[at];
@@ -196,10 +192,17 @@ export function pair(shown: Placed[], now: Thread[]): number[] {
                         take(thread, one);
                     }
                 }
+                continue;
             }
-            const near = olds.flatMap((one) => news.map((thread) => ({ one, thread }))).sort((a, b) => distance(a.one, a.thread) - distance(b.one, b.thread));
+            // The others can take at most so many that are nearer.
+            const about = (one: Free): Sought[] => {
+                const at = news.findIndex(({ line }) => line >= one.line);
+                const middle = at < 0 ? news.length : at;
+                return news.slice(Math.max(0, middle - olds.length), middle + olds.length);
+            };
+            const near = olds.flatMap((one) => about(one).map((thread) => ({ one, thread }))).sort((a, b) => distance(a.one, a.thread) - distance(b.one, b.thread));
             for (const { one, thread } of near) {
-                if (free.has(one) && found[thread.at] === -1) {
+                if (isFree(one) && isSought(thread)) {
                     take(thread, one);
                 }
             }
@@ -213,6 +216,31 @@ export function pair(shown: Placed[], now: Thread[]): number[] {
         }
     }
     return found;
+}
+
+/** What `key` says the same of, together, in the order in which they came. */
+function grouped<Item>(items: Iterable<Item>, key: (item: Item) => string): Map<string, Item[]> {
+    const groups = new Map<string, Item[]>();
+    for (const item of items) {
+        const group = groups.get(key(item));
+        if (group) {
+            group.push(item);
+        } else {
+            groups.set(key(item), [item]);
+        }
+    }
+    return groups;
+}
+
+/**
+ * Those of `now` that are shown, each with the index of what shows it already, or -1: these and those that are wanted, and
+ * of the others the first, up to `most` in all.
+ */
+export function pick(now: Thread[], found: number[], isWanted: (thread: Thread) => boolean, most: number): { thread: Thread; index: number }[] {
+    const all = now.map((thread, at) => ({ thread, index: found[at] ?? -1 }));
+    const sure = new Set(all.filter(({ thread, index }) => index >= 0 || isWanted(thread)));
+    let room = most - sure.size;
+    return all.filter((one) => sure.has(one) || room-- > 0);
 }
 
 /** Without the number by which threads with the same first words are told apart. */

@@ -96,38 +96,6 @@ const tests = {
         await until("it is gone", () => known.threads(moved).length === 0);
         assert.equal(comments.viewOf(moved, thread.id), undefined);
     },
-    async "a file folds and has the colours that it has without postil"(root) {
-        const { known, server } = api();
-        const shell = "run() {\n    if true; then\n        echo\n    fi\n}\n";
-        const script = "export class A {\n    constructor(readonly a: number) {}\n    twice(): number {\n        return this.a * 2;\n    }\n}\n";
-        const texts = { "plain.sh": shell, "asked.sh": `# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\n${shell}`, "plain.ts": script, "asked.ts": `// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\n${script}` };
-        const uris = Object.keys(texts).map((name) => vscode.Uri.file(path.join(root, name)));
-        for (const uri of uris) {
-            writeFileSync(uri.fsPath, texts[path.basename(uri.path)]);
-            await vscode.window.showTextDocument(uri);
-        }
-        const look = async () => {
-            const seen = {};
-            for (const uri of uris) {
-                const folds = (await vscode.commands.executeCommand("vscode.executeFoldingRangeProvider", uri)) ?? [];
-                const tokens = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokens", uri, new vscode.Range(0, 0, 20, 0));
-                const legend = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokensLegend", uri);
-                seen[path.basename(uri.path)] = [folds.map(({ start, end }) => [start, end]), [...(tokens?.data ?? [])], legend?.tokenTypes];
-            }
-            return seen;
-        };
-        // The language's own server comes a while after its file.
-        const has = ([folds, data]) => folds.length > 0 && data.length > 0;
-        await server.next(() => server.end());
-        const without = await until("TypeScript tells of its files", async () => {
-            const seen = await look();
-            return has(seen["plain.ts"]) && has(seen["asked.ts"]) && seen;
-        });
-        assert.ok(without["plain.sh"][0].length > 0, "the shell's, by indentation");
-        await server.restart();
-        await until("the threads", () => ["asked.sh", "asked.ts"].every((name) => known.threads(vscode.Uri.file(path.join(root, name))).length === 1));
-        assert.deepEqual(await look(), without);
-    },
     async "threads are unfolded where the settings say so"(root) {
         const { known, comments } = api();
         const settings = vscode.workspace.getConfiguration("postil.editor");
@@ -752,6 +720,8 @@ const tests = {
         await until("its thread", () => known.threads(document.uri).length === 1);
     },
 };
+
+Object.assign(tests, require("./shown.cjs")({ api, listen, until }));
 
 exports.run = async () => {
     const root = vscode.workspace.workspaceFolders[0].uri.fsPath;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { marked } from "marked";
 import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, buttons, content, count, countsLabel, money, moved, offers, pair, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asMarkdown, buttons, content, count, countsLabel, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -54,6 +54,26 @@ test("threads with the same first words are told apart by where they stand, then
     assert.deepEqual(pair([first, second], [why("x", 20, ["agent", "so"])]), [1]);
     assert.deepEqual(pair([first, second], [why("x", 21), why("x-2", 30)]), [0, 1]);
     assert.deepEqual(pair([was(why("x", 1)), was(why("x-2", 9))], [why("x", 8)]), [1]);
+});
+
+test("of very many with the same first words each is the nearest", () => {
+    const why = (at: number, line: number) => thread(at === 0 ? "x" : `x-${at + 1}`, line, ["author", "why?"]);
+    const shown = Array.from({ length: 300 }, (_, at) => ({ id: `x-${at + 2}`, line: 10 * at + 4 }));
+    const now = Array.from({ length: 3000 }, (_, at) => why(at, at % 10 === 4 ? 10_000 + at : at)).sort((a, b) => a.range.start.line - b.range.start.line);
+    const found = pair(shown, now);
+    for (const [index, one] of shown.entries()) {
+        const at = found.indexOf(index);
+        assert.equal(Math.abs((now[at]?.range.start.line ?? 0) - one.line), 1, `${index}`);
+    }
+});
+
+test("those are shown that were, those that are wanted, and then the first", () => {
+    const now = Array.from({ length: 10 }, (_, at) => thread(`t${at}`, at, ["author", "x"]));
+    const found = now.map((_, at) => (at === 7 ? 3 : -1));
+    const lines = (most: number, wanted: number[]) => pick(now, found, ({ range }) => wanted.includes(range.start.line), most).map(({ thread, index }) => [thread.range.start.line, index]);
+    assert.deepEqual(lines(4, [5]), [[0, -1], [1, -1], [5, -1], [7, 3]]);
+    assert.deepEqual(lines(0, [5, 7]), [[5, -1], [7, 3]], "these in any case");
+    assert.equal(lines(99, []).length, 10);
 });
 
 test("a thread that left the text comes back to its box, but takes that of no other", () => {

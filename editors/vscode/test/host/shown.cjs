@@ -1,0 +1,87 @@
+// What is seen of files and their threads, and what is told. A part of ./index.cjs.
+const assert = require("node:assert/strict");
+const { writeFileSync } = require("node:fs");
+const path = require("node:path");
+const vscode = require("vscode");
+
+module.exports = ({ api, listen, until }) => ({
+    async "a file folds and has the colours that it has without postil"(root) {
+        const { known, server } = api();
+        const shell = "run() {\n    if true; then\n        echo\n    fi\n}\n";
+        const script = "export class A {\n    constructor(readonly a: number) {}\n    twice(): number {\n        return this.a * 2;\n    }\n}\n";
+        const texts = { "plain.sh": shell, "asked.sh": `# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\n${shell}`, "plain.ts": script, "asked.ts": `// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\n${script}` };
+        const uris = Object.keys(texts).map((name) => vscode.Uri.file(path.join(root, name)));
+        for (const uri of uris) {
+            writeFileSync(uri.fsPath, texts[path.basename(uri.path)]);
+            await vscode.window.showTextDocument(uri);
+        }
+        const look = async () => {
+            const seen = {};
+            for (const uri of uris) {
+                const folds = (await vscode.commands.executeCommand("vscode.executeFoldingRangeProvider", uri)) ?? [];
+                const tokens = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokens", uri, new vscode.Range(0, 0, 20, 0));
+                const legend = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokensLegend", uri);
+                seen[path.basename(uri.path)] = [folds.map(({ start, end }) => [start, end]), [...(tokens?.data ?? [])], legend?.tokenTypes];
+            }
+            return seen;
+        };
+        // The language's own server comes a while after its file.
+        const has = ([folds, data]) => folds.length > 0 && data.length > 0;
+        await server.next(() => server.end());
+        const without = await until("TypeScript tells of its files", async () => {
+            const seen = await look();
+            return has(seen["plain.ts"]) && has(seen["asked.ts"]) && seen;
+        });
+        assert.ok(without["plain.sh"][0].length > 0, "the shell's, by indentation");
+        await server.restart();
+        await until("the threads", () => ["asked.sh", "asked.ts"].every((name) => known.threads(vscode.Uri.file(path.join(root, name))).length === 1));
+        assert.deepEqual(await look(), without);
+    },
+    async "of a file with very many threads those are shown that came near what is seen"(root) {
+        const { known, comments } = api();
+        const uri = vscode.Uri.file(path.join(root, "many.py"));
+        const many = 1000;
+        writeFileSync(uri.fsPath, Array.from({ length: many }, (_, at) => `# AUTHOR: ${at % 2 ? "why?" : `question ${at}`}\nx = ${at}\n`).join(""));
+        await until("its threads, while it is shut", () => known.threads(uri).length === many);
+        const shown = () => comments.files.get(uri.toString()) ?? [];
+        const stands = (line) => shown().find((one) => one.view.range.start.line === line && one.label !== "No longer in the file");
+        const editor = await vscode.window.showTextDocument(uri);
+        await until("those at its begin", () => stands(0)?.view.canReply);
+        const few = shown().length;
+        assert.ok(few >= 100 && few < 400, `${few}`);
+        const begun = stands(0).view;
+        const reveal = (line) => editor.revealRange(new vscode.Range(line, 0, line, 0), vscode.TextEditorRevealType.InCenter);
+        reveal(1500);
+        await until("those in the middle", () => stands(1500)?.view.canReply && stands(1502)?.view.canReply);
+        assert.equal(stands(0).view, begun, "what was there stays: something may stand in its box");
+        assert.ok(shown().length < few + 200, `${shown().length}`);
+        // What is typed moves those that are shown, and shows what comes near.
+        const middle = stands(1500).view;
+        await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "# AUTHOR: before all?\ny = 1\n"));
+        await until("it is told", () => known.threads(uri).length === many + 1);
+        await until("all moved along", () => stands(1502)?.view === middle && stands(2)?.view === begun);
+        // One that is gone to from elsewhere is there.
+        const { id } = known.threads(uri)[900];
+        assert.equal(comments.viewOf(uri, id).range.start.line, 1800);
+        const sum = [...comments.files.values()].reduce((sum, { length }) => sum + length, 0);
+        assert.equal(comments.total, sum);
+        await editor.document.save();
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+        await vscode.workspace.fs.delete(uri);
+        await until("all are gone", () => !comments.files.has(uri.toString()));
+    },
+    async "of many files that are told of at once the threads are counted once"(root) {
+        const { known } = api();
+        const { each } = known;
+        let counted = 0;
+        known.each = function* () {
+            counted += 1;
+            yield* each.call(known);
+        };
+        const files = Array.from({ length: 200 }, (_, at) => vscode.Uri.file(path.join(root, "flood", `${at}.py`)).toString());
+        for (const uri of files) known.told({ uri, version: null, threads: [] });
+        await until("they are counted", () => counted > 0);
+        known.each = each;
+        assert.ok(counted < 5, `${counted} times`);
+    },
+});
