@@ -208,10 +208,9 @@ export function register(parts: Parts): vscode.Disposable[] {
                 throw new Error(`${UNREAD}: your text stays in its box, send it once more`);
             }
             if (there) {
-                if (text !== "") {
-                    await server.ask("reply", { uri, thread_id: there.id, text });
-                }
-                return { uri, thread_id: there.id };
+                // The first words of its author name a thread: where these are they, it has another name now.
+                const done = text === "" ? undefined : await server.ask<{ thread_id?: string | null } | null>("reply", { uri, thread_id: there.id, text });
+                return { uri, thread_id: done?.thread_id ?? there.id };
             }
             switch (comments.isElsewhere(reply.thread)) {
                 case "awaited":

@@ -84,4 +84,25 @@ module.exports = ({ api, listen, until }) => ({
         known.each = each;
         assert.ok(counted < 5, `${counted} times`);
     },
+    async "words that name their thread anew are answered there"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "named.py"));
+        writeFileSync(uri.fsPath, "# AGENT: So it is.\n# AUTHOR:\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const { ask, run } = server;
+        const asked = [];
+        server.ask = async (verb, argument) => {
+            asked.push([verb, argument.thread_id]);
+            return { thread_id: "after" };
+        };
+        server.run = async (verb, argument) => void asked.push([verb, argument.thread_id]);
+        const reply = { thread: comments.viewOf(uri, thread.id), text: "more?" };
+        await vscode.commands.executeCommand("postil.comment.ask", reply);
+        // Of a server that names none, as it was.
+        server.ask = async () => null;
+        await vscode.commands.executeCommand("postil.comment.ask", reply);
+        Object.assign(server, { ask, run });
+        assert.deepEqual(asked, [["reply", thread.id], ["replyAsAgent", "after"], ["replyAsAgent", thread.id]]);
+    },
 });
