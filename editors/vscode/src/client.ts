@@ -231,8 +231,12 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     // In place of the client's own, which show the server's words as they come.
     const say = (kind: MessageType): typeof inform => (kind === MessageType.Error ? complain : kind === MessageType.Warning ? warn : inform);
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void say(type)(message));
-    client.onRequest(ShowMessageRequest.type, async ({ type, message, actions = [] }) => {
+    client.onRequest(ShowMessageRequest.type, async ({ type, message, actions = [] }, token) => {
         const pressed = await say(type)(message, ...actions.map(({ title }) => title));
+        // The window takes no notification back.
+        if (pressed !== undefined && token.isCancellationRequested) {
+            void inform("postil: this was no longer asked: its turn was cancelled or has ended. Nothing was done.");
+        }
         return actions.find(({ title }) => title === pressed) ?? null;
     });
     client.onNotification("postil/threads", (params: ThreadsParams) => {

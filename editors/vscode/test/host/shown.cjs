@@ -105,4 +105,21 @@ module.exports = ({ api, listen, until }) => ({
         Object.assign(server, { ask, run });
         assert.deepEqual(asked, [["reply", thread.id], ["replyAsAgent", "after"], ["replyAsAgent", thread.id]]);
     },
+    async "a question whose turn was cancelled is told to be over when it is answered"(root) {
+        const { known, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "cancelled.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const said = listen("showInformationMessage");
+        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "what?" });
+        const thread = { uri: uri.toString(), thread_id: begun.thread_id };
+        await server.ask("replyAsAgent", thread);
+        const asks = () => said.texts.findIndex((text) => text.includes("wants to run"));
+        await until("it asks", () => asks() >= 0);
+        await server.ask("cancelTurn", thread);
+        await until("it is cancelled", () => known.threads(uri).every((one) => one.turn && !one.turn.running));
+        said.press(asks(), "Allow once");
+        await until("it says so", () => said.texts.some((text) => text.includes("no longer asked")));
+        said.over();
+    },
 });
