@@ -57,6 +57,11 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-t", "t"])
     }
 
+    pub(crate) fn resize(&self, columns: usize, rows: usize) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.tmux(&["resize-window", "-t", "t", "-x", &columns, "-y", &rows]);
+    }
+
     /// Text, as if pasted key by key.
     pub(crate) fn text(&self, text: &str) {
         self.tmux(&["send-keys", "-t", "t", "-l", text]);

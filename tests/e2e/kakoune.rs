@@ -1,7 +1,12 @@
 //! Kakoune with kakoune-lsp, in a terminal (tmux), by the `kakrc` that docs/editors/kakoune.md gives.
 
+use std::ffi::OsStr;
+
+use serde_json::json;
+
 use crate::harness::Workspace;
 use crate::helix::Terminal;
+use crate::model::{Model, Step, call};
 use crate::peers;
 
 /// The page's configuration.
@@ -14,12 +19,17 @@ fn kakrc() -> &'static str {
 
 /// `kak FILE` in a terminal.
 fn opened(workspace: &Workspace, file: &str) -> Terminal {
+    opened_with(workspace, file, &[])
+}
+
+fn opened_with(workspace: &Workspace, file: &str, more: &[(&str, &OsStr)]) -> Terminal {
     let home = workspace.data().parent().expect("a folder").to_owned();
     let config = home.join("kak-config");
     std::fs::create_dir_all(config.join("kak")).expect("a folder");
     std::fs::write(config.join("kak/kakrc"), kakrc()).expect("kakrc");
-    let more = [("XDG_CONFIG_HOME", config.as_os_str())];
-    Terminal::open(workspace, &more, &format!("kak {file}"))
+    let mut all = vec![("XDG_CONFIG_HOME", config.as_os_str())];
+    all.extend_from_slice(more);
+    Terminal::open(workspace, &all, &format!("kak {file}"))
 }
 
 #[test]
@@ -64,6 +74,70 @@ fn a_thread_is_asked_answered_and_resolved_in_kakoune() {
     terminal.text(":edit! notes.sql");
     terminal.key("Enter");
     terminal.wait("its thread", |s| s.contains("awaiting agent: why one?"));
+    terminal.text(":kill!");
+    terminal.key("Enter");
+}
+
+/// The screen without what a box breaks a sentence by.
+fn unboxed(screen: &str) -> String {
+    let words = screen.split(|c: char| c.is_whitespace() || "│~".contains(c));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn what_a_question_asks_stands_beside_its_choices_in_kakoune() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("notes.sql", "-- AUTHOR: run the shell\nselect 1;\n");
+    workspace.git(&["init", "-q"]);
+    let run = json!({"command": "touch ran-it; rm -rf build"});
+    let model = Model::start(vec![
+        Step::calls(vec![call("b", "bash", run)]),
+        Step::text("It did not run."),
+    ]);
+    let more = [
+        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
+        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
+        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
+    ];
+    let terminal = opened_with(&workspace, "notes.sql", &more);
+    // The size of a terminal that nobody made larger.
+    terminal.resize(80, 24);
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    terminal.text(" pr");
+    let folder = workspace.root().display().to_string();
+    for (asked, choice) in [
+        (
+            format!("{folder} is not trusted. Trusting it lets"),
+            "Trust this workspace",
+        ),
+        (
+            "not typed here, it came with notes.sql".to_owned(),
+            "Allow edits",
+        ),
+        (
+            format!("wants to run `touch ran-it; rm -rf build` with bash, in {folder}."),
+            "Allow once",
+        ),
+    ] {
+        terminal.wait("that a question waits", |s| s.contains("🔔1"));
+        terminal.text(" pa");
+        let asked: String = asked.split_whitespace().collect();
+        terminal.wait(&asked, |s| {
+            s.contains(choice) && unboxed(s).contains(&asked)
+        });
+        // The last one is left, which is a no.
+        terminal.key(if choice == "Allow once" {
+            "Escape"
+        } else {
+            "Enter"
+        });
+        terminal.wait("the text below", |s| !unboxed(s).contains(&asked));
+    }
+    terminal.wait("the answer", |s| s.contains("-- AGENT: It did not run."));
+    assert!(!workspace.root().join("ran-it").exists());
     terminal.text(":kill!");
     terminal.key("Enter");
 }
