@@ -24,7 +24,7 @@ const UNREAD = "the server was started again and has not read this file yet";
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
         .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile"])
-        .concat(["restart", "showLog", "doctor", "openSettings", "walkthrough"])
+        .concat(["restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
 
@@ -364,6 +364,9 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.comment.delete": (note: Note) => takeBack(note),
         "postil.replyAsAgent": onThread("replyAsAgent"),
         "postil.plan": onThread("plan"),
+        "postil.askAnother": onThread("askAnother"),
+        "postil.consult": onThread("consult"),
+        "postil.processActions": () => server.run("processActions", {}),
         [CHOOSE]: (choice: Parameters<Questions["choose"]>[0]) => questions.choose(choice),
         "postil.reply": onThread("reply"),
         "postil.resolve": async (argument: unknown) => {
@@ -426,6 +429,9 @@ export function register(parts: Parts): vscode.Disposable[] {
             tree.group(false);
         },
         "postil.restart": () => server.restart(),
+        "postil.stop": () => server.halt(),
+        // The editor's own answer is the one that counts here.
+        "postil.trust": () => vscode.commands.executeCommand("workbench.trust.manage"),
         "postil.showLog": () => {
             server.log.show();
         },
@@ -433,7 +439,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             // As a person would: the answer is for reading. The program that came along is on no PATH.
             const terminal = vscode.window.createTerminal({ name: "postil doctor", ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
             terminal.show();
-            terminal.sendText(`${quoted(server.program ?? "postil")} doctor`);
+            terminal.sendText(`${quoted(server.program?.path ?? "postil")} doctor`);
         },
         "postil.openRun": openRun,
         "postil.openConfig": openConfig,

@@ -70,6 +70,11 @@ export class Conversations implements vscode.Disposable {
         this.fill(view, id);
     }
 
+    /** Whether the conversation of this run is before the author's eyes. */
+    isSeen(run: string): boolean {
+        return this.open.get(run)?.seen ?? false;
+    }
+
     private fill(view: vscode.WebviewPanel, id: string): void {
         view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] };
         view.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "resources", "agent.svg");
@@ -126,6 +131,10 @@ class Panel {
             this.gone = true;
         });
         view.webview.html = page(view.webview, extension, run);
+    }
+
+    get seen(): boolean {
+        return this.view.visible;
     }
 
     reveal(): void {

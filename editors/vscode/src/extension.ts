@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { Comments } from "./comments";
 import { register, reveal } from "./commands";
 import { Conversations } from "./conversation";
+import { Endings } from "./endings";
 import { Known } from "./known";
 import { Questions } from "./questions";
 import { Reviews } from "./review";
@@ -30,6 +31,7 @@ export interface Api {
     server: Server;
     reviews: Reviews;
     conversations: Conversations;
+    status: Status;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -56,6 +58,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     const whys: Whys = new Whys(running);
     const questions = new Questions(running, known, (located) => reveal(located, comments));
     const conversations: Conversations = new Conversations(context, running, known);
+    const status = new Status(running, known);
     context.subscriptions.push(
         log,
         running,
@@ -66,7 +69,12 @@ export function activate(context: vscode.ExtensionContext): Api {
         reviews,
         whys,
         conversations,
-        new Status(running, known),
+        status,
+        new Endings(
+            known,
+            (located) => reveal(located, comments),
+            (run) => conversations.isSeen(run),
+        ),
         ...register({ server: running, known, comments, tree, conversations, questions, reviews, whys }),
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             running.trustChanged();
@@ -101,7 +109,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = loading + performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, comments, server: running, reviews, conversations };
+    return { activation, known, comments, server: running, reviews, conversations, status };
 }
 
 export async function deactivate(): Promise<void> {

@@ -10,7 +10,8 @@ import { because, complain, inform, warn } from "./say";
 /** Milliseconds without an answer after which the author is told. */
 const SLOW = 15_000;
 
-export type State = { is: "off" | "starting" | "running" } | { is: "failed"; why: string };
+/** "stopped": by the author; only he starts it again. */
+export type State = { is: "off" | "starting" | "running" | "stopped" } | { is: "failed"; why: string };
 
 export class Server implements vscode.Disposable {
     private connection: Connection | undefined;
@@ -42,7 +43,7 @@ export class Server implements vscode.Disposable {
     ) {}
 
     /** The program that was found last. */
-    program: string | undefined;
+    program: Program | undefined;
 
     get state(): State {
         return this.current;
@@ -57,7 +58,7 @@ export class Server implements vscode.Disposable {
 
     start(): Promise<void> {
         return this.next(async () => {
-            if (!this.connection) {
+            if (!this.connection && this.current.is !== "stopped") {
                 await this.begin();
             }
         });
@@ -70,6 +71,15 @@ export class Server implements vscode.Disposable {
         return this.next(async () => {
             await this.end();
             await this.begin();
+        });
+    }
+
+    /** The author wants none for now. */
+    halt(): Promise<void> {
+        this.starting.abort();
+        return this.next(async () => {
+            await this.end();
+            this.set({ is: "stopped" });
         });
     }
 
@@ -125,7 +135,7 @@ export class Server implements vscode.Disposable {
 
     private async connect(program: Program, givenUp: AbortSignal): Promise<Connection | Problem> {
         givenUp.throwIfAborted();
-        this.program = program.path;
+        this.program = program;
         this.log.info(`starting ${program.path}, version ${program.version}`);
         const { connect } = await import("./client.js");
         const slow = setTimeout(() => {
@@ -232,6 +242,9 @@ export class Server implements vscode.Disposable {
             case "starting":
                 void inform("postil is being started: try again in a moment.");
                 return false;
+            case "stopped":
+                void inform("postil is stopped.", "Start Server").then((pressed) => (pressed ? this.restart() : undefined));
+                return false;
             case "off":
                 void inform("postil does not run yet: open a file that is on the disk, or a folder.");
                 return false;
@@ -259,7 +272,8 @@ export class Server implements vscode.Disposable {
             await this.start();
         }
         if (!this.connection) {
-            throw new Error(this.current.is === "failed" ? this.current.why : "the server is being started: try again");
+            const { current } = this;
+            throw new Error(current.is === "failed" ? current.why : current.is === "stopped" ? "the server is stopped" : "the server is being started: try again");
         }
         const { connection } = this;
         // A verb may wait for the author, who is asked something: only one that answers nothing at all is told of.

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Known } from "./known";
+import type { Turn } from "./protocol";
 import type { Server } from "./server";
 import { count, countsLabel, money } from "./threads";
 
@@ -10,7 +11,9 @@ const LINKS: [string, string][] = [
     ["Threads", "postil.threads.focus"],
     ["Settings", "postil.openSettings"],
     ["Show Log", "postil.showLog"],
+    ["Check", "postil.doctor"],
     ["Restart Server", "postil.restart"],
+    ["Stop Server", "postil.stop"],
 ];
 
 /** The words of others as they are, and below them our own links. */
@@ -20,6 +23,21 @@ function hover(...lines: string[]): vscode.MarkdownString {
     shown.appendText(lines.join("\n"));
     shown.appendMarkdown(`\n\n---\n\n${LINKS.map(([words, command]) => `[${words}](command:${command})`).join(" · ")}`);
     return shown;
+}
+
+/** Who answers, as far as it is known here: by the newest turn, which chose among settings, keys and what is installed. */
+function answers(known: Known): string {
+    const newest = [...known.turns.values()].reduce<Turn | undefined>((one, turn) => (one && one.started > turn.started ? one : turn), undefined);
+    if (newest) {
+        return newest.model === "offline" ? "The last turn was answered offline, without a model" : `The last turn was answered by ${newest.model}`;
+    }
+    const set = vscode.workspace.getConfiguration("postil").get<unknown>("model");
+    return typeof set === "string" && set !== "" ? `Your settings name ${set} to answer` : "Who answers shows with the first turn; Check tells before";
+}
+
+/** Who answers, and which program runs. */
+function facts({ program }: Server, known: Known): string[] {
+    return [answers(known), ...(program ? [`postil ${program.version}, ${program.path}`] : [])];
 }
 
 export class Status implements vscode.Disposable {
@@ -74,7 +92,8 @@ export class Status implements vscode.Disposable {
             const folders = vscode.workspace.workspaceFolders ?? [];
             const elsewhere = folders.length > 0 && folders.every(({ uri }) => uri.scheme !== "file");
             const off = elsewhere ? "postil reads files from a disk, and this folder is on none. Open it where its files are." : "postil is not running";
-            item.tooltip = hover(state.is === "starting" ? "postil is being started" : off);
+            const why = state.is === "stopped" ? "postil is stopped" : off;
+            item.tooltip = hover(state.is === "starting" ? "postil is being started" : why);
             return;
         }
         const counts = count(this.known.each());
@@ -89,6 +108,7 @@ export class Status implements vscode.Disposable {
             countsLabel(counts) || "No threads",
             ...running.map((turn) => `${turn.file}: ${turn.message ?? ""} · ${turn.tokens} tokens ${money(turn.cost)}`),
             ...(cost === "" ? [] : [`Turns of this window: ${cost}`]),
+            ...facts(this.server, this.known),
         );
         item.accessibilityInformation = { label: `postil: ${countsLabel(counts)}; ${running.length} at work` };
     }

@@ -580,7 +580,7 @@ const tests = {
         view.comments[0].body = "what I wrote";
         const note = () => view.comments.find((one) => one.edited);
         // These leave nothing to be said, or act on what is there already.
-        const free = /^postil\.(restart|showLog|doctor|openSettings|walkthrough|groupBy|review\.|comment\.)/;
+        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|groupBy|review\.|comment\.)/;
         const served = extension.packageJSON.contributes.commands.map(({ command }) => command).filter((command) => !free.test(command));
         const boxed = ["reply", "ask"].map((command) => `postil.comment.${command}`);
         const each = async (kind, why) => {
@@ -626,6 +626,84 @@ const tests = {
         process.env.PATH = PATH;
         await vscode.commands.executeCommand("postil.comment.save", note());
         await until("what was written", () => known.threads(uri)[0].messages[0].text === "what I wrote");
+    },
+    async "another agent, a second opinion and the words of threads are asked for by command"(root) {
+        const { known, server } = api();
+        const { run } = server;
+        const uri = vscode.Uri.file(path.join(root, "verbs.py")).toString();
+        const at = { line: 0, character: 0 };
+        known.told({ uri, version: null, threads: [{ id: "v", status: "awaiting_user", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "agent", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: true, has_changes: false }] });
+        const asked = [];
+        server.run = async (...call) => void asked.push(call);
+        const named = { uri, thread_id: "v" };
+        const row = { is: "thread", uri: vscode.Uri.parse(uri), thread: known.threads(vscode.Uri.parse(uri))[0] };
+        for (const command of ["askAnother", "consult", "processActions"]) await vscode.commands.executeCommand(`postil.${command}`, row);
+        server.run = run;
+        known.told({ uri, version: null, threads: [] });
+        assert.deepEqual(asked, [["askAnother", named], ["consult", named], ["processActions", {}]]);
+    },
+    async "one word is said of turns that end where nobody looks, and none of others"(root) {
+        const { known } = api();
+        const at = { line: 0, character: 0 };
+        const uris = ["seen", "far", "farther", "asks"].map((name) => vscode.Uri.file(path.join(root, `${name}.py`)));
+        const turn = (uri, status, more = {}) => ({ id: path.basename(uri.path), thread_id: path.basename(uri.path), file: path.basename(uri.path), status, started: "2026-01-01T00:00:00Z", rounds: 1, tokens: 1, cost: 0, running: status === "running", message: null, model: "anthropic/claude-sonnet-5-5", error: null, ...more });
+        for (const uri of uris) {
+            const id = path.basename(uri.path);
+            writeFileSync(uri.fsPath, "x = 1\n");
+            known.told({ uri: uri.toString(), version: null, threads: [{ id, status: "awaiting_user", malformed: false, title: `about ${id}`, range: { start: at, end: at }, messages: [{ role: "agent", name: null, line: 0, text: "t" }], choices: id === "asks.py" ? ["(a)", "(b)"] : [], turn: { run_id: id, running: false, failed: false, message: "" }, has_run: true, has_changes: false }] });
+        }
+        const [seen, far, farther, asks] = uris;
+        await vscode.window.showTextDocument(seen);
+        const [infos, warnings] = ["showInformationMessage", "showWarningMessage"].map(listen);
+        const ends = (...all) => {
+            known.toldTurns({ turns: all.map(({ running: _, ...one }) => ({ ...one, status: "running", running: true })) });
+            known.toldTurns({ turns: all });
+        };
+        // What is seen, what asks, what the author ended himself; and last one that he does not see.
+        ends(turn(seen, "awaiting_user"), turn(asks, "awaiting_user"), turn(farther, "cancelled"), turn(far, "awaiting_user"));
+        await until("a word", () => infos.texts.length > 0);
+        assert.deepEqual(infos.texts, ["postil: the turn in far.py has ended: about far.py"]);
+        infos.press(0, "Show");
+        await until("it is shown", () => vscode.window.activeTextEditor?.document.uri.path === far.path);
+        // Two together are counted; what failed is said.
+        await vscode.window.showTextDocument(seen);
+        ends(turn(farther, "failed"), turn(far, "awaiting_user"));
+        await until("a word for both", () => warnings.texts.length > 0);
+        ends(turn(farther, "failed", { error: "the key is not valid" }));
+        await until("a word for one", () => warnings.texts.length > 1);
+        assert.deepEqual(warnings.texts, ["postil: 2 turns have ended, 1 of them failed.", "postil: the turn in farther.py failed: the key is not valid"]);
+        assert.equal(infos.texts.length, 1);
+        infos.over();
+        warnings.over();
+        for (const uri of uris) {
+            known.told({ uri: uri.toString(), version: null, threads: [] });
+            known.turns.delete(path.basename(uri.path));
+        }
+    },
+    async "the status bar tells who answers and what runs, and the server is stopped until it is started again"(root) {
+        const { known, server, status } = api();
+        const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
+        const [pid] = servers();
+        const tells = (words) => until(String(words), () => words.test(tooltip()));
+        await tells(new RegExp(`postil ${server.program.version}, .*/postil`));
+        known.toldTurns({ turns: [{ id: "who", thread_id: "who", file: "who.py", status: "awaiting_user", started: "9999", rounds: 1, tokens: 1, cost: 0, running: false, message: null, model: "acp/claude-code", error: null }] });
+        await tells(/The last turn was answered by acp\/claude-code/);
+        known.toldTurns({ turns: [{ ...known.turns.get("who"), model: "offline" }] });
+        await tells(/The last turn was answered offline/);
+        known.turns.delete("who");
+
+        await vscode.commands.executeCommand("postil.stop");
+        await until("it has ended", () => !existsSync(`/proc/${pid}`));
+        assert.equal(server.state.is, "stopped");
+        await tells(/postil is stopped/);
+        const said = listen("showInformationMessage");
+        await vscode.window.showTextDocument(vscode.Uri.file(path.join(root, "notes.rs")));
+        await vscode.commands.executeCommand("postil.newThread");
+        assert.deepEqual(said.texts, ["postil is stopped."]);
+        assert.deepEqual(servers(), []);
+        said.press(0, "Start Server");
+        said.over();
+        await until("it runs", () => server.state.is === "running" && servers().length === 1);
     },
     async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
         const { known, comments, server } = api();

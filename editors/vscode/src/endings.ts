@@ -1,0 +1,95 @@
+// A word when a turn has ended whose file is not seen: its answer would wait unread. One for all that end together.
+
+import * as vscode from "vscode";
+import type { Known, Located } from "./known";
+import type { Turn } from "./protocol";
+import { inform, warn } from "./say";
+import { short } from "./threads";
+
+/** Milliseconds for which those that end at the same time are gathered. */
+const TOGETHER = 500;
+/** The same, while others are at work: what is begun by one press is told of together. */
+const LONGEST = 30_000;
+
+export class Endings implements vscode.Disposable {
+    private readonly running = new Set<string>();
+    private ended: Turn[] = [];
+    private due: { timer: NodeJS.Timeout; alone: boolean } | undefined;
+    private readonly subscription: vscode.Disposable;
+
+    constructor(
+        private readonly known: Known,
+        private readonly reveal: (located: Located) => Promise<void>,
+        /** Whether the conversation of this run is seen. */
+        private readonly isRead: (run: string) => boolean,
+    ) {
+        this.subscription = known.onTurns((turns) => {
+            for (const turn of turns) {
+                this.told(turn);
+            }
+            // Cut off with their server, of which the author is told.
+            for (const id of this.running) {
+                if (this.known.turns.get(id)?.running !== true) {
+                    this.running.delete(id);
+                }
+            }
+        });
+    }
+
+    private told(turn: Turn): void {
+        if (turn.running) {
+            this.running.add(turn.id);
+        } else if (this.running.delete(turn.id) && turn.status !== "cancelled") {
+            this.ended.push(turn);
+        }
+        const alone = this.running.size === 0;
+        if (this.ended.length > 0 && (!this.due || (alone && !this.due.alone))) {
+            clearTimeout(this.due?.timer);
+            this.due = { alone, timer: setTimeout(() => void this.tell(), alone ? TOGETHER : LONGEST) };
+        }
+    }
+
+    private located(turn: Turn): Located | undefined {
+        for (const located of this.known.all()) {
+            if (located.thread.turn?.run_id === turn.id) {
+                return located;
+            }
+        }
+        return this.known.byId(turn.thread_id);
+    }
+
+    /** Whether the author has it before his eyes, or is told of it by a question with answers to choose from. */
+    private isSeen(turn: Turn): boolean {
+        const located = this.located(turn);
+        const folders = vscode.workspace.workspaceFolders ?? [];
+        const files = (located ? [located.uri] : folders.map(({ uri }) => vscode.Uri.joinPath(uri, turn.file))).map((uri) => uri.toString());
+        const seen = vscode.window.visibleTextEditors.some(({ document }) => files.includes(document.uri.toString()));
+        return seen || this.isRead(turn.id) || (located?.thread.choices ?? []).length > 0;
+    }
+
+    private async tell(): Promise<void> {
+        this.due = undefined;
+        const ended = this.ended.splice(0).filter((turn) => !this.isSeen(turn));
+        const failed = ended.filter(({ status }) => status === "failed").length;
+        const say = failed > 0 ? warn : inform;
+        const [only, ...more] = ended;
+        if (only && more.length === 0) {
+            const title = this.located(only)?.thread.title;
+            const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} has ended${title ? `: ${short(title)}` : ""}`;
+            if (await say(`postil: ${what}`, "Show")) {
+                const located = this.located(only);
+                await (located ? this.reveal(located) : vscode.commands.executeCommand("postil.openConversation", { run_id: only.id }));
+            }
+        } else if (only) {
+            const what = `${ended.length} turns have ended${failed > 0 ? `, ${failed} of them failed` : ""}.`;
+            if (await say(`postil: ${what}`, "Show")) {
+                await vscode.commands.executeCommand("postil.threads.focus");
+            }
+        }
+    }
+
+    dispose(): void {
+        clearTimeout(this.due?.timer);
+        this.subscription.dispose();
+    }
+}
