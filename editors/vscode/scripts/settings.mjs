@@ -1,4 +1,5 @@
-// Makes the settings of package.json from the server's schema: node scripts/settings.mjs POSTIL [--check]
+// Makes the settings of package.json from the server's schema, and the menus of threads and reviews from the tables
+// below: node scripts/settings.mjs POSTIL [--check]
 //
 // What only the user's own configuration may set (`x-from: user`: commands, endpoints, permissions) is left out: the
 // server takes it from no editor, for an editor's settings may come from a file of the repository.
@@ -31,10 +32,46 @@ const walk = (path, node) => {
 };
 walk([], schema);
 manifest.contributes.configuration[0].properties = properties;
+
+/** Of threads: the command, where it fits (what `contextValue` is to be), its icon's place in the margin and in the row, and its place in the row's menu. */
+const THREADS = [
+    ["showThread", "^", 0, 0, "1_show@1"],
+    ["openConversation", "\\.run(\\.|$)", 3, 2, "1_show@2"],
+    ["replyAsAgent", "^pending", 1, 1, "2_turn@1"],
+    ["cancel", "^running", 1, 1, "2_turn@1"],
+    ["plan", "^pending", 0, 0, "2_turn@2"],
+    ["reviewTurn", "^(pending|answered|new).*\\.changes|review$", 2, 0, "2_turn@3"],
+    ["undoTurn", "^(pending|answered|new).*\\.changes", 4, 0, "2_turn@4"],
+    ["askAnother", "^(pending|answered)", 0, 0, "2_turn@5"],
+    ["consult", "^pending.*\\.run(\\.|$)|^answered", 0, 0, "2_turn@6"],
+    ["resolve", "^(pending|answered|new)", 5, 3, "3_end@1"],
+];
+/** Of the other rows: the command, the view, where it fits, its icon's place in the row, and its place in the row's menu. */
+const ROWS = [
+    ["replyAll", "threads", "== file.pending", 1, "2_file@1"],
+    ["clearAndCommit", "threads", "=~ /^file/", 0, "2_file@2"],
+    ["review.accept", "review", "== changed", 1, "1_decide@1"],
+    ["review.reject", "review", "== changed", 2, "1_decide@2"],
+    ["review.acceptAll", "review", "== review", 1, "1_decide@1"],
+    ["review.rejectAll", "review", "== review", 2, "1_decide@2"],
+];
+const rows = [...THREADS.map(([verb, fits, , icon, group]) => [verb, "threads", `=~ /${fits.replaceAll("^", "^thread\\.")}/`, icon, group]), ...ROWS];
+manifest.contributes.menus["comments/commentThread/title"] = THREADS.filter(([, , icon]) => icon > 0)
+    .sort(([, , a], [, , b]) => a - b)
+    .map(([verb, fits, icon]) => ({ command: `postil.${verb}`, group: `navigation@${icon}`, when: `commentController == postil && commentThread =~ /${fits}/` }));
+manifest.contributes.menus["view/item/context"] = rows.flatMap(([verb, view, fits, icon, group]) => {
+    const when = `view == postil.${view} && viewItem ${fits}`;
+    return [...(icon > 0 ? [`inline@${icon}`] : []), group].map((group) => ({ command: `postil.${verb}`, group, when }));
+});
+/** What is done in a place alone is not in the palette. */
+const PLACED = /^postil\.(comment\.|groupBy|review\.diff$)/;
+const palette = manifest.contributes.menus.commandPalette.filter(({ when }) => when !== "false");
+const placed = manifest.contributes.commands.filter(({ command }) => PLACED.test(command));
+manifest.contributes.menus.commandPalette = [...placed.map(({ command }) => ({ command, when: "false" })), ...palette];
 const made = `${JSON.stringify(manifest, null, 4)}\n`;
 if (check === undefined) {
     writeFileSync(file, made);
 } else if (made !== text) {
-    console.error("package.json differs from the server's schema: node scripts/settings.mjs POSTIL makes it anew");
+    console.error("package.json differs from the server's schema, or from the tables of its menus: node scripts/settings.mjs POSTIL makes it anew");
     process.exit(1);
 }

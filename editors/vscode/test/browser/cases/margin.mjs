@@ -40,7 +40,7 @@ export async function main(code, windows) {
     await pressIn(window, "Reply as Agent");
     await window.sees("// AUTHOR: list todos");
     // A question is a notification with buttons: half of this thread came with the file.
-    await window.notice("This question was not typed here");
+    await window.notice("was not typed here");
     await window.press("Allow edits");
     await window.sees("// AGENT: Found 1 to-do");
     await window.until("the answer in the margin", async () => (await margin(window))[0]?.some((text) => text.includes("Found 1 to-do")));
