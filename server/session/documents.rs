@@ -55,11 +55,14 @@ impl Session {
         changes: &[Change],
         encoding: Encoding,
     ) -> Result<(), Unfit> {
+        // Another thread may see the new text at once, as a save's before it that has its turns to begin.
+        let settling = (changes.iter().any(brings_threads)).then(|| self.provenance.settle());
         if let Some(outcome) = self.buffers.change(path, version, changes, encoding) {
             outcome?;
-            if changes.iter().any(brings_threads) {
+            if settling.is_some() {
                 self.note_if_reloaded(path);
             }
+            drop(settling);
             self.children.changed(path);
         }
         Ok(())

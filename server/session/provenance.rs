@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use dashmap::DashMap;
 
@@ -16,6 +17,16 @@ pub(super) struct Provenance {
     arrived: DashMap<PathBuf, HashSet<String>>,
     /// Typed here, and written down in the store.
     kept: DashMap<PathBuf, HashSet<String>>,
+    /// Held while a change is taken that may be a reload: until it is known, nobody can say who wrote what it brings.
+    settling: RwLock<()>,
+}
+
+impl Provenance {
+    pub(super) fn settle(&self) -> RwLockWriteGuard<'_, ()> {
+        self.settling
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Session {
@@ -80,6 +91,8 @@ impl Session {
 
     /// Whether the author typed this message here.
     pub fn is_typed(&self, path: &Path, text: &str) -> bool {
+        let settling = &self.provenance.settling;
+        let _settled = settling.read().unwrap_or_else(PoisonError::into_inner);
         match self.provenance.arrived.get(path) {
             Some(arrived) => !arrived.contains(text),
             None => self.stored_as_typed(path, text),
