@@ -31,6 +31,12 @@ pub(super) fn code_actions(
 ) -> Result<Vec<CodeActionOrCommand>> {
     let session = server.session()?;
     let uri = params.text_document.uri.as_str();
+    // An editor may be set, by a repository too, to take all of a kind with each save: that is no hand.
+    let only = params.context.only.as_deref().unwrap_or_default();
+    let trigger = params.context.trigger_kind;
+    if trigger == Some(CodeActionTriggerKind::AUTOMATIC) && !only.is_empty() {
+        return Ok(Vec::new());
+    }
     let Some(path) = server.fit(uri) else {
         return Ok(Vec::new());
     };
@@ -232,8 +238,8 @@ impl Offer<'_> {
         })
     }
 
-    /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`. An editor may be set, by a
-    /// repository too, to take what is of the kind `source` with each save: none of ours is, without a hand on it.
+    /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`. What is of that kind may be taken
+    /// with a save, and some editors do not say so: it needs to be asked for by hand.
     fn wanted(&self, kind: &CodeActionKind) -> bool {
         let only = self.params.context.only.as_deref().unwrap_or_default();
         let by_hand = match self.params.context.trigger_kind {
