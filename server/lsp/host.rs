@@ -28,6 +28,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 const ECHO: Duration = Duration::from_secs(5);
 /// A text came back without the edit: how long another may follow that has it.
 const SECOND_ECHO: Duration = Duration::from_millis(400);
+/// An edit was refused: how long the newer text may be behind that answer for which it was (VS Code's client).
+const LATE: Duration = Duration::from_secs(1);
 /// Reports are drawn no oftener.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 const TOKEN: &str = "postil/";
@@ -92,21 +94,11 @@ impl Host for EditorHost {
         let asked = server
             .client
             .request("workspace/applyEdit", json!({"label": label, "edit": edit}));
-        // An edit that is refused because the author typed meanwhile is made anew.
-        let refused = |why: String| {
-            let newer = sent
-                .iter()
-                .any(|sent| version(&server, &sent.path) != Some(sent.version));
-            match newer {
-                true => NotApplied::Changed,
-                false => NotApplied::Refused(why),
-            }
-        };
         let answer = match timeout(ANSWER, asked).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(ClientError::Gone)) => return Err(NotApplied::NoEditor),
             Ok(Err(ClientError::Answered(why) | ClientError::Unknown(why))) => {
-                return Err(refused(why));
+                return Err(refused(&server, &sent, &mut news, why).await);
             }
             Err(_) => {
                 return Err(NotApplied::Refused(format!(
@@ -120,7 +112,7 @@ impl Host for EditorHost {
                 .get("failureReason")
                 .and_then(Value::as_str)
                 .unwrap_or("it gave no reason");
-            return Err(refused(why.to_owned()));
+            return Err(refused(&server, &sent, &mut news, why.to_owned()).await);
         }
         let moved = |sent: &&Sent| {
             !ops.iter()
@@ -347,6 +339,25 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
         json!({"changes": changes})
     };
     Ok((all, edit))
+}
+
+/// An edit that was refused because the author, or another edit of ours, was there before it is made anew.
+async fn refused(
+    server: &Server,
+    sent: &[Sent],
+    news: &mut watch::Receiver<u64>,
+    why: String,
+) -> NotApplied {
+    let end = Instant::now() + LATE;
+    loop {
+        let mut all = sent.iter();
+        if all.any(|sent| version(server, &sent.path) != Some(sent.version)) {
+            return NotApplied::Changed;
+        }
+        if !matches!(timeout_at(end, news.changed()).await, Ok(Ok(()))) {
+            return NotApplied::Refused(why);
+        }
+    }
 }
 
 /// Waits until the buffer shows the edit. An editor may say "applied" and not have done it, because its buffer

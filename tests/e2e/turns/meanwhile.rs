@@ -330,3 +330,29 @@ fn an_answer_that_cannot_be_written_is_no_answer() {
     assert!(told.contains("The answer was: So."), "{told}");
     assert_eq!(bench.runs()[0]["status"], "failed");
 }
+
+#[test]
+fn an_answer_that_is_refused_for_a_text_on_its_way_is_made_anew() {
+    let bench = Bench::new(vec![Step::text("So.")]);
+    let mut editor = with(&bench, "// AUTHOR: why?\n", &["pending"]);
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let change = editor.wait_for("the answer", |state| {
+        let mut all = state.received.iter();
+        let change = all.find(|m| m["method"] == "workspace/applyEdit")?;
+        Some(change["id"].clone())
+    });
+    editor.state().on_apply = OnApply::Apply;
+    // The editor says why by what it sends next.
+    let refused = json!({"jsonrpc": "2.0", "id": change, "result": {"applied": false}});
+    editor.send_raw(&frame(&refused));
+    editor.request("textDocument/hover", json!({"textDocument": {"uri": editor.uri(FILE)}, "position": {"line": 1, "character": 0}})).expect("answered");
+    editor.replace(FILE, "fn end", "fn the_end");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    assert!(
+        text.contains("// AGENT: So.\n") && text.contains("fn the_end"),
+        "{text}"
+    );
+}
