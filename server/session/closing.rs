@@ -10,11 +10,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::documents::threads_of;
 use super::verbs::Made;
 use super::{Error, Session, notes};
-use crate::comments::{Syntax, detect};
 use crate::config::Share;
-use crate::files::head;
 use crate::host::Level;
 use crate::present;
 use crate::store::{Change, Closed, Said, Store, Tie};
@@ -125,8 +124,7 @@ impl Session {
 
 impl Closing {
     fn keep(self) -> Kept {
-        let syntax = Syntax::parse(&self.before, detect(&self.file, None, head(&self.before)));
-        let threads = threads::find(&self.file, &self.before, &syntax);
+        let threads = threads_of(&self.file, &self.before);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
         let (commit, base) = match (&self.commit, vcs::head_text(&self.path)) {
             (Some(commit), Some((head, base))) if *commit == head => (Some(head), base),

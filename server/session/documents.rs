@@ -502,6 +502,12 @@ fn brings_threads(change: &Change) -> bool {
     text.contains("AUTHOR")
 }
 
+/// The threads of a text that is neither on disk nor in a buffer: one before a write, or after it.
+pub(super) fn threads_of(file: &str, text: &str) -> Vec<Thread> {
+    let syntax = Syntax::parse(text, detect(file, None, head(text)));
+    threads::find(file, text, &syntax)
+}
+
 fn add_view(list: &mut ThreadList, file: &str, view: &View) {
     if threads::may_hold(view.text.as_bytes()) && view.syntax.is_malformed(&view.text) {
         list.threads.push(parse_error(file, &view.text));

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::documents::threads_of;
 use super::tries::Tries;
 use super::{Done, Error, Session};
-use crate::comments::{Syntax, detect};
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
-use crate::files::{FileError, head};
+use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
@@ -139,11 +139,8 @@ impl Session {
     /// The thread `id` after `made`: with its first words it has another id.
     fn after(&self, path: &Path, made: &Made, id: &str) -> Option<Thread> {
         let file = self.relative(path);
-        let threads = |text: &str| {
-            let syntax = Syntax::parse(text, detect(&file, None, head(text)));
-            threads::find(&file, text, &syntax)
-        };
-        let (before, after) = (threads(&made.before), threads(&made.after));
+        let before = threads_of(&file, &made.before);
+        let after = threads_of(&file, &made.after);
         let same = before.iter().position(|one| one.id == id)?;
         let is_all = before.len() == after.len();
         after.into_iter().nth(same).filter(|_| is_all)
