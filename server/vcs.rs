@@ -16,6 +16,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod trail;
+mod turns;
 
 pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place};
@@ -25,7 +26,8 @@ pub use notes::{add_note, notes};
 pub use program::version;
 pub use staged::{Staged, staged};
 pub use status::status;
-pub use trail::{Shaped, Trail, blob, head_text, trail};
+pub use trail::{Shaped, Trail, blob, text_in, trail};
+pub use turns::turn_in;
 
 /// Makes `folder` a repository with everything in it as one commit (of a sample project's).
 pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {

@@ -50,6 +50,8 @@ struct Kept {
     renumbered: Vec<(String, String)>,
     /// What to tell of a conversation that is kept nowhere.
     lost: Option<String>,
+    /// Why it is no git note, where it was to be one.
+    unshared: Option<String>,
 }
 
 /// How long whoever asks about closed threads waits for one that is being closed.
@@ -106,13 +108,33 @@ impl Session {
             share: workspace.loaded().settings.share == Share::Notes
                 && self.is_trusted(workspace.root()),
         };
-        let Ok(kept) = tokio::task::spawn_blocking(move || closing.keep()).await else {
+        let turn = match closing.share {
+            true => Some(vcs::turn_in(path).await),
+            false => None,
+        };
+        let keeping = tokio::task::spawn_blocking(move || {
+            let kept = closing.keep();
+            drop(turn);
+            kept
+        });
+        let Ok(kept) = keeping.await else {
             tracing::error!("a defect while a closed conversation was kept");
             return;
         };
-        let Kept { renumbered, lost } = kept;
+        let Kept {
+            renumbered,
+            lost,
+            unshared,
+        } = kept;
         if let Some(lost) = lost {
             self.host.message(Level::Error, &present::visible(&lost));
+        }
+        if let Some(why) = unshared {
+            let file = self.relative(path);
+            let text = format!(
+                "postil: {file}: what was said in what was removed is in your own history, but could not be written as a git note: {why}"
+            );
+            self.host.message(Level::Warning, &present::visible(&text));
         }
         let any = self.turns.closed(workspace.root(), ids, &renumbered);
         if any || !renumbered.is_empty() {
@@ -126,12 +148,10 @@ impl Closing {
     fn keep(self) -> Kept {
         let threads = threads_of(&self.file, &self.before);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
-        let (commit, base) = match (&self.commit, vcs::head_text(&self.path)) {
-            (Some(commit), Some((head, base))) if *commit == head => (Some(head), base),
-            (Some(commit), _) => (Some(commit.clone()), None),
-            (None, Some((head, base))) => (Some(head), base),
-            (None, None) => (None, None),
-        };
+        let read = vcs::text_in(&self.path, self.commit.as_deref());
+        let (commit, base) = read.map_or((self.commit.clone(), None), |(commit, base)| {
+            (Some(commit), base)
+        });
         let map = base.as_ref().map(|base| LineMap::new(&self.after, base));
         let removed = threads
             .iter()
@@ -172,12 +192,13 @@ impl Closing {
                 self.file
             )
         });
-        if let Some(commit) = commit.as_deref().filter(|_| self.share)
-            && let Err(error) = notes::write(&self.path, &self.file, commit, closed)
-        {
-            tracing::warn!("closed conversations could not be written as a git note: {error}");
+        let commit = commit.as_deref().filter(|_| self.share);
+        let shared = commit.map(|commit| notes::write(&self.path, &self.file, commit, closed));
+        Kept {
+            renumbered,
+            lost,
+            unshared: shared.and_then(Result::err).map(|why| why.to_string()),
         }
-        Kept { renumbered, lost }
     }
 
     /// The lines that the thread stood at, in the text without it.

@@ -11,7 +11,7 @@ use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::text::apply_edits;
 use crate::threads;
-use crate::vcs::{self, GitError};
+use crate::vcs::{self, Commit, GitError};
 
 /// A commit that waits until the author saves the file, whose threads were cleared in the editor.
 pub struct PendingCommit {
@@ -94,35 +94,41 @@ impl Session {
                 ..self.done(path)
             });
         }
-        match self.commit(&view, &made, message).await? {
-            Ok(done) => Ok(Done {
-                lines_removed,
-                note: done.note.or_else(|| {
-                    partly.then(|| {
-                        String::from(
-                            "the file was partly staged: all of it is in the commit, as it was on disk",
-                        )
-                    })
-                }),
-                ..done
-            }),
-            Err(refused) => {
-                let left = self.put_back(path, &made).await.map_err(|e| {
-                    Error::Other(format!("{refused}; and the file could not be put back: {e}"))
-                })?;
-                Err(Error::Other(match left {
-                    PutBack::All => {
-                        format!("file and index are as they were: {refused}")
-                    }
-                    PutBack::Beside => format!(
-                        "the threads are back and the index is as it was; what changed in the file meanwhile (by a hook, perhaps) was left: {refused}"
-                    ),
-                    PutBack::But(lines) => format!(
-                        "the index is as it was; the file changed meanwhile (by a hook, perhaps), and what was cleared could not be put back at line {lines}: {refused}"
-                    ),
-                }))
+        let turn = vcs::turn_in(path).await;
+        let refused = match self.commit(path, message).await? {
+            Ok(commit) => {
+                drop(turn);
+                let done = self.committed(&view, &made, commit).await;
+                return Ok(Done {
+                    lines_removed,
+                    note: done.note.or_else(|| {
+                        partly.then(|| {
+                            String::from(
+                                "the file was partly staged: all of it is in the commit, as it was on disk",
+                            )
+                        })
+                    }),
+                    ..done
+                });
             }
-        }
+            Err(refused) => refused,
+        };
+        let left = self.put_back(path, &made).await.map_err(|e| {
+            Error::Other(format!(
+                "{refused}; and the file could not be put back: {e}"
+            ))
+        })?;
+        Err(Error::Other(match left {
+            PutBack::All => {
+                format!("file and index are as they were: {refused}")
+            }
+            PutBack::Beside => format!(
+                "the threads are back and the index is as it was; what changed in the file meanwhile (by a hook, perhaps) was left: {refused}"
+            ),
+            PutBack::But(lines) => format!(
+                "the index is as it was; the file changed meanwhile (by a hook, perhaps), and what was cleared could not be put back at line {lines}: {refused}"
+            ),
+        }))
     }
 
     /// The commit that waits for the file that was just saved. To be asked in wire order: the next notification
@@ -154,10 +160,15 @@ impl Session {
                 "{file} was not committed: threads that were cleared are back in it; clear them again to commit"
             )));
         }
-        let refused = match self.commit(&view, &made, message).await? {
-            Ok(done) => return Ok(done),
+        let turn = vcs::turn_in(path).await;
+        let refused = match self.commit(path, message).await? {
+            Ok(commit) => {
+                drop(turn);
+                return Ok(self.committed(&view, &made, commit).await);
+            }
             Err(refused) => refused,
         };
+        drop(turn);
         Err(Error::Other(
             match self.put_back_into_editor(path, &made).await {
                 Ok(None) => format!(
@@ -176,23 +187,21 @@ impl Session {
     /// The inner error is git's refusal, the outer one our own failure.
     async fn commit(
         &self,
-        view: &View,
-        made: &Made,
+        path: &Path,
         message: String,
-    ) -> Result<Result<Done, GitError>, Error> {
-        let path = view.path.clone();
+    ) -> Result<Result<Commit, GitError>, Error> {
+        let path = path.to_owned();
         let trusted = self.is_trusted(self.home_of(&path)?.root());
         // A hook may take its time: not on a thread that others wait for.
         let committing = tokio::task::spawn_blocking(move || {
             vcs::place(&path).and_then(|place| vcs::commit_file(&place, &message, trusted))
         });
-        let committed = committing
-            .await
-            .map_err(|error| Error::Other(error.to_string()))?;
-        let commit = match committed {
-            Ok(commit) => commit,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        let committed = committing.await;
+        committed.map_err(|error| Error::Other(error.to_string()))
+    }
+
+    /// The threads of `view` are gone for good.
+    async fn committed(&self, view: &View, made: &Made, commit: Commit) -> Done {
         let ids: Vec<String> = view
             .threads
             .iter()
@@ -200,7 +209,7 @@ impl Session {
             .collect();
         self.keep_closed(&view.path, made, &ids, commit.id.as_deref())
             .await;
-        Ok(Ok(Done {
+        Done {
             committed: Some(commit.hash.is_some()),
             note: commit
                 .hash
@@ -209,7 +218,7 @@ impl Session {
             commit_hash: commit.hash,
             other_staged_files: commit.other_staged,
             ..self.done(&view.path)
-        }))
+        }
     }
 
     /// Undoes a write to disk, beside what others changed since.

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use super::program::{git, path_of, quiet_settings, untrusted};
 use crate::os;
@@ -141,7 +142,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
     let outcome = if known {
         Ok(())
     } else {
-        let outcome = with_file(&["add"]).and_then(accept);
+        let outcome = when_unlocked(|| with_file(&["add"]));
         added = std::fs::read(&place.index).ok();
         outcome.map(|_| ())
     };
@@ -149,13 +150,13 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         // The message by a pipe: an argument has a greatest length.
         let args = ["commit", "--quiet", "--only", "--file=-", "--"].map(OsStr::new);
         let args: Vec<&OsStr> = args.into_iter().chain([file]).collect();
-        git(&place.top, &quiet, &args, Some(message)).and_then(accept)
+        when_unlocked(|| git(&place.top, &quiet, &args, Some(message)))
     });
     if let Err(error) = outcome {
         // It may have made the commit and failed behind it (a full disk, a lock).
-        let made = oid(OsStr::new("HEAD"))? != head
+        let is_made = oid(OsStr::new("HEAD"))? != head
             && oid(&in_head)?.is_some_and(|known| known == on_disk);
-        if !made {
+        if !is_made {
             if !known {
                 take_out(place, before.as_deref(), added.as_deref());
             }
@@ -163,13 +164,50 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         }
         tracing::warn!(%error, "git made the commit and complained behind it");
     }
-    let hash = run(&["rev-parse", "--short", "HEAD"].map(OsStr::new))?;
-    let id = oid(OsStr::new("HEAD"))?;
+    let id = made(&run, head.as_deref(), file)?.or(oid(OsStr::new("HEAD"))?);
+    let id = id.map(|id| String::from_utf8_lossy(&id).trim().to_owned());
+    let short = ["rev-parse", "--short", id.as_deref().unwrap_or("HEAD")].map(OsStr::new);
+    let hash = run(&short)?;
     Ok(Commit {
         hash: Some(String::from_utf8_lossy(&hash.stdout).trim().to_owned()),
-        id: id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()),
+        id,
         other_staged: other_staged(place, &quiet)?,
     })
+}
+
+/// The newest commit of the file since HEAD was `head`: HEAD itself may be one that a hook or another program made.
+fn made(
+    run: &impl Fn(&[&OsStr]) -> Result<Output, GitError>,
+    head: Option<&[u8]>,
+    file: &OsStr,
+) -> Result<Option<Vec<u8>>, GitError> {
+    let head = head.map(|head| String::from_utf8_lossy(head).trim().to_owned());
+    let range = head.map_or_else(|| String::from("HEAD"), |head| format!("{head}..HEAD"));
+    let args = ["rev-list", "-1", range.as_str(), "--"].map(OsStr::new);
+    let args: Vec<&OsStr> = args.into_iter().chain([file]).collect();
+    let out = run(&args)?;
+    Ok((out.status.success() && !out.stdout.is_empty()).then_some(out.stdout))
+}
+
+/// How long another program's lock of the index is waited for, and how often it is looked at.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Has git do what needs the index, again while another program has it locked: git finds that before it does anything,
+/// and before a hook runs.
+fn when_unlocked(run: impl Fn() -> Result<Output, GitError>) -> Result<Output, GitError> {
+    let is_locked = |said: &str| {
+        said.starts_with("fatal: Unable to create '") && said.contains("index.lock': File exists")
+    };
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match run().and_then(accept) {
+            Err(GitError::Refused(said)) if is_locked(&said) && Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 fn other_staged(place: &Place, quiet: &[String]) -> Result<Vec<String>, GitError> {
@@ -224,10 +262,21 @@ fn take_out(place: &Place, before: Option<&[u8]>, added: Option<&[u8]>) {
 /// By git's own protocol: the lock file is written and renamed.
 fn restore_index(place: &Place, before: Option<&[u8]>) -> std::io::Result<()> {
     let lock = place.index.with_extension("lock");
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&lock)?;
+    let until = Instant::now() + PATIENCE;
+    let mut file = loop {
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&lock);
+        match file {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AlreadyExists && Instant::now() < until =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            file => break file?,
+        }
+    };
     let written = match before {
         Some(bytes) => file
             .write_all(bytes)

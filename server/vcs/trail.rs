@@ -100,15 +100,19 @@ pub fn blob(place: &Place, commit: &str, file: &str, until: Instant) -> Option<S
     git.blob(commit, file).ok()
 }
 
-/// The commit that HEAD is, and the text of a file there where there is one. libgit2 reads it, so that
+/// A commit (that which HEAD is, unless `id` names one), and the text of a file there where there is one. libgit2 reads it, so that
 /// closing a thread starts no program; `None`: no repository, no commit yet, or one that it cannot read.
-pub fn head_text(path: &Path) -> Option<(String, Option<String>)> {
+pub fn text_in(path: &Path, id: Option<&str>) -> Option<(String, Option<String>)> {
     let repository = git2::Repository::discover(path.parent()?).ok()?;
     let top = os::canonical(repository.workdir()?).ok()?;
-    let head = repository.head().ok()?.peel_to_commit().ok()?;
+    let commit = match id {
+        Some(id) => repository.find_commit(git2::Oid::from_str(id).ok()?),
+        None => repository.head().and_then(|head| head.peel_to_commit()),
+    };
+    let commit = commit.ok()?;
     let file = path.strip_prefix(top).ok()?;
     let text = || {
-        let entry = head
+        let entry = commit
             .tree()
             .ok()?
             .get_path(&super::path_for_git(file))
@@ -117,7 +121,7 @@ pub fn head_text(path: &Path) -> Option<(String, Option<String>)> {
         let fits = blob.size() <= LARGEST && !blob.is_binary();
         fits.then(|| String::from_utf8_lossy(blob.content()).into_owned())
     };
-    Some((head.id().to_string(), text()))
+    Some((commit.id().to_string(), text()))
 }
 
 struct Blaming<'a> {

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, Options, Workspace};
 
+mod together; // several at once, and other programs that lock the index
+
 const CLEAN: &str = "one\ntwo\n";
 const ASKED: &str = "# AUTHOR: why?\none\n2\n";
 const CLEARED: &str = "one\n2\n";
