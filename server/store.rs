@@ -71,6 +71,11 @@ impl RunStatus {
         }
     }
 
+    /// A process has it, at work or in its queue.
+    pub fn is_under_way(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }

@@ -14,7 +14,7 @@ use tower_lsp::lsp_types::Url;
 use super::{Params, Server, invalid, to_proto};
 use crate::host::Level;
 use crate::present;
-use crate::store::{Format, Run, RunStatus};
+use crate::store::{Format, Run};
 
 /// Characters of a conversation that are shown; the rest is left to `postil workflow thread`.
 const MOST: usize = 400_000;
@@ -120,7 +120,7 @@ pub(super) async fn content(server: Arc<Server>, params: Params) -> Result<Value
         let (run, text) = text(&server, &id)?;
         let known = &server.scratch.shown;
         // Under the name that the client asked by.
-        if run.status == RunStatus::Running && known.len() < MOST_SHOWN {
+        if run.status.is_under_way() && known.len() < MOST_SHOWN {
             known.insert(id);
         } else {
             known.remove(&id);

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::host::Question;
 use crate::present;
-use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
+use crate::store::{GoOn, Run, Store, StoreError};
 use crate::threads::{self, Role, Status, Thread};
 use crate::turn::{self, Answerer};
 
@@ -491,7 +491,7 @@ impl Session {
             return Ok(());
         }
         let (workspace, run) = self.run_of(id)?;
-        if !matches!(run.status, RunStatus::Running | RunStatus::Queued) {
+        if !run.status.is_under_way() {
             return Err(Error::Other(format!(
                 "run {} is not running: there is nothing to cancel",
                 run.id

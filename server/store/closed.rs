@@ -252,7 +252,7 @@ fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
     }
     tx.execute(
         "UPDATE runs SET closed = 1, touched = ?2,
-            status = CASE status WHEN 'running' THEN status ELSE 'completed' END
+            status = CASE WHEN status IN ('queued', 'running') THEN status ELSE 'completed' END
          WHERE thread_id = ?1 AND closed = 0",
         params![closed.thread_id, now()],
     )?;

@@ -124,9 +124,9 @@ impl Store {
             }
             Some((num, run, _)) => (
                 num,
-                match run.status {
-                    RunStatus::Running | RunStatus::Queued => RunStatus::Interrupted,
-                    status => status,
+                match run.status.is_under_way() {
+                    true => RunStatus::Interrupted,
+                    false => run.status,
                 },
             ),
             None => {
@@ -207,6 +207,19 @@ impl Store {
             .execute("UPDATE runs SET model = ?2 WHERE id = ?1", [run, model])
             .map_err(|e| self.fault(e))?;
         Ok(())
+    }
+
+    /// Says whether a turn that was taken waits for its place.
+    pub fn wait_in_queue(&self, run: &str, waits: bool) -> Result<(), StoreError> {
+        let status = match waits {
+            true => RunStatus::Queued,
+            false => RunStatus::Running,
+        };
+        self.update(
+            run,
+            "UPDATE runs SET status = ?2, touched = ?3 WHERE id = ?1",
+            params![run, status.name(), now()],
+        )
     }
 
     pub fn add_usage(&self, run: &str, tokens: u64, cost: f64) -> Result<(), StoreError> {

@@ -97,10 +97,13 @@ impl Session {
                 let message = format!("waits: {AT_ONCE} turns run at once");
                 self.live(task)
                     .progress(&task.run.id, Progress::Report { message });
-                tokio::select! {
+                note_place(task, true);
+                let place = tokio::select! {
                     place = queue.acquire() => place.map_err(drop)?,
                     () = cancelled(task) => return Err(()),
-                }
+                };
+                note_place(task, false);
+                place
             }
         };
         let view = self.view(&task.path).map_err(drop)?;
@@ -481,6 +484,13 @@ impl Session {
                 &format!("postil: the history could not be written: {error}"),
             );
         }
+    }
+}
+
+/// The history says `queued` while a turn waits for its place.
+fn note_place(task: &Task, waits: bool) {
+    if let Err(error) = task.store.wait_in_queue(&task.run.id, waits) {
+        tracing::warn!(%error, "the history does not say that the turn waits");
     }
 }
 

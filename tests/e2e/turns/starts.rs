@@ -149,6 +149,13 @@ fn of_a_batch_a_few_run_at_once_and_the_others_wait_in_a_queue() {
         waiting = waits(&mut editor);
         waiting.len() == TURNS - AT_ONCE
     });
+    let queued = || {
+        let list = ["workflow", "list", "--status", "queued", "--json"];
+        let listed = bench.workspace.postil().args(list).output();
+        let runs: Value = serde_json::from_slice(&listed.expect("it runs").stdout).expect("JSON");
+        runs.as_array().expect("runs").len()
+    };
+    wait_until("the history says so", || queued() == TURNS - AT_ONCE);
     // One of those is cancelled where it stands, another's question is mended, the third is taken away.
     let run_of = |number: usize| {
         let runs = begun["runs"].as_array().expect("runs");
@@ -179,6 +186,7 @@ fn of_a_batch_a_few_run_at_once_and_the_others_wait_in_a_queue() {
         editor.wait_text(&file(number), |text| text.contains(&said));
     }
     assert_eq!(bench.model.requests().len(), TURNS - 2);
+    assert_eq!(queued(), 0);
     editor.wait_for("the removed one's end", |state| {
         let ended = |m: &&Value| {
             m["method"] == "$/progress" && m["params"]["value"]["message"] == "cancelled"
