@@ -21,6 +21,7 @@ mod editor;
 mod events;
 mod host;
 mod log;
+mod model;
 mod out;
 mod permissions;
 mod sarif;
@@ -220,6 +221,10 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             revoke,
         } => settings::trust(cx, folder.as_deref(), yes, revoke),
         Command::Permissions { revoke } => permissions::run(cx, revoke.as_deref()),
+        Command::Model {
+            model: named,
+            unset,
+        } => model::run(cx, named.as_deref(), unset).await,
         Command::Servers => settings::servers(cx),
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),

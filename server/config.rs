@@ -10,6 +10,7 @@ mod node;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use serde_json::Value;
 use crate::models::prices::Said;
 use layers::{Layer, Layers};
 pub use schema::{Action, Api, Review, Rule, Share, Trigger};
+pub use write::write_model;
 
 /// The name of a workspace's settings, at its root.
 pub const PROJECT_FILE: &str = "postil.toml";
@@ -233,9 +235,13 @@ pub struct Loaded {
 impl Loaded {
     /// Whether the workspace says what holds for this key, by `postil.toml` or by settings that an editor keeps in it.
     pub fn is_of_workspace(&self, key: &str) -> bool {
-        self.sources
-            .iter()
-            .any(|(known, _, source)| known == key && source == "workspace")
+        self.source(key) == Some("workspace")
+    }
+
+    /// Who says what holds for this key.
+    pub fn source(&self, key: &str) -> Option<&str> {
+        let said = self.sources.iter().find(|(known, ..)| known == key)?;
+        Some(&said.2)
     }
 }
 

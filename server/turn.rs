@@ -9,6 +9,7 @@ mod choose;
 mod context;
 mod journal;
 mod memory;
+mod offers;
 mod offline;
 mod outside;
 mod preview;
@@ -25,6 +26,7 @@ use serde_json::{Map, Value};
 
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question};
+pub use offers::{Offer, offers};
 pub use preview::{Preview, preview};
 pub use second::account;
 

@@ -246,6 +246,18 @@ pub(super) enum Command {
         #[arg(long, value_name = "ID")]
         revoke: Option<String>,
     },
+    /// Who answers and who could; with a name, who shall
+    #[command(
+        after_help = "Without a name, the one that answers has a star. The choice is written as `model` into your own config.toml.\n\nExample: postil model anthropic/claude-sonnet-5-5"
+    )]
+    Model {
+        /// `provider/model`, `acp/agent` or `offline`
+        #[arg(value_name = "MODEL")]
+        model: Option<String>,
+        /// Leave it to what is found
+        #[arg(long, conflicts_with = "model")]
+        unset: bool,
+    },
     /// The language servers that can be asked
     #[command(after_help = "Example: postil servers --json")]
     Servers,

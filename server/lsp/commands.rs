@@ -11,13 +11,14 @@ use call::{Call, answer};
 
 mod call;
 mod history;
+mod models;
 mod threads;
 mod turns;
 
 pub(super) use threads::committed;
 
 /// Every command without its prefix, and the fields of its argument.
-const ALL: [(&str, &[&str]); 24] = [
+const ALL: [(&str, &[&str]); 26] = [
     (
         "replyAsAgent",
         &["uri", "path", "thread_id", "model", "budget"],
@@ -74,6 +75,8 @@ const ALL: [(&str, &[&str]); 24] = [
     ),
     ("why", &["uri", "path", "position", "show"]),
     ("trust", &["uri", "path"]),
+    ("models", &["uri", "path"]),
+    ("selectModel", &["uri", "path", "model"]),
 ];
 
 pub(super) fn all(prefix: &str) -> Vec<String> {
@@ -196,6 +199,8 @@ async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
         ),
         "why" => call.why().await,
         "trust" => call.trust(),
+        "models" => call.models().await,
+        "selectModel" => call.select_model().await,
         _ => Err(Error::internal_error()),
     }
 }

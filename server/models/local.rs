@@ -26,13 +26,19 @@ pub fn is_local(base_url: &str) -> bool {
     http::address(base_url, "").is_some_and(|url| url.host_str().is_some_and(http::is_loopback))
 }
 
-/// A model of the server at `base_url`, which is asked only where it is on this machine: one that can call
-/// tools where the server tells (Ollama), else its first. The answer, `None` too, is kept for a while.
+/// The first of [`models`].
 pub async fn model(base_url: &str, wait: Duration) -> Option<String> {
-    type Known = Mutex<BTreeMap<String, (Instant, Option<String>)>>;
+    models(base_url, wait).await.into_iter().next()
+}
+
+/// The models of the server at `base_url`, which is asked only where it is on this machine: those that can call
+/// tools where the server tells (Ollama), else all in its order. The answer, that there is none too, is kept for a
+/// while.
+pub async fn models(base_url: &str, wait: Duration) -> Vec<String> {
+    type Known = Mutex<BTreeMap<String, (Instant, Vec<String>)>>;
     static KNOWN: OnceLock<Known> = OnceLock::new();
     if !is_local(base_url) {
-        return None;
+        return Vec::new();
     }
     let known = || {
         KNOWN
@@ -40,20 +46,18 @@ pub async fn model(base_url: &str, wait: Duration) -> Option<String> {
             .lock()
             .unwrap_or_else(|e| e.into_inner())
     };
-    if let Some((at, model)) = known().get(base_url)
-        && at.elapsed() < if model.is_some() { KEEP } else { KEEP_NONE }
+    if let Some((at, models)) = known().get(base_url)
+        && at.elapsed() < if models.is_empty() { KEEP_NONE } else { KEEP }
     {
-        return model.clone();
+        return models.clone();
     }
-    let found = tokio::time::timeout(wait, ask(base_url))
-        .await
-        .ok()
-        .flatten();
+    let found = tokio::time::timeout(wait, ask(base_url)).await;
+    let found = found.ok().flatten().unwrap_or_default();
     known().insert(base_url.to_owned(), (Instant::now(), found.clone()));
     found
 }
 
-async fn ask(base_url: &str) -> Option<String> {
+async fn ask(base_url: &str) -> Option<Vec<String>> {
     // Ollama's own interface stands beside the one that is spoken with it.
     let bare = base_url
         .trim()
@@ -66,11 +70,12 @@ async fn ask(base_url: &str) -> Option<String> {
             told.and_then(|told| told["capabilities"].as_array().cloned())
         });
         let told = futures::future::join_all(told).await;
-        return best(newest.iter().zip(told));
+        return Some(usable(newest.iter().zip(told)));
     }
     let models = send(base_url, "/models", None).await?;
-    let first = models["data"].as_array()?.first()?;
-    first["id"].as_str().map(str::to_owned)
+    let all = models["data"].as_array()?.iter();
+    let ids = all.filter_map(|model| model["id"].as_str().map(str::to_owned));
+    Some(ids.take(MODELS).collect())
 }
 
 async fn send(base: &str, path: &str, body: Option<Value>) -> Option<Value> {
@@ -107,24 +112,21 @@ fn newest(tags: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The first that says it can call tools; where none says anything (an Ollama of before 2025), the first
-/// that makes no embeddings.
-fn best<'a>(
+/// Those that say they can call tools; where none says anything (an Ollama of before 2025), those that make no
+/// embeddings.
+fn usable<'a>(
     models: impl Iterator<Item = (&'a String, Option<Vec<Value>>)> + Clone,
-) -> Option<String> {
-    let mut able = models.clone().filter(|(_, told)| {
-        told.as_ref()
-            .is_some_and(|all| all.iter().any(|c| c == "tools"))
-    });
-    let mut silent = models.filter(|(name, told)| {
-        told.is_none()
-            && !["embed", "minilm", "bge-"]
-                .iter()
-                .any(|word| name.contains(word))
-    });
-    able.next()
-        .or_else(|| silent.next())
-        .map(|(name, _)| name.clone())
+) -> Vec<String> {
+    let names = |is_usable: &dyn Fn(&str, Option<&[Value]>) -> bool| -> Vec<String> {
+        let usable = (models.clone()).filter(|(name, told)| is_usable(name, told.as_deref()));
+        usable.map(|(name, _)| name.clone()).collect()
+    };
+    let able = names(&|_, told| told.is_some_and(|all| all.iter().any(|c| c == "tools")));
+    if !able.is_empty() {
+        return able;
+    }
+    let is_embedding = |name: &str| ["embed", "minilm", "bge-"].iter().any(|w| name.contains(w));
+    names(&|name, told| told.is_none() && !is_embedding(name))
 }
 
 #[cfg(test)]
@@ -144,15 +146,15 @@ mod tests {
             told(&["completion"]),
             told(&["completion", "tools"]),
         ];
-        assert_eq!(best(names.iter().zip(able)).as_deref(), Some("qwen3:8b"));
+        assert_eq!(usable(names.iter().zip(able)), ["qwen3:8b"]);
         let none = [
             told(&["embedding"]),
             told(&["completion"]),
             told(&["completion"]),
         ];
-        assert_eq!(best(names.iter().zip(none)), None);
+        assert!(usable(names.iter().zip(none)).is_empty());
         let silent = [None, None, None];
-        assert_eq!(best(names.iter().zip(silent)).as_deref(), Some("gemma:2b"));
+        assert_eq!(usable(names.iter().zip(silent)), ["gemma:2b", "qwen3:8b"]);
         for none in [
             json!({"models": []}),
             json!({}),

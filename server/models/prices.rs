@@ -164,6 +164,12 @@ pub fn facts(provider: &str, model: &str) -> Facts {
     }
 }
 
+/// The models of a provider that are listed.
+pub fn listed(provider: &str) -> impl Iterator<Item = &'static str> {
+    let of_provider = ROWS.iter().filter(move |row| row.provider == provider);
+    of_provider.map(|row| row.model)
+}
+
 /// A family's name, alone or with a date or `-latest` behind it.
 fn is_of(model: &str, family: &str) -> bool {
     let Some(rest) = model.strip_prefix(family) else {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::acp::{self, Agent};
-use crate::config::{self, Settings};
+use crate::config::{self, Loaded, Settings};
 use crate::host::{Host, Level, Question, in_turn};
 
 /// What the author said.
@@ -120,12 +120,16 @@ impl Session {
 
     /// The settings of the author alone, without those of a repository.
     pub(super) fn own_settings(&self) -> Settings {
+        self.own_loaded().settings
+    }
+
+    pub(super) fn own_loaded(&self) -> Loaded {
         let client = self
             .client_settings
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        config::load(&self.folders, None, client.as_ref()).settings
+        config::load(&self.folders, None, client.as_ref())
     }
 
     fn answer_file(&self) -> PathBuf {

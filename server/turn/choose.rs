@@ -54,9 +54,9 @@ pub async fn choose_with(
     }
 }
 
-struct Chooser<'a> {
-    settings: &'a Settings,
-    environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
+pub(super) struct Chooser<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
 }
 
 impl Chooser<'_> {
@@ -124,15 +124,14 @@ impl Chooser<'_> {
 
     /// What a provider is asked for when nothing is said.
     async fn usual(&self, name: &str, provider: &Provider) -> Option<String> {
-        match name {
-            "anthropic" => Some(String::from(DEFAULT_MODEL)),
-            "openai" => Some(String::from(DEFAULT_OPENAI)),
-            _ => local::model(&provider.base_url, local::PATIENT).await,
+        match usual_of(name) {
+            Some(model) => Some(model.to_owned()),
+            None => local::model(&provider.base_url, local::PATIENT).await,
         }
     }
 
     /// Whether nothing is missing to ask this provider, as far as can be told without running a program.
-    fn has_key(&self, provider: &Provider) -> bool {
+    pub(super) fn has_key(&self, provider: &Provider) -> bool {
         if provider.keyring {
             return true;
         }
@@ -143,7 +142,7 @@ impl Chooser<'_> {
         }
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name.trim())
             .map(|value| value.trim().to_owned())
             .filter(|value| !value.is_empty())
@@ -227,6 +226,15 @@ impl Chooser<'_> {
             "the model `{shown}` is of no provider that is known here ({}): name one as `anthropic/{DEFAULT_MODEL}`, an agent as `acp/codex`, or `offline`, as `model`",
             known.join(", ")
         ))
+    }
+}
+
+/// What a provider whose models are known is asked for when nothing is said.
+pub(super) fn usual_of(provider: &str) -> Option<&'static str> {
+    match provider {
+        "anthropic" => Some(DEFAULT_MODEL),
+        "openai" => Some(DEFAULT_OPENAI),
+        _ => None,
     }
 }
 

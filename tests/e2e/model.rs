@@ -4,6 +4,7 @@
 mod answering; // turns in process, on this server
 mod bench; // what a turn in process needs
 mod choosing; // which model answers
+mod chosen; // who is found, and the choice
 mod faults; // the provider where something stops it
 mod formats; // what all wire formats have in common
 mod offline; // the answers that need no model

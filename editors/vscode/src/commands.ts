@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Known, Located } from "./known";
+import type { Models } from "./models";
 import type { Position, Turn } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
@@ -45,6 +46,7 @@ interface Parts {
     comments: Comments;
     tree: ThreadTree;
     conversations: Conversations;
+    models: Models;
     questions: Questions;
     reviews: Reviews;
     whys: Whys;
@@ -57,7 +59,7 @@ interface Named {
 }
 
 export function register(parts: Parts): vscode.Disposable[] {
-    const { server, known, comments, tree, conversations, questions, reviews, whys } = parts;
+    const { server, known, comments, tree, conversations, models, questions, reviews, whys } = parts;
 
     /** The file that the author looks at. Where it is none, they are told why. */
     const here = (): vscode.Uri | undefined => {
@@ -442,6 +444,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             terminal.sendText(`${quoted(server.program?.path ?? "postil")} doctor`);
         },
         "postil.openRun": openRun,
+        "postil.selectModel": () => models.select(),
         "postil.openConfig": openConfig,
         "postil.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:postil.postil"),
         "postil.walkthrough": async () => {

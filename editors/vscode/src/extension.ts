@@ -6,6 +6,7 @@ import { register, reveal } from "./commands";
 import { Conversations } from "./conversation";
 import { Endings } from "./endings";
 import { Known } from "./known";
+import { Models } from "./models";
 import { Questions } from "./questions";
 import { Reviews } from "./review";
 import { Server } from "./server";
@@ -58,7 +59,8 @@ export function activate(context: vscode.ExtensionContext): Api {
     const whys: Whys = new Whys(running);
     const questions = new Questions(running, known, (located) => reveal(located, comments));
     const conversations: Conversations = new Conversations(context, running, known);
-    const status = new Status(running, known);
+    const models = new Models(running);
+    const status = new Status(running, known, models);
     context.subscriptions.push(
         log,
         running,
@@ -69,13 +71,14 @@ export function activate(context: vscode.ExtensionContext): Api {
         reviews,
         whys,
         conversations,
+        models,
         status,
         new Endings(
             known,
             (located) => reveal(located, comments),
             (run) => conversations.isSeen(run),
         ),
-        ...register({ server: running, known, comments, tree, conversations, questions, reviews, whys }),
+        ...register({ server: running, known, comments, tree, conversations, models, questions, reviews, whys }),
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             running.trustChanged();
         }),

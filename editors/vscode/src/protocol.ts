@@ -121,5 +121,24 @@ export interface Why {
     markdown: string;
 }
 
+/** Who answers where a turn names nobody; `null`: whoever is named cannot be asked. */
+export interface Answers {
+    model: string | null;
+    why: string;
+}
+
+/** What `models` answers. */
+export interface Found {
+    answers: Answers;
+    models: { model: string; about: string }[];
+}
+
+/** What `selectModel` answers. `note`: why another one answers here all the same. */
+export interface Selected {
+    answers: Answers;
+    file: string;
+    note: string | null;
+}
+
 /** Before each of the server's commands, so that they cannot be mistaken for ours. */
 export const PREFIX = "postil.server.";

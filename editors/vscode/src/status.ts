@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Known } from "./known";
+import type { Models } from "./models";
 import type { Turn } from "./protocol";
 import type { Server } from "./server";
 import { count, countsLabel, money } from "./threads";
@@ -9,6 +10,7 @@ import { count, countsLabel, money } from "./threads";
 /** What the item's hover leads to. */
 const LINKS: [string, string][] = [
     ["Threads", "postil.threads.focus"],
+    ["Select Model", "postil.selectModel"],
     ["Settings", "postil.openSettings"],
     ["Show Log", "postil.showLog"],
     ["Check", "postil.doctor"],
@@ -25,19 +27,23 @@ function hover(...lines: string[]): vscode.MarkdownString {
     return shown;
 }
 
-/** Who answers, as far as it is known here: by the newest turn, which chose among settings, keys and what is installed. */
-function answers(known: Known): string {
+/** Who answers, which the server finds among settings, keys and what is installed, and who answered last. */
+function answers({ answers: now }: Models, known: Known): string[] {
     const newest = [...known.turns.values()].reduce<Turn | undefined>((one, turn) => (one && one.started > turn.started ? one : turn), undefined);
-    if (newest) {
-        return newest.model === "offline" ? "The last turn was answered offline, without a model" : `The last turn was answered by ${newest.model}`;
+    const lines: string[] = [];
+    if (now) {
+        const { model, why } = now;
+        lines.push(model === null ? `Nobody can be asked: ${why}` : model === "offline" ? `No model answers: ${why}` : `${model} answers: ${why}`);
     }
-    const set = vscode.workspace.getConfiguration("postil").get<unknown>("model");
-    return typeof set === "string" && set !== "" ? `Your settings name ${set} to answer` : "Who answers shows with the first turn; Check tells before";
+    if (newest && newest.model !== now?.model) {
+        lines.push(newest.model === "offline" ? "The last turn was answered offline, without a model" : `The last turn was answered by ${newest.model}`);
+    }
+    return lines;
 }
 
 /** Who answers, and which program runs. */
-function facts({ program }: Server, known: Known): string[] {
-    return [answers(known), ...(program ? [`postil ${program.version}, ${program.path}`] : [])];
+function facts({ program }: Server, known: Known, models: Models): string[] {
+    return [...answers(models, known), ...(program ? [`postil ${program.version}, ${program.path}`] : [])];
 }
 
 export class Status implements vscode.Disposable {
@@ -48,6 +54,7 @@ export class Status implements vscode.Disposable {
     constructor(
         private readonly server: Server,
         private readonly known: Known,
+        private readonly models: Models,
     ) {
         this.item = vscode.window.createStatusBarItem("postil", vscode.StatusBarAlignment.Left, 10);
         this.item.name = "postil";
@@ -60,6 +67,9 @@ export class Status implements vscode.Disposable {
                 this.soon();
             }),
             known.onTurns(() => {
+                this.soon();
+            }),
+            models.onAnswers(() => {
                 this.soon();
             }),
         ];
@@ -108,7 +118,7 @@ export class Status implements vscode.Disposable {
             countsLabel(counts) || "No threads",
             ...running.map((turn) => `${turn.file}: ${turn.message ?? ""} · ${turn.tokens} tokens ${money(turn.cost)}`),
             ...(cost === "" ? [] : [`Turns of this window: ${cost}`]),
-            ...facts(this.server, this.known),
+            ...facts(this.server, this.known, this.models),
         );
         item.accessibilityInformation = { label: `postil: ${countsLabel(counts)}; ${running.length} at work` };
     }

@@ -58,9 +58,14 @@ impl Workspace {
 
     /// The user's `config.toml`.
     pub fn configure(&self, toml: &str) {
-        let path = self.base.join("config/postil/config.toml");
+        let path = self.config_file();
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
         std::fs::write(path, toml).expect("the file can be written");
+    }
+
+    /// The user's settings.
+    pub fn config_file(&self) -> PathBuf {
+        self.base.join("config/postil/config.toml")
     }
 
     /// The built binary as this user runs it, in the workspace folder.

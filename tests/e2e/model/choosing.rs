@@ -41,7 +41,7 @@ fn doctor(workspace: &Workspace, online: bool, environment: &[(&str, &str)]) -> 
 }
 
 /// A project with one thread, and no Ollama but `ollama`.
-fn project(toml: &str) -> Workspace {
+pub(super) fn project(toml: &str) -> Workspace {
     let workspace = Workspace::new();
     workspace.write(FILE, CODE);
     workspace.configure(toml);
@@ -49,7 +49,7 @@ fn project(toml: &str) -> Workspace {
 }
 
 /// As Ollama answers: a list, what each model can do, and its own manner of Chat Completions.
-fn ollama(script: Vec<Step>) -> Model {
+pub(super) fn ollama(script: Vec<Step>) -> Model {
     let model = |name: &str, at: &str| json!({"name": name, "model": name, "modified_at": at, "details": {"families": ["qwen3"]}});
     Model::start(script)
         .page(

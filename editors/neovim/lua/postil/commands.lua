@@ -311,6 +311,18 @@ local function go_to(found)
 end
 
 -- Has one of the runs chosen.
+-- The server of this window, or of the folder where it has none.
+local function of_folder(call)
+  local client, why = call.client, nil
+  if not client then
+    client, why = asks.of_folder()
+  end
+  if not client then
+    postil.say(why, vim.log.levels.ERROR)
+  end
+  return client
+end
+
 local function pick_run(client, prompt, done)
   asks.verb(client, "workflowList", { limit = 1000 }, function(runs)
     if #runs == 0 then
@@ -331,6 +343,41 @@ local function pick_run(client, prompt, done)
     }, function(run)
       if run then
         done(run)
+      end
+    end)
+  end)
+end
+
+-- `null` comes as either of two, by Neovim's version.
+local function given(value)
+  return value ~= vim.NIL and value or nil
+end
+
+-- Who answers from now on. `vim.NIL`: whoever is found.
+local function select_model(client, model)
+  asks.verb(client, "selectModel", { model = model }, function(done)
+    local who = given(model) or given(done.answers.model) or "nobody"
+    local note = given(done.note)
+    postil.say(("%s answers from now on%s"):format(who, note and "; but " .. note or ""))
+  end)
+end
+
+local function pick_model(client)
+  asks.verb(client, "models", {}, function(found)
+    local now = found.answers
+    local offers = vim.list_extend(found.models, { { model = vim.NIL, about = "whoever is found" } })
+    vim.ui.select(offers, {
+      prompt = given(now.model) and now.model .. " answers. Who shall?" or "Nobody can be asked: " .. now.why,
+      kind = "postil.model",
+      format_item = function(offer)
+        if offer.model == vim.NIL then
+          return offer.about
+        end
+        return ("%s (%s)"):format(offer.model, offer.about)
+      end,
+    }, function(offer)
+      if offer then
+        select_model(client, offer.model)
       end
     end)
   end)
@@ -587,16 +634,25 @@ M.all = {
   runs = {
     free = true,
     run = function(call)
-      local client, why = call.client, nil
+      local client = of_folder(call)
       if not client then
-        client, why = asks.of_folder()
-      end
-      if not client then
-        return postil.say(why, vim.log.levels.ERROR)
+        return
       end
       pick_run(client, "Runs", function(run)
         require("postil.conversation").open(client, { run_id = run.id }, call.smods)
       end)
+    end,
+  },
+  model = {
+    about = "model",
+    free = true,
+    run = function(call)
+      local client = of_folder(call)
+      if client and call.text ~= "" then
+        select_model(client, call.text)
+      elseif client then
+        pick_model(client)
+      end
     end,
   },
   cancel = {
@@ -752,6 +808,8 @@ local verbs_of_ours = {
   "workflowSearch",
   "workflowRounds",
   "editMessage",
+  "models",
+  "selectModel",
 }
 
 -- What these do is about the file.
@@ -874,7 +932,12 @@ function M.complete(lead, line, position)
     if about == "file" then
       return vim.fn.getcompletion(lead, "file")
     end
-    found = about and thread_ids() or {}
+    found = about and about ~= "model" and thread_ids() or {}
+    if about == "model" and client then
+      found = vim.tbl_map(function(offer)
+        return offer.model
+      end, vim.tbl_get(asks.verb_now(client, "models", {}, 500) or {}, "models") or {})
+    end
     if name == "choose" and client then
       found = choices(client, vim.api.nvim_get_current_buf())
     end

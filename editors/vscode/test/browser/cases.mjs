@@ -31,7 +31,9 @@ const good = await attempt(name, out, () => windows, async () => {
     // A machine on which it is not installed.
     const bare = (process.env.PATH ?? "").split(":").filter((dir) => !existsSync(join(dir, "postil")));
     const search = name === "start" ? bare : name === "faults" ? [first, process.env.PATH] : [process.env.PATH];
-    const env = { PATH: search.join(":"), ...model?.env };
+    // There the model is chosen.
+    const chosen = name === "host" ? { POSTIL_MODEL: undefined } : {};
+    const env = { PATH: search.join(":"), ...model?.env, ...chosen };
     code = await Code.start({ vsix: name === "web" ? undefined : vsix, settings, trust: name === "trust" || name === "late", env });
     code.first = first;
     await work(code, windows, model);

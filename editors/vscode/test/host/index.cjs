@@ -1,6 +1,6 @@
 // Inside the real extension host: what needs no eyes. Run by the case `host` of ../browser/cases.mjs.
 const assert = require("node:assert/strict");
-const { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } = require("node:fs");
+const { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 const { hang } = require("../hang.cjs");
@@ -704,6 +704,60 @@ const tests = {
         said.press(0, "Start Server");
         said.over();
         await until("it runs", () => server.state.is === "running" && servers().length === 1);
+    },
+    async "who answers is chosen among those that are found, and kept for every editor"() {
+        const { server, status } = api();
+        const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
+        const tells = async (words) => {
+            await until(String(words), () => words.test(tooltip())).catch((error) => {
+                throw new Error(`${error.message} in ${tooltip()}`);
+            });
+        };
+        const settings = () => vscode.workspace.getConfiguration("postil");
+        const set = (model) => settings().update("model", model, vscode.ConfigurationTarget.Global);
+        await tells(/claude-sonnet-5-5 answers: it is configured/);
+        const config = () => readFileSync(server.configFile, "utf8");
+        const had = existsSync(server.configFile);
+        const said = listen("showInformationMessage");
+        const picks = listen("showQuickPick");
+        const choose = async (label) => {
+            const done = vscode.commands.executeCommand("postil.selectModel");
+            const items = await until("the list", () => picks.texts.pop());
+            picks.press(-1, items.find((item) => item.label.endsWith(label)));
+            await done;
+        };
+        await choose("offline");
+        assert.match(config(), /^model = "offline"$/m);
+        await tells(/No model answers: `model` names it/);
+        await choose("Whoever Is Found");
+        assert.doesNotMatch(config(), /^model/m);
+        await tells(/answers: it is configured/);
+        assert.deepEqual(said.texts, ["postil: offline answers from now on.", "postil: anthropic/claude-sonnet-5-5 answers from now on."]);
+
+        const boxes = listen("showInputBox");
+        const errors = listen("showErrorMessage");
+        const typed = choose("Another…");
+        await until("the box", () => boxes.texts.length === 1);
+        boxes.press(0, "nobody/at-all");
+        await typed;
+        assert.match(errors.texts[0], /the model `nobody\/at-all` is of no provider/);
+        assert.doesNotMatch(config(), /nobody/);
+        errors.over();
+        boxes.over();
+
+        // A setting of the editor stands over the file, so that it has to say the same.
+        await set("openai/gpt-6.1-sol");
+        await tells(/Nobody can be asked: no key for openai/);
+        await choose("offline");
+        assert.equal(settings().inspect("model").globalValue, "offline");
+        await set(undefined);
+        await choose("Whoever Is Found");
+        await tells(/answers: it is configured/);
+        picks.over();
+        said.over();
+        if (!had) {
+            rmSync(server.configFile);
+        }
     },
     async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
         const { known, comments, server } = api();

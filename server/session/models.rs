@@ -1,0 +1,123 @@
+//! Who answers here, who could, and the author's choice among them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Error, Session};
+use crate::config;
+use crate::turn::{self, Answerer, Offer};
+
+/// Who answers where a turn names nobody.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answers {
+    /// `provider/model`, `acp/agent` or `offline`; `None`: whoever is named cannot be asked.
+    pub model: Option<String>,
+    /// Why this one, or why none.
+    pub why: String,
+}
+
+/// Who answers, and who could.
+#[derive(Clone, Debug, Serialize)]
+pub struct Models {
+    pub answers: Answers,
+    pub models: Vec<Offer>,
+}
+
+/// What became of a choice.
+#[derive(Clone, Debug, Serialize)]
+pub struct Selected {
+    /// Who answers now.
+    pub answers: Answers,
+    /// The settings file that has the choice.
+    pub file: String,
+    /// Why another one answers here all the same.
+    pub note: Option<String>,
+}
+
+impl Session {
+    /// For the workspace of `path`, else the first one.
+    pub async fn models(&self, path: Option<&Path>) -> Models {
+        let (loaded, roots) = self.settings_for(path);
+        Models {
+            answers: answers(&loaded.settings).await,
+            models: turn::offers(&loaded.settings, &roots).await,
+        }
+    }
+
+    /// Writes the author's choice into their own `config.toml`; `None` leaves it to what is found.
+    ///
+    /// # Errors
+    /// Where whoever is named cannot be asked, or the file cannot be written: it is then as it was.
+    pub async fn select_model(
+        &self,
+        path: Option<&Path>,
+        model: Option<&str>,
+    ) -> Result<Selected, Error> {
+        let failed = Error::Other;
+        let model = model.map(str::trim);
+        if let Some(name) = model {
+            if name.is_empty() {
+                return Err(failed(String::from(
+                    "no model is named: write `provider/model`, `acp/agent` or `offline`",
+                )));
+            }
+            let own = self.own_settings();
+            let choice = turn::choose(&own, Some(name)).await;
+            let choice = choice.map_err(|error| failed(error.to_string()))?;
+            let (_, roots) = self.settings_for(path);
+            if let Answerer::Outside(agent) = &choice.answerer
+                && agent.program(&roots).is_none()
+            {
+                return Err(failed(format!(
+                    "{} is not on PATH: {}",
+                    agent.title, agent.install
+                )));
+            }
+        }
+        config::write_model(&self.folders, model)
+            .map_err(|error| failed(format!("the model was not set: {error:#}")))?;
+        self.refresh_settings();
+        let (loaded, _) = self.settings_for(path);
+        let other = (loaded.settings.model.as_deref()).filter(|other| Some(*other) != model);
+        let note = other.map(|other| {
+            let place = match loaded.source("model") {
+                Some("environment") => "POSTIL_MODEL in the environment names",
+                Some("workspace") => "this workspace's settings name",
+                _ => "the editor's settings name",
+            };
+            format!("here {place} {other}, which goes first")
+        });
+        Ok(Selected {
+            answers: answers(&loaded.settings).await,
+            file: self.folders.config_file().display().to_string(),
+            note,
+        })
+    }
+
+    /// The settings that hold for a file, and the folders whose programs are none.
+    fn settings_for(&self, path: Option<&Path>) -> (Arc<config::Loaded>, Vec<PathBuf>) {
+        let workspaces = self.workspaces();
+        let of_path = path.and_then(|path| self.workspace_of(path));
+        let loaded = match of_path.or_else(|| workspaces.first().cloned()) {
+            Some(workspace) => workspace.loaded(),
+            None => Arc::new(self.own_loaded()),
+        };
+        let roots = workspaces.iter().map(|one| one.root().to_owned());
+        (loaded, roots.collect())
+    }
+}
+
+async fn answers(settings: &config::Settings) -> Answers {
+    match turn::choose(settings, None).await {
+        Ok(choice) => Answers {
+            model: Some(choice.answerer.name()),
+            why: choice.why,
+        },
+        Err(error) => Answers {
+            model: None,
+            why: error.to_string(),
+        },
+    }
+}
