@@ -23,6 +23,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +61,8 @@ struct Program {
     child: Child,
     id: u32,
     errors: Tail,
+    /// Ends when all that it wrote to standard error was read.
+    read: JoinHandle<()>,
 }
 
 impl Drop for Program {
@@ -95,8 +98,13 @@ pub async fn converse(
     };
     children::guard(id);
     let errors = Tail::default();
-    tokio::spawn(errors.clone().follow(stderr));
-    let mut program = Program { child, id, errors };
+    let read = tokio::spawn(errors.clone().follow(stderr));
+    let mut program = Program {
+        child,
+        id,
+        errors,
+        read,
+    };
 
     let strange = Strange::default();
     let (sender, incoming) = mpsc::channel(WAITING);
@@ -436,6 +444,8 @@ impl Talk<'_> {
     async fn fell(&self, program: &mut Program) -> AcpError {
         let title = self.agent.title.clone();
         let status = tokio::time::timeout(LEAVING, program.child.wait()).await;
+        // A process that it left behind may hold the pipe open.
+        let _ = tokio::time::timeout(LEAVING, &mut program.read).await;
         if let Some(reason) = program.errors.reason() {
             return AcpError::Crashed(title, reason);
         }
