@@ -19,7 +19,7 @@ mod reply;
 mod rewrite;
 mod verify;
 
-pub use back::{line_edits, take_back};
+pub use back::{line_edits, take_all_back, take_back};
 pub use open::new_thread;
 pub use remove::{clear, dismiss};
 pub use reply::{answer, make_room, respond};

@@ -457,6 +457,28 @@ impl Tree {
         self.touched(&resolved, made)
     }
 
+    /// How many folders above a resolved path are not there.
+    pub fn missing_folders(&self, resolved: &Path) -> u32 {
+        let above = resolved.ancestors().skip(1);
+        let missing = above.take_while(|folder| folder.starts_with(&self.root) && !folder.exists());
+        u32::try_from(missing.count()).unwrap_or(0)
+    }
+
+    /// Removes so many of the folders above a path, from the lowest up, as far as they are empty.
+    pub fn remove_folders(&self, path: &Path, count: u32) {
+        let Ok(resolved) = self.resolve_path(path) else {
+            return;
+        };
+        let above = resolved.ancestors().skip(1);
+        for folder in above.take(usize::try_from(count).unwrap_or(0)) {
+            let shown = self.shown(folder);
+            let removed = disk::place(&self.root, folder, &shown).and_then(|p| p.remove_folder());
+            if removed.is_err() {
+                return;
+            }
+        }
+    }
+
     /// The permission bits of a file, where there is one.
     pub fn mode(&self, path: &Path) -> Option<u32> {
         let resolved = self.resolve_path(path).ok()?;

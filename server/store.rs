@@ -111,12 +111,16 @@ pub struct Round {
 }
 
 /// A file as it was before a turn and as the turn left it, for undo.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     pub file: String,
     /// `None`: the file did not exist.
     pub before: Option<Vec<u8>>,
     pub after: Option<Vec<u8>>,
+    /// The permission bits of a file that is removed.
+    pub mode: Option<u32>,
+    /// How many of the folders above a new file are made with it.
+    pub folders: u32,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,16 +1,15 @@
 //! Changes taken out of a text that has gone on since, or put onto one: line by line, and never over a line
 //! that somebody else has changed. Pure.
 
+use std::borrow::Cow;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::text::Edit;
+use crate::text::{Edit, apply_edits};
 
 /// The edits, in whole lines, that make `new` of `old`.
 pub fn line_edits(old: &str, new: &str) -> Vec<Edit> {
-    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (
-        old.split_inclusive('\n').collect(),
-        new.split_inclusive('\n').collect(),
-    );
+    let (old_lines, new_lines) = (lines(old), lines(new));
     let starts = line_starts(&old_lines);
     changes(&old_lines, &new_lines)
         .into_iter()
@@ -27,6 +26,45 @@ pub fn line_edits(old: &str, new: &str) -> Vec<Edit> {
         .collect()
 }
 
+/// The lines of a text with their ends, which are those of the protocol: `\n`, `\r\n`, and a lone `\r`.
+pub(super) fn lines(mut text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    while !text.is_empty() {
+        let end = match text.find(['\n', '\r']) {
+            Some(at) if text[at..].starts_with("\r\n") => at + 2,
+            Some(at) => at + 1,
+            None => text.len(),
+        };
+        let (line, rest) = text.split_at(end);
+        lines.push(line);
+        text = rest;
+    }
+    lines
+}
+
+/// What a line ends with; empty for a last one without.
+pub(super) fn end_of(line: &str) -> &str {
+    line.trim_start_matches(|c| c != '\n' && c != '\r')
+}
+
+/// The line end of `now`, where somebody has converted `after` to it.
+fn converted<'a>(after: &str, now: &'a str) -> Option<&'a str> {
+    let mut ends = lines(now).into_iter().map(end_of).filter(|e| !e.is_empty());
+    let end = ends.next()?;
+    let differs = |line: &str| !matches!(end_of(line), "") && end_of(line) != end;
+    (ends.all(|other| other == end) && lines(after).into_iter().any(differs)).then_some(end)
+}
+
+fn with_ends(text: &str, end: &str) -> String {
+    let mut converted = String::with_capacity(text.len());
+    for line in lines(text) {
+        let old = end_of(line);
+        converted.push_str(line.strip_suffix(old).unwrap_or(line));
+        converted.push_str(if old.is_empty() { "" } else { end });
+    }
+    converted
+}
+
 /// The byte at which each line begins, and the text's end.
 fn line_starts(lines: &[&str]) -> Vec<usize> {
     let mut starts = vec![0];
@@ -38,11 +76,15 @@ fn line_starts(lines: &[&str]) -> Vec<usize> {
 }
 
 /// The edits that take `before → after` back out of `now`, and the 1-based lines of `now` where the author
-/// has changed the same lines since and that are therefore left alone.
+/// has changed the same lines since and that are therefore left alone. A conversion of all line ends since is
+/// no such change: what comes back has the new ones.
 pub fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>) {
-    let before_lines: Vec<&str> = before.split_inclusive('\n').collect();
-    let after_lines: Vec<&str> = after.split_inclusive('\n').collect();
-    let now_lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let (mut before, mut after) = (Cow::from(before), Cow::from(after));
+    if let Some(end) = converted(&after, now) {
+        before = with_ends(&before, end).into();
+        after = with_ends(&after, end).into();
+    }
+    let (before_lines, after_lines, now_lines) = (lines(&before), lines(&after), lines(now));
     let authors: Vec<DiffOp> = changes(&after_lines, &now_lines);
     let starts = line_starts(&now_lines);
     let mut edits = Vec::new();
@@ -86,7 +128,38 @@ pub fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>
             text: restored.concat(),
         });
     }
+    kept.dedup();
     (edits, kept)
+}
+
+/// `now` without several changes, which are given as before and after in the order they were made, and the 1-based
+/// lines of what is returned that stay because the author has changed them since.
+pub fn take_all_back(steps: &[(Cow<str>, Cow<str>)], now: &str) -> (String, Vec<usize>) {
+    let mut text = now.to_owned();
+    let mut kept = Vec::new();
+    for (before, after) in steps.iter().rev() {
+        let (edits, left) = take_back(before, after, &text);
+        kept.extend(left);
+        let starts = line_starts(&lines(&text));
+        for line in &mut kept {
+            let start = starts.get(*line - 1).copied().unwrap_or(text.len());
+            let above = edits.iter().filter(|edit| edit.range.end <= start);
+            let shift: isize = above
+                .map(|edit| {
+                    let old = text.get(edit.range.clone()).unwrap_or_default();
+                    lines(&edit.text).len() as isize - lines(old).len() as isize
+                })
+                .sum();
+            *line = line.saturating_add_signed(shift).max(1);
+        }
+        text = apply_edits(&text, &edits);
+    }
+    // Where a line that stays is cut away by an earlier step after all, the one in its place is told.
+    let last = lines(&text).len().max(1);
+    kept.iter_mut().for_each(|line| *line = last.min(*line));
+    kept.sort_unstable();
+    kept.dedup();
+    (text, kept)
 }
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
@@ -98,7 +171,7 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
 
 #[cfg(test)]
 mod tests {
-    use super::take_back;
+    use super::{take_all_back, take_back};
     use crate::text::apply_edits;
 
     fn check(before: &str, after: &str, now: &str, expected: &str, kept: &[usize]) {
@@ -117,6 +190,53 @@ mod tests {
             "a\nB\nc\nd\n",
             "a\nb\nc\n",
             &[],
+        );
+    }
+
+    #[test]
+    fn lines_end_as_the_protocol_says() {
+        check(
+            "a\rb\rc\r",
+            "a\rB\rc\r",
+            "a\rB\rmine\r",
+            "a\rb\rmine\r",
+            &[],
+        );
+        check("a\rb\n", "a\rB\n", "x\ra\rB\n", "x\ra\rb\n", &[]);
+    }
+
+    #[test]
+    fn a_conversion_of_line_ends_is_no_change_of_lines() {
+        check("a\nb\nc", "a\nB\nc", "a\r\nB\r\nc", "a\r\nb\r\nc", &[]);
+        check(
+            "a\r\nb\r\n",
+            "a\r\nB\r\n",
+            "a\nB mine\n",
+            "a\nB mine\n",
+            &[2],
+        );
+        // The turn's own conversion is taken back as such, and there is nothing to do where the author did it.
+        check("a\r\nb\r\n", "a\nb\n", "a\nb\n", "a\r\nb\r\n", &[]);
+        check(
+            "a\r\nb\r\n",
+            "a\nb\n",
+            "a\r\nb\r\nc\r\n",
+            "a\r\nb\r\nc\r\n",
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_line_that_stays_is_told_once_and_where_it_is_in_the_end() {
+        let steps = [
+            ("top\na\nb\n".into(), "new\ntop\na\nb\n".into()),
+            ("new\ntop\na\nb\n".into(), "new\ntop\nA\nb\n".into()),
+            ("new\ntop\nA\nb\n".into(), "new\ntop\nAA\nb\n".into()),
+        ];
+        let (text, kept) = take_all_back(&steps, "new\ntop\nmine\nb\n");
+        assert_eq!(
+            (text.as_str(), kept.as_slice()),
+            ("top\nmine\nb\n", &[2][..])
         );
     }
 

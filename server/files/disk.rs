@@ -206,6 +206,12 @@ impl Place<'_> {
         self.folder.sync();
         Ok(())
     }
+
+    /// Removes the folder of that name if nothing is in it.
+    pub(super) fn remove_folder(&self) -> Result<(), FileError> {
+        let removed = self.folder.remove_folder(self.name);
+        removed.map_err(|e| self.failed(e))
+    }
 }
 
 /// The turn of whoever writes in a folder; over when it is dropped. `None` where it cannot be had (a file system

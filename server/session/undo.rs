@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::tries::Tries;
 use super::{Error, Session, Workspace};
-use crate::edits::{line_edits, take_back};
+use crate::edits::{line_edits, take_all_back};
 use crate::files::{FileError, Text};
 use crate::host::{BufferEdit, FileOp, NotApplied};
 use crate::store::{Change, Round, Run};
-use crate::text::apply_edits;
 
 /// What of a run's newest turn is taken back; all of it, where nothing is told.
 #[derive(Default)]
@@ -29,6 +28,16 @@ pub struct Undone {
     pub left: usize,
     /// Something of the author's stands in the way of what was put back.
     pub kept: bool,
+}
+
+/// What became of one file; a sentence each.
+enum Became {
+    /// As it was before the turn.
+    Back(String),
+    /// What the author has changed since stays; the rest is taken back.
+    InPart(String),
+    /// Nothing was taken back, and something is still to be.
+    Left(String),
 }
 
 /// What a run's last turn made of each file.
@@ -89,7 +98,8 @@ impl Session {
                 "there is nothing to put back: {nothing}"
             )));
         }
-        let modes = if changes.iter().any(|change| change.after.is_none()) {
+        let is_old = |change: &Change| change.after.is_none() && change.mode.is_none();
+        let modes = if changes.iter().any(is_old) {
             modes(&store.rounds_back(&run.id, None, usize::MAX >> 1)?)
         } else {
             HashMap::new()
@@ -104,21 +114,29 @@ impl Session {
                 .iter()
                 .filter(|change| change.file == *file)
                 .collect();
-            let mode = modes.get(*file).copied();
+            let mode = steps.iter().rev().find_map(|step| step.mode);
+            let mode = mode.or_else(|| modes.get(*file).copied());
             let back = self.undo_file(&workspace, file, &steps, mode).await;
-            // Each at once: what is put back is not put back a second time.
-            let back = match back {
-                Ok((said, kept)) => {
-                    undone.kept |= kept;
-                    store.mark_undone(&run.id, turn, file).map(|()| said)
+            let (said, is_done) = match back {
+                Ok(Became::Back(said)) => (said, true),
+                Ok(Became::InPart(said)) => {
+                    undone.kept = true;
+                    (said, true)
                 }
-                Err(error) => {
-                    undone.left += 1;
-                    undone.files.push(format!("{file}: not put back, {error}"));
-                    continue;
-                }
+                Ok(Became::Left(said)) => (said, false),
+                Err(error) => (format!("{file}: not put back, {error}"), false),
             };
-            undone.files.push(back?);
+            undone.files.push(said);
+            // Each at once: what is put back is not put back a second time.
+            match is_done {
+                true => store.mark_undone(&run.id, turn, file)?,
+                false => undone.left += 1,
+            }
+        }
+        // Last, for several files may have stood in one.
+        for (file, folders) in store.made_folders(&run.id, turn)? {
+            let path = workspace.root().join(file);
+            workspace.tree.remove_folders(&path, folders);
         }
         if undone.left == files.len() {
             return Err(Error::Other(undone.files.join("; ")));
@@ -157,15 +175,14 @@ impl Session {
     }
 
     /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,
-    /// for the author may have typed between them. `mode` is that of a file which was removed. A sentence, and
-    /// whether something of it is kept.
+    /// for the author may have typed between them. `mode` is that of a file which was removed.
     async fn undo_file(
         &self,
         workspace: &Workspace,
         file: &str,
         steps: &[&Change],
         mode: Option<u32>,
-    ) -> Result<(String, bool), Error> {
+    ) -> Result<Became, Error> {
         let path = workspace.root().join(file);
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
@@ -177,43 +194,54 @@ impl Session {
                 Err(FileError::NotFound(_)) => None,
                 Err(error) => return Err(error.into()),
             };
-            match (before, now) {
-                (None, None) => return Ok((format!("{file}: is gone already"), false)),
+            return Ok(match (before, now) {
+                (None, None) => Became::Back(format!("{file}: is gone already")),
                 (None, Some(now)) => {
                     let as_made = after == Some(now.text.as_bytes());
-                    if !as_made || !self.remove_made(workspace, &now).await? {
-                        let said = format!(
+                    if as_made && self.remove_made(workspace, &now).await? {
+                        workspace.index.forget(&path);
+                        Became::Back(format!("{file}: removed, the turn had made it"))
+                    } else {
+                        Became::Left(format!(
                             "{file}: kept, you have changed or opened it since the turn made it"
-                        );
-                        return Ok((said, true));
+                        ))
                     }
-                    workspace.index.forget(&path);
-                    return Ok((format!("{file}: removed, the turn had made it"), false));
                 }
+                // The turn left it there: that it is gone is the author's doing.
+                (Some(_), None) if after.is_some() => Became::Left(format!(
+                    "{file}: not put back, you have removed or renamed it since"
+                )),
                 (Some(before), None) => {
                     workspace.tree.make(&path, before, mode)?;
                     workspace.index.refresh(&workspace.tree, &path);
-                    return Ok((format!("{file}: put back"), false));
+                    Became::Back(format!("{file}: put back"))
                 }
+                (Some(before), Some(now)) if before == now.text.as_bytes() => {
+                    Became::Back(format!("{file}: is as before the turn already"))
+                }
+                (Some(_), Some(_)) if after.is_none() => Became::Left(format!(
+                    "{file}: not put back, you have made another file of that name since"
+                )),
                 (Some(_), Some(now)) => {
                     let (text, kept) = back(steps, &now.text);
+                    if text == *now.text && !kept.is_empty() {
+                        return Ok(Became::Left(stands_apart(file, &now, &kept)));
+                    }
                     if !self.put(workspace, &path, &now, &text).await? {
                         if tries.again(&self.buffers, &path).await {
                             continue;
                         }
                         return Err(FileError::Changed(file.to_owned()).into());
                     }
-                    if kept.is_empty() {
-                        return Ok((format!("{file}: put back"), false));
+                    match kept.is_empty() {
+                        true => Became::Back(format!("{file}: put back")),
+                        false => Became::InPart(format!(
+                            "{file}: put back, but for what you have changed since at line {}",
+                            listed(&kept)
+                        )),
                     }
-                    let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
-                    let said = format!(
-                        "{file}: put back, but for what you have changed since at line {}",
-                        lines.join(", ")
-                    );
-                    return Ok((said, true));
                 }
-            }
+            });
         }
     }
 
@@ -272,23 +300,39 @@ impl Session {
     }
 }
 
+fn listed(lines: &[usize]) -> String {
+    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+    lines.join(", ")
+}
+
+/// Why nothing of what the turn wrote could be taken out of a file.
+fn stands_apart(file: &str, now: &Text, kept: &[usize]) -> String {
+    let lines = listed(kept);
+    match now.buffer {
+        Some(_) => format!(
+            "{file}: not put back, you have changed all that the turn wrote there since (line {lines})"
+        ),
+        None => format!(
+            "{file}: not put back, what the turn wrote is not on disk (line {lines}): you have changed it since, or it \
+             is open in an editor and not saved"
+        ),
+    }
+}
+
 const LABEL: &str = "Undo last turn";
 
 /// The text without the turn's writes, and the lines that stay because the author has changed them since.
 fn back(steps: &[&Change], now: &str) -> (String, Vec<usize>) {
-    let mut text = now.to_owned();
-    let mut kept = Vec::new();
-    for step in steps.iter().rev() {
-        let before = String::from_utf8_lossy(step.before.as_deref().unwrap_or_default());
-        let after = String::from_utf8_lossy(step.after.as_deref().unwrap_or_default());
-        let (edits, left) = take_back(&before, &after, &text);
-        text = apply_edits(&text, &edits);
-        kept.extend(left);
-    }
-    (text, kept)
+    let texts = steps.iter().map(|step| {
+        let text = |bytes: &'_ Option<Vec<u8>>| {
+            String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+        };
+        (text(&step.before).into(), text(&step.after).into())
+    });
+    take_all_back(&texts.collect::<Vec<_>>(), now)
 }
 
-/// The modes of the files that a run removed, as its rounds (newest first) tell.
+/// The modes of the files that a run removed, as its rounds (newest first) tell in an older history.
 fn modes(rounds: &[Round]) -> HashMap<String, u32> {
     let told = rounds.iter().rev().filter_map(|round| {
         let text = |key: &str| round.metadata.get(key)?.as_str();

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreError;
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -111,6 +111,9 @@ pub(super) const MIGRATIONS: [&str; 4] = [
      ) STRICT;
      CREATE INDEX ties_by_text ON ties (hash);
      CREATE INDEX ties_of_closed ON ties (closed);",
+    // 5: what undo needs beside the texts.
+    "ALTER TABLE changes ADD COLUMN mode INTEGER;
+     ALTER TABLE changes ADD COLUMN folders INTEGER NOT NULL DEFAULT 0;",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -248,6 +248,7 @@ fn change(before: Option<&str>, after: Option<&str>) -> Change {
         file: String::from("a.rs"),
         before: before.map(Vec::from),
         after: after.map(Vec::from),
+        ..Change::default()
     }
 }
 

@@ -11,11 +11,18 @@ impl Store {
         let recorded = self
             .durable()
             .prepare_cached(
-                "INSERT INTO changes (run, turn, file, before, after)
-                 SELECT num, turn, ?2, ?3, ?4 FROM runs WHERE id = ?1",
+                "INSERT INTO changes (run, turn, file, before, after, mode, folders)
+                 SELECT num, turn, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1",
             )
             .and_then(|mut statement| {
-                statement.execute(params![run, change.file, change.before, change.after])
+                let Change {
+                    file,
+                    before,
+                    after,
+                    mode,
+                    folders,
+                } = change;
+                statement.execute(params![run, file, before, after, mode, folders])
             })
             .map_err(|e| self.fault(e))?;
         crate::os::test_step();
@@ -39,7 +46,7 @@ impl Store {
                 return Ok((0, Vec::new()));
             };
             let mut statement = connection.prepare_cached(
-                "SELECT file, before, after FROM changes
+                "SELECT file, before, after, mode, folders FROM changes
                  WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
             )?;
             let rows = statement.query_map([num, turn], change)?;
@@ -110,6 +117,22 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// The files of a turn that had folders made above them, and how many, whether they are undone or not.
+    pub fn made_folders(&self, run: &str, turn: u64) -> Result<Vec<(String, u32)>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<(String, u32)>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT file, folders FROM changes
+                 WHERE run = (SELECT num FROM runs WHERE id = ?1) AND turn = ?2 AND folders > 0",
+            )?;
+            let rows = statement.query_map(params![run, turn.cast_signed()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
     /// A file of the turn that [`Self::last_turn`] told of is put back; after the last of them the turn before
     /// it is next.
     pub fn mark_undone(&self, run: &str, turn: u64, file: &str) -> Result<(), StoreError> {
@@ -135,11 +158,13 @@ fn newest_turn(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i
         .optional()
 }
 
-/// A row of `file, before, after`.
+/// A row of `file, before, after, mode, folders`.
 pub(super) fn change(row: &rusqlite::Row) -> rusqlite::Result<Change> {
     Ok(Change {
         file: row.get(0)?,
         before: row.get(1)?,
         after: row.get(2)?,
+        mode: row.get(3)?,
+        folders: row.get(4)?,
     })
 }

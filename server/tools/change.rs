@@ -196,26 +196,8 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     tell(cx, &done);
     for step in &steps {
         remember(cx, step);
-        keep_mode(cx, step);
     }
     Ok(())
-}
-
-/// That a removed file could be run is a step of the run's history: undo reads it there.
-fn keep_mode(cx: &Context, step: &Step) {
-    let (Some(store), None, Some(mode)) = (&cx.store, &step.after, step.mode) else {
-        return;
-    };
-    if mode & 0o111 == 0 {
-        return;
-    }
-    let mut metadata = serde_json::Map::new();
-    metadata.insert(String::from("removed"), step.shown.as_str().into());
-    metadata.insert(String::from("mode"), format!("{mode:o}").into());
-    let text = format!("{} was removed; it could be run.", step.shown);
-    if let Err(error) = store.append(&cx.run, "system", metadata, &text) {
-        tracing::warn!(%error, "undo will not know that a file could be run");
-    }
 }
 
 /// What there is to do for one file; `None`: it is as wanted already.
@@ -341,6 +323,12 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
             .as_ref()
             .map(|text| text.text.as_bytes().to_vec()),
         after: step.after.as_ref().map(|text| text.as_bytes().to_vec()),
+        // With the change itself, so that no file comes back readable by more than before.
+        mode: step.mode.filter(|_| step.after.is_none()),
+        folders: match step.before {
+            None => cx.tree.missing_folders(&step.path),
+            Some(_) => 0,
+        },
     };
     store.record_change(&cx.run, &change).map_err(|e| {
         format!("The change of {shown} cannot be recorded for undo ({e}), so nothing was written.")

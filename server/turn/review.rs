@@ -191,6 +191,7 @@ impl Proposal {
             file: self.shown.clone(),
             before: self.now.as_ref().map(|now| bytes(&now.text)),
             after: self.after.as_deref().map(bytes),
+            ..Change::default()
         }
     }
 

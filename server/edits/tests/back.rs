@@ -5,8 +5,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::edits::take_back;
-use crate::text::apply_edits;
+use crate::edits::back::{end_of, lines, take_all_back};
 
 /// What happens to the text.
 #[derive(Clone, Debug)]
@@ -40,10 +39,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Few different lines, so that many are alike.
 fn text() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec!["", "a", "b", "ab c", "}", "  x"]);
-    (prop::collection::vec(line, 0..12), any::<bool>()).prop_map(|(lines, end)| {
-        let mut text = lines.join("\n");
+    let break_ = prop::sample::select(vec!["\n", "\n", "\r\n", "\r"]);
+    (prop::collection::vec(line, 0..12), break_, any::<bool>()).prop_map(|(lines, with, end)| {
+        let mut text = lines.join(with);
         if end && !text.is_empty() {
-            text.push('\n');
+            text.push_str(with);
         }
         text
     })
@@ -79,7 +79,7 @@ impl World {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.text.split_inclusive('\n').map(str::to_owned).collect()
+        lines(&self.text).into_iter().map(str::to_owned).collect()
     }
 
     fn write(&mut self, lines: Vec<String>) {
@@ -113,8 +113,9 @@ impl World {
                 if lines.is_empty() {
                     return;
                 }
-                let line = &mut lines[at.index(self.text.split_inclusive('\n').count())];
-                let end = if line.ends_with('\n') { "\n" } else { "" };
+                let at = at.index(lines.len());
+                let line = &mut lines[at];
+                let end = end_of(line).to_owned();
                 let keys: String = line.chars().filter(|c| is_key(*c)).collect();
                 *line = format!("{keys}{}{end}", ["a", "new", "}", ""][usize::from(*kind)]);
                 self.write(lines);
@@ -122,7 +123,8 @@ impl World {
             Step::Put(at, count) => {
                 let mut lines = self.lines();
                 let place = at.index(lines.len() + 1);
-                if place == lines.len() && lines.last().is_some_and(|line| !line.ends_with('\n')) {
+                if place == lines.len() && lines.last().is_some_and(|line| end_of(line).is_empty())
+                {
                     return;
                 }
                 for n in 0..*count {
@@ -146,17 +148,18 @@ impl World {
 
     /// As `Session::undo` does it.
     fn undo(&mut self) -> Vec<usize> {
-        let mut kept = Vec::new();
-        for (before, after) in self.writes.iter().rev() {
-            let (edits, left) = take_back(before, after, &self.text);
-            let lines = self.text.split_inclusive('\n').count().max(1);
-            assert!(
-                left.iter().all(|line| (1..=lines + 1).contains(line)),
-                "{left:?}"
-            );
-            self.text = apply_edits(&self.text, &edits);
-            kept.extend(left);
-        }
+        let steps: Vec<_> = self
+            .writes
+            .iter()
+            .map(|(b, a)| (b.into(), a.into()))
+            .collect();
+        let (text, kept) = take_all_back(&steps, &self.text);
+        self.text = text;
+        let count = self.lines().len().max(1);
+        assert!(
+            kept.iter().all(|line| (1..=count + 1).contains(line)),
+            "{kept:?}"
+        );
         kept
     }
 }

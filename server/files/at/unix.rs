@@ -197,6 +197,11 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
+    /// Removes an empty folder.
+    pub(in crate::files) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
     /// Makes what was renamed in it outlive a power cut. A file system that cannot flush a folder has nothing to flush.
     pub(in crate::files) fn sync(&self) {
         let _ = rustix::fs::fsync(&self.0);

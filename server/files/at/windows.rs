@@ -211,6 +211,11 @@ impl Folder {
         patiently(|| std::fs::remove_file(&path))
     }
 
+    /// Removes an empty folder.
+    pub(in crate::files) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        std::fs::remove_dir(self.path.join(name))
+    }
+
     /// The system's journal sees to it.
     pub(in crate::files) fn sync(&self) {}
 

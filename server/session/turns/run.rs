@@ -420,6 +420,7 @@ impl Session {
                 file: task.file.clone(),
                 before: Some(made.before.as_bytes().to_vec()),
                 after: Some(made.after.as_bytes().to_vec()),
+                ..Change::default()
             };
             if let Err(error) = task.store.record_change(&task.run.id, &change) {
                 tracing::warn!(%error, "the answer cannot be undone");

@@ -331,6 +331,7 @@ impl<'a> Disk<'a> {
                     file: name.clone(),
                     before,
                     after,
+                    ..Change::default()
                 };
                 let (store, run) = (store.clone(), self.cx.run.clone());
                 let write = move || store.record_change(&run, &change).is_ok();

@@ -59,6 +59,67 @@ fn a_reply_is_written_recorded_and_undone() {
     postil(&workspace, &["undo", &id]).refused("put back");
 }
 
+/// A turn in a text, what the author makes of the file then, and what undo says and leaves.
+fn undone_after(before: &str, authors: impl Fn(String) -> String) -> (Workspace, Ran, String) {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", before);
+    workspace.git(&["init", "--quiet"]);
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let id = ids(&workspace).remove(0);
+    let reply = ["reply", &id, "--yes", "--model", "offline"];
+    postil(&workspace, &reply).ok();
+    workspace.write("a.rs", authors(workspace.read("a.rs")));
+    let ran = postil(&workspace, &["undo", &id]);
+    (workspace, ran, id)
+}
+
+const RENAME: &str = "// AUTHOR: rename load to load_data\nfn load() {}\n\nfn main() {}\n";
+
+#[test]
+fn undo_counts_lines_as_the_file_has_them() {
+    // A lone CR, with a change of the author's elsewhere.
+    let mac = RENAME.replace('\n', "\r");
+    let (workspace, ran, _) = undone_after(&mac, |text| text.replace("main", "mine"));
+    assert_eq!(ran.ok().out, "a.rs: put back\n");
+    assert_eq!(workspace.read("a.rs"), mac.replace("main", "mine"));
+    // Converted since.
+    let (workspace, ran, _) = undone_after(RENAME, |text| text.replace('\n', "\r\n"));
+    assert_eq!(ran.ok().out, "a.rs: put back\n");
+    assert_eq!(workspace.read("a.rs"), RENAME.replace('\n', "\r\n"));
+}
+
+#[test]
+fn what_is_not_taken_back_is_not_called_undone() {
+    // All that the turn wrote is the author's by now.
+    let mine = "fn mine() {}\n";
+    let (workspace, ran, id) = undone_after(RENAME, |_| String::from(mine));
+    ran.refused("a.rs: not put back, what the turn wrote is not on disk");
+    assert_eq!(workspace.read("a.rs"), mine);
+    postil(&workspace, &["undo", &id]).refused("not put back");
+    // As it was: by `git checkout`, say.
+    workspace.write("a.rs", RENAME);
+    let ran = postil(&workspace, &["undo", &id]).ok();
+    assert!(
+        ran.out.contains("a.rs: is as before the turn already"),
+        "{ran:?}"
+    );
+    postil(&workspace, &["undo", &id]).refused("nothing to put back");
+    // What can be taken back is, once; the line that stays is named once.
+    let (workspace, ran, id) = undone_after(RENAME, |text| {
+        text.replace("fn load_data", "pub fn load_data")
+    });
+    let said = ran.ok().out;
+    assert!(
+        said.contains("put back, but for what you have changed since at line 2\n"),
+        "{said}"
+    );
+    assert_eq!(
+        workspace.read("a.rs"),
+        RENAME.replace("fn load", "pub fn load_data")
+    );
+    postil(&workspace, &["undo", &id]).refused("nothing to put back");
+}
+
 #[test]
 fn reply_to_all_answers_what_is_pending() {
     let workspace = project();

@@ -144,6 +144,56 @@ fn undo_puts_back_all_that_it_can_and_the_rest_when_it_is_asked_again() {
 }
 
 #[test]
+fn undo_brings_no_file_back_that_the_author_removed_or_renamed() {
+    let edit = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() { load(); }\n+fn main() { load_all(); }\n";
+    let bench = Bench::new(vec![patch(edit), Step::text("Done.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let w = &bench.workspace;
+    std::fs::rename(w.path("src/main.rs"), w.path("src/other.rs")).expect("renamed");
+    let run = json!({"run_id": bench.run_id()});
+    let mut undo = |files: Value| {
+        let mut argument = run.clone();
+        argument["files"] = files;
+        editor.command("postil.undoTurn", argument)
+    };
+    let error = undo(json!(["src/main.rs"])).expect_err("it is gone");
+    assert!(error.to_string().contains("removed or renamed"), "{error}");
+    assert!(!w.path("src/main.rs").exists());
+    assert_eq!(w.read("src/other.rs"), "fn main() { load_all(); }\n");
+
+    // It is offered as long as it is not undone: the file is back under its name.
+    std::fs::rename(w.path("src/other.rs"), w.path("src/main.rs")).expect("renamed");
+    undo(json!(["src/main.rs"])).expect("undone");
+    assert_eq!(w.read("src/main.rs"), "fn main() { load(); }\n");
+}
+
+#[test]
+fn a_file_comes_back_with_its_mode_and_the_folders_of_new_ones_go() {
+    let changes = "--- a/secret.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-key\n\
+        --- /dev/null\n+++ b/new/deep/a.txt\n@@ -0,0 +1 @@\n+a\n\
+        --- /dev/null\n+++ b/new/b.txt\n@@ -0,0 +1 @@\n+b\n\
+        --- /dev/null\n+++ b/docs/c.txt\n@@ -0,0 +1 @@\n+c\n";
+    let bench = Bench::new(vec![patch(changes), Step::text("Done.")]);
+    let w = &bench.workspace;
+    let secret = w.write("secret.txt", "key\n");
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).expect("a mode");
+    std::fs::create_dir(w.path("docs")).expect("a folder");
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    assert!(!secret.exists() && w.path("new/deep/a.txt").exists());
+    editor
+        .command("postil.undoTurn", json!({"run_id": bench.run_id()}))
+        .expect("undone");
+    assert_eq!(w.read("secret.txt"), "key\n");
+    let mode = secret.metadata().expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(!w.path("new").exists(), "the turn had made it");
+    assert!(w.path("docs").exists(), "the author had made it");
+}
+
+#[test]
 fn files_of_a_turn_are_taken_back_alone_and_those_of_no_other_turn() {
     let again = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() { load(); }\n+fn main() { load_all(); }\n";
     let bench = Bench::new(vec![
