@@ -30,10 +30,16 @@ function M.starting(buffer)
   end)
 end
 
+local STARTS = "its server is being started; try again in a moment"
+
 -- The client of a buffer; nil and a sentence: there is none.
 function M.of(buffer)
   local client = vim.lsp.get_clients({ bufnr = buffer, name = "postil" })[1]
   if client and vim.b[buffer].postil_renamed then
+    -- Written already, as by `:saveas`: the servers hear of it in a moment.
+    if M.starting(buffer) then
+      return nil, STARTS
+    end
     return nil, "this buffer has got another name; save it first (:write)"
   elseif client then
     return client
@@ -49,7 +55,7 @@ function M.of(buffer)
     return nil, why
   end
   if M.starting(buffer) then
-    return nil, "its server is being started; try again in a moment"
+    return nil, STARTS
   end
   return nil, "no server runs for this file; `:Postil restart` starts one, :checkhealth postil tells more"
 end
