@@ -1,5 +1,5 @@
 //! L6. The way into an editor's server: `postil mcp` hands its calls to the server of an editor that has the
-//! workspace open, so that they see unsaved text and write through the editor.
+//! workspace open, and `postil undo` what is to be undone, so that they see unsaved text and write through the editor.
 //!
 //! A server listens on a Unix socket for each of its workspace folders. Who may: the holder of the lock on a
 //! file beside the folder's history, which also says where the socket is; the lock ends with its process, so

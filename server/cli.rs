@@ -13,6 +13,7 @@ use crate::os;
 use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::vcs;
+use crate::verbs::Failure;
 
 mod args;
 mod demo;
@@ -87,6 +88,10 @@ pub fn run() -> ExitCode {
                     cx.out.error(&error.to_string(), error.code());
                     ExitCode::from(1)
                 }
+                Err(Stop::Said(failure)) => {
+                    cx.out.error(&failure.message, &failure.code);
+                    ExitCode::from(1)
+                }
             }
         }
     }
@@ -106,6 +111,8 @@ enum Stop {
     /// Wrong usage: exit status 2.
     Usage(String),
     Failed(Error),
+    /// An editor's server said no.
+    Said(Failure),
 }
 
 impl<E: Into<Error>> From<E> for Stop {

@@ -56,6 +56,8 @@ pub struct Written {
 pub enum Refused {
     /// The thread is no longer in the text.
     Gone,
+    /// Several threads may be the one that is meant.
+    Several,
     /// What was to be rewritten is not what stands there.
     Changed,
     Empty,

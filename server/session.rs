@@ -52,7 +52,7 @@ pub use models::Answers;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
-pub use undo::{TurnChanges, Wanted};
+pub use undo::{TurnChanges, Undone, Wanted};
 pub use view::{View, Whole};
 pub use why::{Told, Why};
 
@@ -111,6 +111,10 @@ pub enum Error {
     #[error("the thread is no longer in {0}; nothing was written")]
     Gone(String),
     #[error(
+        "the question stands in {0} more than once by now, so it is not known which one was meant; nothing was written"
+    )]
+    Several(String),
+    #[error(
         "the words of this thread were changed or taken away in the file meanwhile; nothing was written: look at them there, then try again"
     )]
     Changed,
@@ -137,7 +141,7 @@ impl Error {
             Self::UnknownThread(_) => "unknown_thread",
             Self::AmbiguousThread { .. } => "ambiguous_id",
             Self::ShortId(_) => "short_id",
-            Self::Gone(_) => "thread_gone",
+            Self::Gone(_) | Self::Several(_) => "thread_gone",
             Self::Changed => "changed",
             Self::Empty => "empty",
             Self::Homeless(_) | Self::File(_) => "file",
@@ -153,6 +157,7 @@ impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Gone => Self::Gone(String::from("the file")),
+            Refused::Several => Self::Several(String::from("the file")),
             Refused::Changed => Self::Changed,
             Refused::Empty => Self::Empty,
             Refused::NoLine { lines } => {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::FileError;
 use crate::os;
-use crate::session::{Done, Error, Session, Workspace};
+use crate::session::{Done, Error, Session, Wanted, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
 use crate::tools::{self, Context, Images, Plan, Registry, Todos};
@@ -23,7 +23,7 @@ mod inputs;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
 use inputs::{
-    Clear, Dismiss, GetThreads, Process, Respond, StatusName, WhyInput, WorkflowList,
+    Clear, Dismiss, GetThreads, Process, Respond, StatusName, Undo, WhyInput, WorkflowList,
     WorkflowSearch, WorkflowThread,
 };
 
@@ -175,6 +175,15 @@ pub const ALL: [Verb; 13] = [
     },
 ];
 
+/// Undo, which our own command line asks an editor's server for; no agent is offered it.
+pub const UNDO: Verb = Verb {
+    name: "undo",
+    title: "Undo a turn",
+    description: "Takes back what the last turn of a run changed.",
+    effect: Effect::Removes,
+    schema: tools::schema::<Undo>,
+};
+
 pub fn verb(name: &str) -> Option<&'static Verb> {
     ALL.iter().find(|verb| verb.name == name)
 }
@@ -285,6 +294,13 @@ pub async fn call(
             let all = session.process_actions(Some(&path)).await?;
             let success = all.iter().all(|done| done.success);
             Ok(json!({"success": success, "actions": all}).into())
+        }
+        "undo" => {
+            let input: Undo = read(name, arguments)?;
+            // The whole id of a run of this folder, and of no other that the session has.
+            let run = scope.workspace.store()?.run(&input.run_id)?;
+            let undone = session.undo(&run.id, Wanted::default()).await?;
+            answer(&undone)
         }
         "workflow_thread" => {
             let input: WorkflowThread = read(name, arguments)?;

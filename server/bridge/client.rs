@@ -1,4 +1,4 @@
-//! The calling side: in `postil mcp`.
+//! The calling side: in `postil mcp`, and in `postil undo`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

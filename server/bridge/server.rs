@@ -278,7 +278,10 @@ async fn serve(
 }
 
 fn effect_of(tool: &str) -> Effect {
-    verbs::verb(tool).map_or(Effect::Reads, |verb| verb.effect)
+    match tool == verbs::UNDO.name {
+        true => verbs::UNDO.effect,
+        false => verbs::verb(tool).map_or(Effect::Reads, |verb| verb.effect),
+    }
 }
 
 async fn answer(

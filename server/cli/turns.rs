@@ -13,12 +13,14 @@ use super::events;
 use super::host;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
+use crate::bridge::{self, NoAnswer};
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
-use crate::session::{Error, Session, TurnEnd, TurnOptions, Wanted};
+use crate::session::{Error, Session, TurnEnd, TurnOptions, Undone, Wanted};
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
+use crate::verbs::UNDO;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     if args
@@ -300,8 +302,26 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
     }
 }
 
+/// Through the editor's server where one has the folder open: what an agent changed may stand there alone, unsaved.
+async fn undone(cx: &Cx, run: &str) -> Result<Undone, Stop> {
+    let arguments = serde_json::json!({ "run_id": run });
+    let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
+    let never = CancellationToken::new();
+    match bridge::call(&data, &root, &UNDO, &arguments, &never).await {
+        Ok(Ok(answer)) => serde_json::from_value(answer.value).map_err(|error| {
+            Error::Other(format!("the editor's server answered with something else: {error}")).into()
+        }),
+        Ok(Err(failure)) => Err(Stop::Said(failure)),
+        Err(NoAnswer::Lost(why)) => Err(Error::Other(format!(
+            "the editor's server was lost while it undid the turn ({why}): look at the files there, and undo again"
+        ))
+        .into()),
+        Err(NoAnswer::Absent(_)) => Ok(cx.session()?.undo(run, Wanted::default()).await?),
+    }
+}
+
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let undone = cx.session()?.undo(run, Wanted::default()).await?;
+    let undone = undone(cx, run).await?;
     if cx.out.json {
         cx.out
             .data(&serde_json::json!({"success": undone.is_whole(), "files": undone.files}));
@@ -309,6 +329,10 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
     }
     for line in &undone.files {
         cx.out.note(one_line(line));
+    }
+    if undone.open > 0 {
+        cx.out
+            .note("what is open in the editor was changed there, and is yours to save");
     }
     if !undone.is_whole() {
         cx.out.note(undone.more());

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::tries::Tries;
 use super::{Error, Session, Workspace};
 use crate::edits::{line_edits, take_all_back};
@@ -20,7 +22,7 @@ pub struct Wanted<'a> {
 }
 
 /// What became of an undo.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Undone {
     /// A sentence for each file.
     pub files: Vec<String>,
@@ -28,6 +30,8 @@ pub struct Undone {
     pub left: usize,
     /// Something of the author's stands in the way of what was put back.
     pub kept: bool,
+    /// Files that were changed in an editor, which is to save them.
+    pub open: usize,
 }
 
 /// What became of one file; a sentence each.
@@ -108,6 +112,7 @@ impl Session {
             files: Vec::new(),
             left: 0,
             kept: false,
+            open: 0,
         };
         for file in &files {
             let steps: Vec<&Change> = changes
@@ -129,7 +134,11 @@ impl Session {
             undone.files.push(said);
             // Each at once: what is put back is not put back a second time.
             match is_done {
-                true => store.mark_undone(&run.id, turn, file)?,
+                true => {
+                    store.mark_undone(&run.id, turn, file)?;
+                    let path = workspace.root().join(file);
+                    undone.open += usize::from(workspace.tree.open_as(&path).is_some());
+                }
                 false => undone.left += 1,
             }
         }

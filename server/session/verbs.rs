@@ -285,11 +285,11 @@ impl Session {
         let id = Mutex::new(String::new());
         let made = self
             .write(path, label, |source, style, now| {
-                let stands = threads::again(thread, were, now).ok_or(Refused::Gone)?;
-                stands
+                let thread = stands(thread, were, now)?;
+                thread
                     .id
                     .clone_into(&mut id.lock().unwrap_or_else(PoisonError::into_inner));
-                make(source, style, stands)
+                make(source, style, thread)
             })
             .await?;
         Ok((
@@ -325,6 +325,7 @@ impl Session {
             };
             let written = make(source, style, &view.threads).map_err(|refused| match refused {
                 Refused::Gone => Error::Gone(relative.clone()),
+                Refused::Several => Error::Several(relative.clone()),
                 refused => refused.into(),
             })?;
             let after = apply_edits(&view.text, &written.edits);
@@ -409,4 +410,17 @@ impl Session {
 
 fn unwritten(file: &str, why: &NotApplied) -> Error {
     Error::Other(format!("{file}: {why}; nothing was written"))
+}
+
+/// A thread that was `known` among `were`, as it stands among those of `now`.
+pub(super) fn stands<'a>(
+    known: &Thread,
+    were: &[Thread],
+    now: &'a [Thread],
+) -> Result<&'a Thread, Refused> {
+    let lost = || match threads::stands_twice(known, now) {
+        true => Refused::Several,
+        false => Refused::Gone,
+    };
+    threads::again(known, were, now).ok_or_else(lost)
 }

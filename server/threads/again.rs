@@ -20,6 +20,11 @@ pub fn again<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&
     only(with_the_words_of(known, now))
 }
 
+/// Whether several threads of `now` begin with all that was said in the one that was `known`.
+pub fn stands_twice(known: &Thread, now: &[Thread]) -> bool {
+    with_the_words_of(known, now).nth(1).is_some()
+}
+
 /// Whether nothing was said in the thread since it was `known`, and nothing taken away.
 pub fn is_unchanged(known: &Thread, now: &Thread) -> bool {
     let (before, after) = (known.spoken(), now.spoken());

@@ -10,11 +10,11 @@ use serde_json::{Map, json};
 use tokio::sync::SemaphorePermit;
 
 use super::super::live::Live;
-use super::super::verbs::Made;
+use super::super::verbs::{Made, stands};
 use super::super::{Session, TurnEnd};
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
-use crate::edits::{self, Refused};
+use crate::edits;
 use crate::host::{Host, Level, Progress, Question, in_turn};
 use crate::present;
 use crate::sandbox::Processes;
@@ -429,8 +429,8 @@ impl Session {
         let name = self.signature(task);
         let seen = task.thread.spoken().len();
         let respond = |source: edits::Source, style, now: &[Thread]| {
-            let stands = threads::again(&task.thread, &task.among, now).ok_or(Refused::Gone)?;
-            edits::answer(source, &stands.id, seen, name.as_deref(), text, style)
+            let thread = stands(&task.thread, &task.among, now)?;
+            edits::answer(source, &thread.id, seen, name.as_deref(), text, style)
         };
         let written = self
             .write_noted(&task.path, "Answer a thread", respond, note)

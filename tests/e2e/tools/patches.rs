@@ -170,6 +170,35 @@ fn undo_brings_no_file_back_that_the_author_removed_or_renamed() {
 }
 
 #[test]
+fn undo_in_a_terminal_goes_through_the_editor_that_has_the_text() {
+    let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let run = bench.run_id();
+    let undo = |args: &[&str]| bench.cli(&[args, &["undo", &run]].concat());
+    let (code, out, err) = undo(&["--json"]);
+    let said: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        (code, &said["success"]),
+        (Some(0), &json!(true)),
+        "{out}{err}"
+    );
+    editor.wait_text(FILE, |text| text == format!("{THREAD}{CODE}"));
+    as_before(&bench);
+    assert_eq!(
+        bench.workspace.read(FILE),
+        CODE,
+        "it is the editor's to save"
+    );
+    let (code, _, err) = undo(&[]);
+    assert!(
+        code == Some(1) && err.contains("nothing to put back"),
+        "{err}"
+    );
+}
+
+#[test]
 fn a_file_comes_back_with_its_mode_and_the_folders_of_new_ones_go() {
     let changes = "--- a/secret.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-key\n\
         --- /dev/null\n+++ b/new/deep/a.txt\n@@ -0,0 +1 @@\n+a\n\

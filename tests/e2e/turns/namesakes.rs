@@ -255,6 +255,31 @@ fn a_failure_is_shown_at_its_own_thread_and_goes_with_it() {
 }
 
 #[test]
+fn a_question_that_stands_twice_when_its_answer_comes_is_said_to() {
+    let bench = Bench::new(vec![Step::text("Done.").held()]);
+    bench.workspace.write(FILE, "fn x() {}\n");
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, WHY);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    editor.splice(FILE, 0..0, &format!("{WHY}fn y() {{}}\n"));
+    let twice = editor.text(FILE);
+    editor.wait_diagnostics(FILE, |shown| shown.len() == 2);
+    bench.model.release();
+    let told = editor.wait_message("window/showMessage", |params| params["type"] == 1);
+    let told = told["message"].as_str().unwrap_or_default();
+    assert!(
+        told.contains("more than once by now") && told.contains("The answer was: Done."),
+        "{told}"
+    );
+    assert_eq!(editor.text(FILE), twice);
+}
+
+#[test]
 fn a_turn_that_runs_is_known_by_the_id_that_its_thread_has_now() {
     let bench = Bench::new(vec![Step::text("Done.").held()]);
     let (mut editor, ids) = typed(&bench, TWO);
