@@ -141,7 +141,7 @@ fn write_until_seen(workspace: &Workspace, editor: &Editor, file: &str) {
             "nothing was noticed"
         );
         workspace.write(file, "# AUTHOR: why?\nx = 1\n# AUTHOR: and this?\n");
-        std::thread::yield_now();
+        crate::harness::pause();
     }
 }
 

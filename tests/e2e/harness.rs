@@ -20,7 +20,7 @@ mod wait;
 mod workspace;
 
 pub use buffer::Buffer;
-pub use wait::{DEADLINE, wait_until};
+pub use wait::{DEADLINE, pause, wait_until};
 pub use workspace::{Workspace, uri_of};
 
 /// Among an editor's `choices`: this question and those after it are left open.

@@ -196,7 +196,7 @@ fn fault_07_children_end_with_the_server_whatever_ends_it() {
         let began = Instant::now();
         while !workspace.children().is_empty() {
             assert!(began.elapsed() < SECOND, "{name}: the child lives on");
-            std::thread::yield_now();
+            crate::harness::pause();
         }
         let _ = parent.kill();
         let _ = parent.wait();
@@ -231,7 +231,7 @@ fn fault_07_a_deaf_language_server_is_gone_when_the_server_is_killed() {
     let began = Instant::now();
     while !workspace.children().is_empty() {
         assert!(began.elapsed() < DEADLINE, "it lives on");
-        std::thread::yield_now();
+        crate::harness::pause();
     }
     editor.state().answers.clear();
 }
@@ -316,7 +316,7 @@ impl Server {
                 return status.success();
             }
             assert!(began.elapsed() < DEADLINE, "the server does not end");
-            std::thread::yield_now();
+            crate::harness::pause();
         }
     }
 }

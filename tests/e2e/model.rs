@@ -19,7 +19,6 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
 
 use postil::models::Wire;
 use serde_json::{Value, json};
@@ -308,7 +307,7 @@ impl Model {
 
     /// Waits until `count` requests have come.
     pub fn wait_for_requests(&self, count: usize) -> Vec<Asked> {
-        let limit = Duration::from_secs(20);
+        let limit = crate::harness::DEADLINE;
         let state = self.shared.state();
         let waited = self
             .shared

@@ -461,7 +461,7 @@ impl Silent {
                 began.elapsed() < crate::harness::DEADLINE,
                 "the server does not end"
             );
-            std::thread::yield_now();
+            crate::harness::pause();
         }
         began.elapsed()
     }

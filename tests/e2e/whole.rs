@@ -65,7 +65,7 @@ fn wait_for_the_watch(workspace: &Workspace, editor: &Editor) {
     while !editor.state().diagnostics.get(&uri).is_some_and(seen) {
         assert!(began.elapsed() < crate::harness::DEADLINE, "no watch");
         workspace.write("probe.py", QUESTION);
-        std::thread::yield_now();
+        crate::harness::pause();
     }
     std::fs::remove_file(workspace.path("probe.py")).expect("removed");
     editor.wait_codes("probe.py", &[]);

@@ -213,7 +213,7 @@ pub(super) fn assert_gone(pid: &serde_json::Value) {
             return;
         }
         assert!(began.elapsed() < crate::harness::DEADLINE, "{stat}");
-        std::thread::yield_now();
+        crate::harness::pause();
     }
 }
 

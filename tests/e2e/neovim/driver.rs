@@ -17,7 +17,7 @@ use crate::peers;
 /// A child server may have to index the project first.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 /// What Neovim itself answers.
-const PROMPTLY: Duration = Duration::from_secs(20);
+const PROMPTLY: Duration = crate::harness::DEADLINE;
 
 #[derive(Default)]
 struct State {

@@ -1,11 +1,9 @@
 //! Threads with the same first words in one file: each has its own turns, and nothing of another's.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{Bench, FILE, take_when_offered};
-use crate::harness::Editor;
+use crate::harness::{Editor, wait_until};
 use crate::model::{Step, call};
 
 const WHY: &str = "// AUTHOR: why?\n";
@@ -289,10 +287,9 @@ fn a_turn_that_runs_is_known_by_the_id_that_its_thread_has_now() {
     bench.model.wait_for_requests(1);
     take_when_offered(&mut editor, "Resolve (remove thread)");
     editor.wait_text(FILE, |text| text.starts_with("fn a() {}"));
-    let began = Instant::now();
-    while !offered(&mut editor, 2).contains(&String::from("Cancel")) {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is lost");
-    }
+    wait_until("it runs on", || {
+        offered(&mut editor, 2).contains(&String::from("Cancel"))
+    });
     let cancelled = editor.command("postil.cancelTurn", json!({"thread_id": ids[0]}));
     cancelled.expect("it runs");
     let run = bench.wait_status("cancelled");

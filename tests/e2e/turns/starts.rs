@@ -1,7 +1,5 @@
 //! Between the author's word and the model's first: what a turn waits for, and many that begin at once.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD};
@@ -327,11 +325,7 @@ fn what_was_typed_is_known_after_a_crash_though_it_was_never_saved() {
     let mut first = bench.editor(true);
     first.open(FILE);
     first.splice(FILE, 0..0, THREAD);
-    let began = Instant::now();
-    while typed(&bench) == 0 {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is not kept");
-        std::thread::yield_now();
-    }
+    wait_until("it is kept", || typed(&bench) > 0);
     first.kill();
     // The editor starts it again, with the buffer as it is.
     let mut second = bench.editor(true);
