@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use dashmap::DashMap;
 use serde::Serialize;
@@ -45,7 +45,7 @@ mod verbs;
 mod view;
 mod why;
 
-use closing::Closings;
+use closing::{Stand, Underway};
 pub use commits::PendingCommit;
 pub use documents::STORM;
 pub use models::Answers;
@@ -55,6 +55,9 @@ use turns::Turns;
 pub use undo::{TurnChanges, Undone, Wanted};
 pub use view::{View, Whole};
 pub use why::{Told, Why};
+
+/// How long the end waits for hooks.
+const COMMITS: Duration = Duration::from_secs(10);
 
 /// The answer of `get_threads`, in the names of threads.md.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -183,6 +186,7 @@ pub struct Workspace {
     /// Why there is none, and until when it is not tried again.
     off: Mutex<Option<(Instant, String, &'static str)>>,
     folders: Folders,
+    host: Arc<dyn Host>,
 }
 
 impl Workspace {
@@ -228,7 +232,14 @@ impl Workspace {
             error => Err(error),
         });
         match opened {
-            Ok(store) => Ok(self.store.get_or_init(|| Arc::new(store)).clone()),
+            Ok(store) => {
+                let store = self.store.get_or_init(|| Arc::new(store)).clone();
+                match self.settle(&store, None, Stand::Stay) {
+                    Ok(files) => self.tell_uncommitted(&files),
+                    Err(error) => tracing::warn!(%error, "what was left behind is not known"),
+                }
+                Ok(store)
+            }
             Err(error) => {
                 let (why, code) = (error.to_string(), error.code());
                 *off = Some((Instant::now() + began.elapsed(), why.clone(), code));
@@ -298,7 +309,9 @@ pub struct Session {
     turns: Arc<Turns>,
     /// Files cleared in the editor, to be committed when they are saved.
     pending_commits: DashMap<PathBuf, PendingCommit>,
-    closings: Closings,
+    closings: Underway,
+    commits: Underway,
+    ending: AtomicBool,
     spares_home: AtomicBool,
     stamps: Mutex<Vec<Option<(SystemTime, u64)>>>,
 }
@@ -336,7 +349,9 @@ impl Session {
             again: tokio::sync::Mutex::default(),
             turns: Arc::default(),
             pending_commits: DashMap::new(),
-            closings: Closings::default(),
+            closings: Underway::default(),
+            commits: Underway::default(),
+            ending: AtomicBool::new(false),
             spares_home: AtomicBool::new(false),
             stamps: Mutex::default(),
         });
@@ -383,6 +398,7 @@ impl Session {
             store: OnceLock::new(),
             off: Mutex::default(),
             folders: self.folders.clone(),
+            host: self.host.clone(),
         };
         let mut workspaces = self
             .workspaces
@@ -592,11 +608,27 @@ impl Session {
         }
     }
 
-    /// Ends running turns (recorded as cancelled) and children.
+    /// Ends running turns (recorded as cancelled) and children; commits under way are waited for.
     pub async fn shutdown(&self) {
+        self.begin_no_more();
         self.keep_provenance(None);
         self.end_turns().await;
-        self.children.shutdown().await;
+        tokio::join!(self.children.shutdown(), self.let_commits_end());
+    }
+
+    /// The end is near: no further commit is begun, and what git refuses is put back on disk.
+    pub fn begin_no_more(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    /// Waits, though not for ever, until git has made or refused what it was asked for. What takes longer is told of
+    /// at the next start.
+    pub async fn let_commits_end(&self) {
+        self.commits.end(COMMITS).await;
     }
 }
 

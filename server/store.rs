@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 mod closed;
 mod lease;
+mod leaving;
 mod page;
 mod past;
 mod provenance;
@@ -26,6 +27,7 @@ mod writes;
 mod tests;
 
 pub use closed::{Closed, Said, Tie};
+pub use leaving::Left;
 pub use page::{Format, Hint, Page};
 pub use past::Past;
 pub use reads::Hit;

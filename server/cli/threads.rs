@@ -11,7 +11,7 @@ use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of};
 use crate::os;
 use crate::present::{one_line, short};
-use crate::session::{Done, Error, Summary, ThreadList};
+use crate::session::{Done, Error, Session, Summary, ThreadList};
 
 pub(super) fn list(
     cx: &Cx,
@@ -242,19 +242,17 @@ pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
 }
 
 pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
-    let done = cx
-        .session()?
-        .clear_and_commit(&cx.path(file)?, message)
-        .await?;
+    let session = cx.session()?;
+    let path = cx.path(file)?;
+    let done = to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?;
     say_done(cx, &done, "cleared");
     Ok(true)
 }
 
 pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
-    let all = cx
-        .session()?
-        .process_actions(cx.scope(path)?.as_deref())
-        .await?;
+    let session = cx.session()?;
+    let scope = cx.scope(path)?;
+    let all = to_the_end(cx, &session, session.process_actions(scope.as_deref())).await?;
     let is_done = |all: &[Done]| all.iter().all(|done| done.success);
     if cx.out.json {
         cx.out.data(&all);
@@ -272,6 +270,31 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         cx.out.note("no thread asks for an action");
     }
     Ok(is_done(&all))
+}
+
+/// A signal to end lets git end, which heard of it too where it came from the terminal, and what it refuses be put
+/// back; a second one does not.
+async fn to_the_end<T>(
+    cx: &Cx,
+    session: &Session,
+    verb: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::pin!(verb);
+    tokio::select! {
+        biased;
+        () = os::signalled() => {
+            session.begin_no_more();
+            cx.out.warn("waiting for git to end; once more does not wait");
+        }
+        done = &mut verb => return done,
+    }
+    tokio::select! {
+        biased;
+        () = os::signalled() => Err(Error::Other(String::from(
+            "ended before git did: whether it made the commit is in `git log`; what was said in the threads is kept in the history",
+        ))),
+        done = &mut verb => done,
+    }
 }
 
 fn say_done(cx: &Cx, done: &Done, verb: &str) {

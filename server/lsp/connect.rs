@@ -190,6 +190,7 @@ fn serve_one(
         server.client.gone();
         if let Some(session) = server.session.get() {
             let _ = tokio::time::timeout(WIND_UP, session.shutdown()).await;
+            session.let_commits_end().await;
         }
         why
     });

@@ -212,6 +212,7 @@ fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
             }
         });
     }
+    server.runtime.spawn_blocking(session.settle_saved(&path));
     let saved = path.clone();
     server
         .runtime

@@ -1,5 +1,5 @@
 //! What is kept of a thread that is removed: its conversation, tied to the lines that it stood at, to those that
-//! its agent changed, and to a commit.
+//! its agent changed, and to a commit. `leaving` keeps it until then.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,17 @@ use tokio::time::timeout;
 
 use super::documents::threads_of;
 use super::verbs::Made;
-use super::{Error, Session, notes};
+use super::{Error, Session, Workspace, notes};
 use crate::config::Share;
 use crate::host::Level;
 use crate::present;
-use crate::store::{Change, Closed, Said, Store, Tie};
+use crate::store::{Closed, Said, Store, Tie};
 use crate::threads::{self, Thread};
 use crate::vcs::{self, LineMap};
+
+mod leaving;
+
+pub(super) use leaving::Stand;
 
 /// Lines below a thread that it is about, until an empty one.
 const ANCHOR: usize = 5;
@@ -57,22 +61,28 @@ struct Kept {
 /// How long whoever asks about closed threads waits for one that is being closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many threads are being taken out of their files: an editor shows that one is gone before what was said in it is
-/// kept.
+/// How many of something are under way: threads that are taken out of their files (an editor shows that one is gone
+/// before what was said in it is kept), or commits.
 #[derive(Default)]
-pub(super) struct Closings(watch::Sender<usize>);
+pub(super) struct Underway(Arc<watch::Sender<usize>>);
 
-impl Closings {
+impl Underway {
     /// Until what is returned is dropped.
-    pub(super) fn begin(&self) -> Begun<'_> {
+    pub(super) fn begin(&self) -> Begun {
         self.0.send_modify(|open| *open += 1);
-        Begun(&self.0)
+        Begun(self.0.clone())
+    }
+
+    /// Waits, though no longer than this, until none is.
+    pub(super) async fn end(&self, patience: Duration) {
+        let mut open = self.0.subscribe();
+        let _ = timeout(patience, open.wait_for(|open| *open == 0)).await;
     }
 }
 
-pub(super) struct Begun<'a>(&'a watch::Sender<usize>);
+pub(super) struct Begun(Arc<watch::Sender<usize>>);
 
-impl Drop for Begun<'_> {
+impl Drop for Begun {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open = open.saturating_sub(1));
     }
@@ -81,8 +91,7 @@ impl Drop for Begun<'_> {
 impl Session {
     /// Waits, though not for long, until no thread is being closed.
     pub async fn let_close(&self) {
-        let mut closings = self.closings.0.subscribe();
-        let _ = timeout(PATIENCE, closings.wait_for(|open| *open == 0)).await;
+        self.closings.end(PATIENCE).await;
     }
 
     /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them.
@@ -97,16 +106,10 @@ impl Session {
             return;
         };
         let closing = Closing {
-            store: workspace.store(),
-            path: path.to_owned(),
-            file: self.relative(path),
-            before: made.before.clone(),
-            after: made.after.clone(),
-            edits: made.written.edits.clone(),
-            ids: ids.to_vec(),
             commit: commit.map(str::to_owned),
             share: workspace.loaded().settings.share == Share::Notes
                 && self.is_trusted(workspace.root()),
+            ..Closing::new(&workspace, path, made, ids)
         };
         let turn = match closing.share {
             true => Some(vcs::turn_in(path).await),
@@ -145,6 +148,41 @@ impl Session {
 }
 
 impl Closing {
+    fn new(workspace: &Workspace, path: &Path, made: &Made, ids: &[String]) -> Self {
+        let file = workspace.tree.relative(path);
+        Self {
+            store: workspace.store(),
+            path: path.to_owned(),
+            file: file.unwrap_or_else(|| path.to_string_lossy().into_owned()),
+            before: made.before.clone(),
+            after: made.after.clone(),
+            edits: made.written.edits.clone(),
+            ids: ids.to_vec(),
+            commit: None,
+            share: false,
+        }
+    }
+
+    /// What was said in the threads, by what is known without git.
+    fn said(&self, threads: &[Thread], map: Option<&LineMap>) -> Vec<Closed> {
+        let removed = threads
+            .iter()
+            .filter(|thread| self.ids.contains(&thread.id));
+        removed
+            .map(|thread| Closed {
+                run_id: None,
+                thread_id: thread.id.clone(),
+                file: self.file.clone(),
+                lines: (thread.first_line() + 1, thread.last_line() + 1),
+                messages: Said::in_thread(thread),
+                commit: None,
+                by_commit: false,
+                time: jiff::Timestamp::now(),
+                ties: self.stood(thread, map),
+            })
+            .collect()
+    }
+
     fn keep(self) -> Kept {
         let threads = threads_of(&self.file, &self.before);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
@@ -153,28 +191,14 @@ impl Closing {
             (Some(commit), base)
         });
         let map = base.as_ref().map(|base| LineMap::new(&self.after, base));
-        let removed = threads
-            .iter()
-            .filter(|thread| self.ids.contains(&thread.id));
-        let closed: Vec<Closed> = removed
-            .map(|thread| {
-                let mut ties = self.stood(thread, map.as_ref());
-                let changes = self.store.as_ref().ok();
-                let changes = changes.and_then(|store| store.changes_of_thread(&thread.id).ok());
-                ties.extend(changed(&changes.unwrap_or_default()));
-                Closed {
-                    run_id: None,
-                    thread_id: thread.id.clone(),
-                    file: self.file.clone(),
-                    lines: (thread.first_line() + 1, thread.last_line() + 1),
-                    messages: Said::in_thread(thread),
-                    commit: commit.clone(),
-                    by_commit: self.commit.is_some(),
-                    time: jiff::Timestamp::now(),
-                    ties,
-                }
-            })
-            .collect();
+        let mut closed = self.said(&threads, map.as_ref());
+        for closed in &mut closed {
+            if let Ok(store) = &self.store {
+                closed.ties.extend(changed(store, &closed.thread_id));
+            }
+            closed.commit.clone_from(&commit);
+            closed.by_commit = self.commit.is_some();
+        }
         let renumbered = threads::renumbered(&threads, &self.ids);
         let why = match &self.store {
             Ok(store) => store
@@ -250,10 +274,10 @@ fn anchor(lines: &[&str], at: usize, trailing: bool) -> Range<usize> {
     above
 }
 
-/// The lines that turns changed.
-fn changed(changes: &[Change]) -> Vec<Tie> {
+/// The lines that the turns of a thread changed.
+fn changed(store: &Store, thread_id: &str) -> Vec<Tie> {
     let mut ties = Vec::new();
-    for change in changes {
+    for change in store.changes_of_thread(thread_id).unwrap_or_default() {
         let after = change.after.as_deref().unwrap_or_default();
         let before = change.before.as_deref().unwrap_or_default();
         if after.len().max(before.len()) > LARGEST {

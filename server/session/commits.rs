@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::closing::Begun;
 use super::tries::Tries;
 use super::verbs::Made;
 use super::{Done, Error, Session, View};
 use crate::edits::{self, Refused};
 use crate::files::FileError;
-use crate::host::{BufferEdit, NotApplied};
+use crate::host::{BufferEdit, Level, NotApplied};
+use crate::present;
 use crate::text::apply_edits;
 use crate::threads;
-use crate::vcs::{self, Commit, GitError};
+use crate::vcs::{self, Commit, GitError, Head};
 
 /// A commit that waits until the author saves the file, whose threads were cleared in the editor.
 pub struct PendingCommit {
@@ -21,6 +23,12 @@ pub struct PendingCommit {
     view: Arc<View>,
     /// Whether the editor has said that the threads are cleared.
     cleared: bool,
+    /// Where the repository stood then.
+    head: Option<Head>,
+    /// The text became what the disk holds, without the threads: by a reload, if no save is told of next.
+    like_disk: bool,
+    /// From the save on.
+    underway: Option<Begun>,
 }
 
 impl Session {
@@ -47,14 +55,21 @@ impl Session {
         let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
         let in_editor = view.buffer.is_some();
         let partly = !in_editor && vcs::is_partly_staged(&place);
+        let head = vcs::head(path);
+        let _underway = (!in_editor).then(|| self.commits.begin());
+        let ids = view.ids();
         // The author may save before the editor has answered: what is to be done then stands ready.
-        let wait_for_save = |made: &Made| {
+        let note = |made: &Made| {
+            self.note_leaving(path, made, &ids, true);
             if in_editor {
                 let pending = PendingCommit {
                     message: message.clone(),
                     made: made.clone(),
                     view: view.clone(),
                     cleared: false,
+                    head: head.clone(),
+                    like_disk: false,
+                    underway: None,
                 };
                 self.pending_commits.insert(path.to_owned(), pending);
             }
@@ -71,12 +86,13 @@ impl Session {
                     }
                     edits::clear(source)
                 },
-                wait_for_save,
+                note,
             )
             .await
             .inspect_err(|_| {
                 self.pending_commits
                     .remove_if(path, |_, pending| !pending.cleared);
+                self.note_stayed(path, &ids);
             })?;
         let lines_removed = Some(made.written.lines_removed);
         if in_editor {
@@ -113,7 +129,9 @@ impl Session {
             }
             Err(refused) => refused,
         };
-        let left = self.put_back(path, &made).await.map_err(|e| {
+        let put_back = self.put_back(path, &made).await;
+        self.call_off(path, true);
+        let left = put_back.map_err(|e| {
             Error::Other(format!(
                 "{refused}; and the file could not be put back: {e}"
             ))
@@ -140,7 +158,41 @@ impl Session {
         let due = self
             .pending_commits
             .remove_if(path, |_, pending| pending.cleared || are_gone)?;
-        Some(due.1)
+        Some(PendingCommit {
+            underway: Some(self.commits.begin()),
+            ..due.1
+        })
+    }
+
+    /// The text of an open file has changed. A reload (a checkout, another program) calls off the commit that waits
+    /// for the author's save. An editor that gathers keys may have saved before it sends them, which looks alike until
+    /// the next message: that is the save then.
+    pub(super) fn note_reload_of_pending(&self, path: &Path) {
+        let Some(pending) = self.pending_commits.get(path) else {
+            return;
+        };
+        let (was_like_disk, view) = (pending.like_disk, pending.view.clone());
+        drop(pending);
+        if was_like_disk {
+            self.pending_commits.remove(path);
+            let file = self.relative(path);
+            self.call_off(path, true);
+            self.host.message(
+                Level::Warning,
+                &present::visible(&format!(
+                    "{file} will not be committed: it was read anew from disk after its threads were cleared. What was said in those that are gone is kept in the history."
+                )),
+            );
+            return;
+        }
+        let Ok(now) = self.view(path) else { return };
+        let is_like_disk = || std::fs::read(path).is_ok_and(|disk| disk == now.text.as_bytes());
+        if !now.has_any_of(&view)
+            && is_like_disk()
+            && let Some(mut pending) = self.pending_commits.get_mut(path)
+        {
+            pending.like_disk = true;
+        }
     }
 
     /// The author saved a file whose threads were cleared in the editor: the commit that was asked for. What git
@@ -150,17 +202,28 @@ impl Session {
             message,
             made,
             view,
-            cleared: _,
+            head,
+            underway: _underway,
+            ..
         } = pending;
         let path = &view.path;
         let file = self.relative(path);
         let now = self.view(path)?;
         if now.has_any_of(&view) {
+            self.call_off(path, true);
             return Err(Error::Other(format!(
                 "{file} was not committed: threads that were cleared are back in it; clear them again to commit"
             )));
         }
         let turn = vcs::turn_in(path).await;
+        if let (Some(then), Some(now)) = (&head, &vcs::head(path))
+            && !now.goes_on_from(then, path)
+        {
+            self.call_off(path, true);
+            return Err(Error::Other(format!(
+                "{file} was not committed: it was cleared on {then}, and the repository is on {now} now. What was said in its threads is kept in the history; commit the file yourself where it is to be"
+            )));
+        }
         let refused = match self.commit(path, message).await? {
             Ok(commit) => {
                 drop(turn);
@@ -169,19 +232,19 @@ impl Session {
             Err(refused) => refused,
         };
         drop(turn);
-        Err(Error::Other(
-            match self.put_back_into_editor(path, &made).await {
-                Ok(None) => format!(
-                    "{file} was not committed; its threads are back in the editor, save it to keep them: {refused}"
-                ),
-                Ok(Some(lines)) => format!(
-                    "{file} was not committed, and not all of its threads could be put back: the text was changed since at line {lines}: {refused}"
-                ),
-                Err(why) => format!(
-                    "{file} was not committed, and its threads could not be put back ({why}): {refused}"
-                ),
-            },
-        ))
+        let put_back = self.put_back_into_editor(path, &made).await;
+        self.call_off(path, true);
+        Err(Error::Other(match put_back {
+            Ok(None) => format!(
+                "{file} was not committed; its threads are back in the editor, save it to keep them: {refused}"
+            ),
+            Ok(Some(lines)) => format!(
+                "{file} was not committed, and not all of its threads could be put back: the text was changed since at line {lines}: {refused}"
+            ),
+            Err(why) => format!(
+                "{file} was not committed, and its threads could not be put back ({why}): {refused}"
+            ),
+        }))
     }
 
     /// The inner error is git's refusal, the outer one our own failure.
@@ -202,12 +265,7 @@ impl Session {
 
     /// The threads of `view` are gone for good.
     async fn committed(&self, view: &View, made: &Made, commit: Commit) -> Done {
-        let ids: Vec<String> = view
-            .threads
-            .iter()
-            .map(|thread| thread.id.clone())
-            .collect();
-        self.keep_closed(&view.path, made, &ids, commit.id.as_deref())
+        self.keep_closed(&view.path, made, &view.ids(), commit.id.as_deref())
             .await;
         Done {
             committed: Some(commit.hash.is_some()),
@@ -264,6 +322,10 @@ impl Session {
     ) -> Result<Option<String>, Error> {
         let mut tries = Tries::new();
         loop {
+            if self.is_ending() {
+                // The editor takes no edits any more.
+                self.buffers.close(path);
+            }
             let Some(buffer) = self.buffers.get(path) else {
                 // Closed meanwhile: the disk is all there is.
                 return Ok(match self.put_back(path, made).await? {
@@ -290,7 +352,7 @@ impl Session {
             let may_pass = match error {
                 NotApplied::Changed => true,
                 NotApplied::Refused(_) => self.buffers.version(path) != Some(version),
-                NotApplied::NoEditor => false,
+                NotApplied::NoEditor => self.is_ending(),
             };
             if !may_pass || !tries.again(&self.buffers, path).await {
                 return Err(Error::Other(error.to_string()));

@@ -43,8 +43,11 @@ impl Session {
         text: &str,
     ) {
         self.keep_provenance(Some(&path));
-        self.pending_commits.remove(&path);
-        self.open(path, uri, language_id, version, text);
+        let pending = self.pending_commits.remove(&path).is_some();
+        self.open(path.clone(), uri, language_id, version, text);
+        if pending {
+            self.call_off(&path, false);
+        }
     }
 
     /// The changes of one `didChange`; a document that is not open is passed over.
@@ -63,6 +66,7 @@ impl Session {
                 self.note_if_reloaded(path);
             }
             drop(settling);
+            self.note_reload_of_pending(path);
             self.children.changed(path);
         }
         Ok(())
@@ -90,11 +94,15 @@ impl Session {
         self.keep_provenance(Some(path));
         self.buffers.close(path);
         self.views.remove(path);
-        self.pending_commits.remove(path);
+        let pending = self.pending_commits.remove(path).is_some();
         self.forget_arrived(path);
         let workspace = self.workspace_of(path);
         if let Some(workspace) = &workspace {
             workspace.index.refresh(&workspace.tree, path);
+        }
+        if pending {
+            // It may have been written without a word of it.
+            self.call_off(path, false);
         }
         self.children.closed(path);
         let workspace = workspace.filter(|_| held)?;

@@ -69,6 +69,7 @@ impl Session {
                 "Edit a message",
                 (&thread, &view.threads),
                 |source, _, stands| edits::rewrite(source, &stands.id, Rewrite { at, was, text }),
+                |_, _| (),
             )
             .await?;
         let now = self.after(&view.path, &made, &id);
@@ -124,7 +125,7 @@ impl Session {
         let (view, thread) = self.find_thread(id, path)?;
         let seen = (&thread, view.threads.as_slice());
         let (made, id) = self
-            .write_in(&view.path, "Answer a thread", seen, make)
+            .write_in(&view.path, "Answer a thread", seen, make, |_, _| ())
             .await?;
         Ok(Done {
             thread_id: self.after(&view.path, &made, &id).map(|now| now.id),
@@ -197,14 +198,17 @@ impl Session {
     ) -> Result<Done, Error> {
         let _closing = self.closings.begin();
         let seen = (thread, were);
+        let resolve = |source: Source, _, stands: &Thread| {
+            if !threads::is_unchanged(thread, stands) {
+                return Err(Refused::Changed);
+            }
+            edits::dismiss(source, &stands.id)
+        };
+        let note = |made: &Made, id: &str| self.note_leaving(path, made, &[id.to_owned()], false);
         let (made, removed) = self
-            .write_in(path, "Resolve a thread", seen, |source, _, stands| {
-                if !threads::is_unchanged(thread, stands) {
-                    return Err(Refused::Changed);
-                }
-                edits::dismiss(source, &stands.id)
-            })
-            .await?;
+            .write_in(path, "Resolve a thread", seen, resolve, note)
+            .await
+            .inspect_err(|_| self.note_stayed(path, std::slice::from_ref(&thread.id)))?;
         self.keep_closed(path, &made, std::slice::from_ref(&removed), None)
             .await;
         Ok(Done {
@@ -240,7 +244,12 @@ impl Session {
             ..self.done(file)
         };
         for file in &commits {
-            let cleared = self.clear_and_commit(file, None).await;
+            let cleared = match self.is_ending() {
+                true => Err(Error::Other(String::from(
+                    "nothing was begun, for postil ends",
+                ))),
+                false => self.clear_and_commit(file, None).await,
+            };
             done.push(cleared.unwrap_or_else(|error| refused(file, None, &error)));
         }
         let committed: HashSet<&PathBuf> = commits.iter().collect();
@@ -274,24 +283,25 @@ impl Session {
         self.write_noted(path, label, make, |_| ()).await
     }
 
-    /// [`Self::write`], in a thread that was seen among others; and the id that it had when it was made.
+    /// [`Self::write_noted`], in a thread that was seen among others; and the id that it had when it was made.
     async fn write_in(
         &self,
         path: &Path,
         label: &str,
         (thread, were): (&Thread, &[Thread]),
         make: impl Fn(Source, Style, &Thread) -> Result<Written, Refused>,
+        note: impl Fn(&Made, &str),
     ) -> Result<(Made, String), Error> {
         let id = Mutex::new(String::new());
-        let made = self
-            .write(path, label, |source, style, now| {
-                let thread = stands(thread, were, now)?;
-                thread
-                    .id
-                    .clone_into(&mut id.lock().unwrap_or_else(PoisonError::into_inner));
-                make(source, style, thread)
-            })
-            .await?;
+        let make = |source: Source, style, now: &[Thread]| {
+            let thread = stands(thread, were, now)?;
+            thread
+                .id
+                .clone_into(&mut id.lock().unwrap_or_else(PoisonError::into_inner));
+            make(source, style, thread)
+        };
+        let note = |made: &Made| note(made, &id.lock().unwrap_or_else(PoisonError::into_inner));
+        let made = self.write_noted(path, label, make, note).await?;
         Ok((
             made,
             id.into_inner().unwrap_or_else(PoisonError::into_inner),

@@ -30,6 +30,14 @@ impl View {
         self.threads.iter().any(|thread| is_theirs(&thread.id))
     }
 
+    /// Those of its threads.
+    pub fn ids(&self) -> Vec<String> {
+        self.threads
+            .iter()
+            .map(|thread| thread.id.clone())
+            .collect()
+    }
+
     pub fn near_misses(&self) -> Vec<NearMiss> {
         match self
             .buffer

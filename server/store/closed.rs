@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
+use super::leaving;
 use super::reads::{limit_of, run_from, time};
 use super::writes::now;
 use super::{Run, Store, StoreError};
@@ -237,6 +238,7 @@ fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
         now()
     ])?;
     let num = tx.last_insert_rowid();
+    leaving::closed_in(tx, closed)?;
     for tie in &closed.ties {
         tx.prepare_cached(
             "INSERT INTO ties (closed, file, line, base_line, hash, stood) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreError;
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 5] = [
+pub(super) const MIGRATIONS: [&str; 6] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -114,6 +114,20 @@ pub(super) const MIGRATIONS: [&str; 5] = [
     // 5: what undo needs beside the texts.
     "ALTER TABLE changes ADD COLUMN mode INTEGER;
      ALTER TABLE changes ADD COLUMN folders INTEGER NOT NULL DEFAULT 0;",
+    // 6: conversations whose threads are on their way out of their files.
+    "CREATE TABLE leaving (
+        num INTEGER PRIMARY KEY,
+        file TEXT NOT NULL,
+        thread_id TEXT NOT NULL,
+        closed TEXT NOT NULL,
+        to_commit INTEGER NOT NULL,
+        owner_pid INTEGER,
+        owner_start INTEGER NOT NULL,
+        owner_boot TEXT NOT NULL,
+        owner_space TEXT NOT NULL,
+        heartbeat INTEGER NOT NULL,
+        UNIQUE (file, thread_id)
+     ) STRICT;",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

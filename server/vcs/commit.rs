@@ -235,9 +235,12 @@ fn accept(out: Output) -> Result<Output, GitError> {
     let said =
         [&out.stderr, &out.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let said = said.iter().find(|text| !text.is_empty()).cloned();
-    Err(GitError::Refused(said.unwrap_or_else(|| {
-        format!("exit status {}", out.status.code().unwrap_or(-1))
-    })))
+    Err(GitError::Refused(said.unwrap_or_else(
+        || match out.status.code() {
+            Some(code) => format!("exit status {code}"),
+            None => String::from("nothing, for it was stopped"),
+        },
+    )))
 }
 
 /// Undoes our `git add`: the index as it was, if nobody has changed it since; else without the file.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, Options, Workspace};
 
+mod ends; // what becomes of a commit when something else ends or moves
 mod together; // several at once, and other programs that lock the index
 
 const CLEAN: &str = "one\ntwo\n";

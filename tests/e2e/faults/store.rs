@@ -134,14 +134,17 @@ fn fault_01_threads_that_are_cleared_are_kept_all_or_none() {
         command.args(["clear", "a.rs"]);
         let output = command.env("POSTIL_TEST_KILL", step.to_string()).output();
         let output = output.expect("postil runs");
-        let kept: i64 = database(&workspace.data()).map_or(0, |path| {
-            let raw = Connection::open(path).expect("it opens");
-            let counted = raw.query_row("SELECT count(*) FROM closed", [], |row| row.get(0));
-            counted.expect("counted")
-        });
+        let kept = || -> i64 {
+            database(&workspace.data()).map_or(0, |path| {
+                let raw = Connection::open(path).expect("it opens");
+                let counted = raw.query_row("SELECT count(*) FROM closed", [], |row| row.get(0));
+                counted.expect("counted")
+            })
+        };
+        let then = kept();
         if output.status.code().is_some() {
             assert_eq!(
-                (output.status.code(), kept),
+                (output.status.code(), then),
                 (Some(0), count),
                 "{}",
                 shown(&output)
@@ -149,10 +152,18 @@ fn fault_01_threads_that_are_cleared_are_kept_all_or_none() {
             break;
         }
         assert!(
-            kept == 0 || kept == count,
-            "killed at step {step}: {kept} are kept"
+            then == 0 || then == count,
+            "killed at step {step}: {then} are kept"
         );
-        cut += i64::from(kept == 0);
+        cut += i64::from(then == 0);
+        // Whatever left the file is kept when the history is opened next.
+        let list = workspace.postil().args(["workflow", "list"]).output();
+        assert!(list.expect("postil runs").status.success());
+        let gone = match workspace.read("a.rs").contains("AUTHOR") {
+            true => 0,
+            false => count,
+        };
+        assert_eq!(kept(), gone, "killed at step {step}");
     }
     assert!(cut >= count, "it was killed between two of them");
 }
