@@ -192,7 +192,7 @@ impl Store {
         let connection = self.light();
         let read = || -> rusqlite::Result<Vec<super::Change>> {
             let mut statement = connection.prepare_cached(
-                "SELECT file, before, after FROM changes
+                "SELECT file, before, after, mode, folders FROM changes
                  WHERE run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0) AND undone = 0
                  ORDER BY num LIMIT 200",
             )?;
