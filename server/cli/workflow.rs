@@ -174,9 +174,16 @@ fn prune(cx: &Cx, age: Age, dry: bool) -> Outcome {
         .checked_sub(age.0)
         .unwrap_or(jiff::Timestamp::MIN);
     let session = cx.session()?;
-    let mut runs = Vec::new();
+    let (mut runs, mut freed) = (Vec::new(), 0);
     for workspace in session.workspaces() {
-        runs.extend(workspace.store()?.prune(before, dry)?);
+        let pruned = workspace.store()?.prune(before, dry)?;
+        runs.extend(pruned.runs);
+        freed += pruned.freed;
+        if let Some(why) = pruned.not_freed {
+            cx.out.warn(&format!(
+                "what is deleted takes space on disk still ({why}): the next prune that deletes something frees it"
+            ));
+        }
     }
     if cx.out.json {
         cx.out.data(&runs.iter().map(facts).collect::<Vec<_>>());
@@ -185,7 +192,10 @@ fn prune(cx: &Cx, age: Age, dry: bool) -> Outcome {
     for run in &runs {
         line(cx, run);
     }
-    let what = if dry { "would be deleted" } else { "deleted" };
-    cx.out.note(format!("{} runs {what}", runs.len()));
+    let count = runs.len();
+    cx.out.note(match dry {
+        true => format!("{count} runs would be deleted"),
+        false => format!("{count} runs deleted, {:.1} MB freed", freed as f64 / 1e6),
+    });
     Ok(true)
 }

@@ -203,30 +203,6 @@ impl Store {
         };
         read().map_err(|e| self.fault(e))
     }
-
-    /// Deletes the runs that nothing has happened in since `before`, with their rounds; live ones stay,
-    /// and so do the conversations of closed threads. Tells which (or, `dry`, which it would).
-    pub fn prune(&self, before: Timestamp, dry: bool) -> Result<Vec<Run>, StoreError> {
-        let mut connection = self.durable();
-        let mut pruned = || -> rusqlite::Result<Vec<Run>> {
-            let tx =
-                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            let runs: Vec<Run> = tx
-                .prepare(
-                    "SELECT * FROM runs WHERE touched < ?1 AND owner_pid IS NULL ORDER BY num DESC",
-                )?
-                .query_map([before.as_microsecond()], run_from)?
-                .collect::<rusqlite::Result<_>>()?;
-            if !dry {
-                for run in &runs {
-                    tx.execute("DELETE FROM runs WHERE id = ?1", [&run.id])?;
-                }
-            }
-            tx.commit()?;
-            Ok(runs)
-        };
-        pruned().map_err(|e| self.fault(e))
-    }
 }
 
 /// A run's rounds as the page takes them.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use postil::store::{RunStatus, Store, location};
 use serde_json::{Map, Value, json};
 
-use crate::harness::Workspace;
+use crate::harness::{Editor, Workspace};
 
 mod history; // turns, runs, rounds
 mod refusals; // what cannot be done, and is said in one sentence

@@ -59,6 +59,42 @@ fn a_reply_is_written_recorded_and_undone() {
     postil(&workspace, &["undo", &id]).refused("put back");
 }
 
+#[test]
+fn what_is_pruned_is_gone_from_the_disk_also_beside_an_editor() {
+    let secret = "let key = \"canary-7f3a\";\n";
+    let (workspace, ran, _) =
+        undone_after(&format!("{RENAME}{}", secret.repeat(20_000)), |text| text);
+    ran.ok();
+    let mut editor = Editor::start(&workspace);
+    editor
+        .command("postil.workflowList", json!({}))
+        .expect("the history is open");
+    let database = location(&workspace.data(), workspace.root());
+    let folder = database.parent().expect("a folder").to_owned();
+    let holds = || {
+        let files = std::fs::read_dir(&folder).expect("a folder").flatten();
+        let bytes = files
+            .map(|file| std::fs::read(file.path()).unwrap_or_default())
+            .collect::<Vec<_>>();
+        let found = bytes
+            .iter()
+            .any(|bytes| bytes.windows(11).any(|at| at == b"canary-7f3a"));
+        (found, bytes.iter().map(Vec::len).sum::<usize>())
+    };
+    let (found, size) = holds();
+    assert!(found && size > 500_000);
+    let pruned = postil(&workspace, &["workflow", "prune", "--older-than", "0h"]).ok();
+    assert!(
+        pruned.out.contains("1 runs deleted, ") && !pruned.out.contains(" 0.0 MB"),
+        "{pruned:?}"
+    );
+    let (found, size) = holds();
+    assert!(!found && size < 300_000, "{size}");
+    editor
+        .command("postil.workflowList", json!({}))
+        .expect("the editor goes on");
+}
+
 /// A turn in a text, what the author makes of the file then, and what undo says and leaves.
 fn undone_after(before: &str, authors: impl Fn(String) -> String) -> (Workspace, Ran, String) {
     let workspace = Workspace::new();
