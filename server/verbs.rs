@@ -54,7 +54,7 @@ impl Verb {
 
     /// The person may be asked first.
     pub fn asks(&self) -> bool {
-        self.name == "buffer_edit"
+        matches!(self.name, "buffer_edit" | "undo")
     }
 
     /// The JSON schema of its arguments.

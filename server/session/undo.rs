@@ -10,8 +10,8 @@ use super::tries::Tries;
 use super::{Error, Session, Workspace};
 use crate::edits::{line_edits, take_all_back};
 use crate::files::{FileError, Text};
-use crate::host::{BufferEdit, FileOp, NotApplied};
-use crate::store::{Change, Round, Run};
+use crate::host::{BufferEdit, FileOp, NotApplied, Question};
+use crate::store::{Change, Round, Run, Store};
 
 /// What of a run's newest turn is taken back; all of it, where nothing is told.
 #[derive(Default)]
@@ -114,6 +114,7 @@ impl Session {
             kept: false,
             open: 0,
         };
+        let mut authors = 0;
         for file in &files {
             let steps: Vec<&Change> = changes
                 .iter()
@@ -128,7 +129,10 @@ impl Session {
                     undone.kept = true;
                     (said, true)
                 }
-                Ok(Became::Left(said)) => (said, false),
+                Ok(Became::Left(said)) => {
+                    authors += 1;
+                    (said, false)
+                }
                 Err(error) => (format!("{file}: not put back, {error}"), false),
             };
             undone.files.push(said);
@@ -148,6 +152,17 @@ impl Session {
             workspace.tree.remove_folders(&path, folders);
         }
         if undone.left == files.len() {
+            // What the author has made their own must not stand before the older turns for ever.
+            let whole = wanted.turn.is_none() && wanted.files.is_none();
+            if whole
+                && authors == files.len()
+                && self.leaves(&store, &run.id, turn, &undone).await?
+            {
+                for file in &files {
+                    store.mark_undone(&run.id, turn, file)?;
+                }
+                return Box::pin(self.undo(&run.id, wanted)).await;
+            }
             return Err(Error::Other(undone.files.join("; ")));
         }
         if store.last_turn(&run.id)?.0 != turn {
@@ -161,6 +176,27 @@ impl Session {
             .collect();
         self.host.changed(&paths);
         Ok(undone)
+    }
+
+    /// Whether the author leaves a turn as it is, of which nothing can be taken back, and goes on to the one before.
+    async fn leaves(
+        &self,
+        store: &Store,
+        run: &str,
+        turn: u64,
+        undone: &Undone,
+    ) -> Result<bool, Error> {
+        if !store.has_changes_before(run, turn)? {
+            return Ok(false);
+        }
+        let question = Question {
+            text: format!(
+                "Nothing of the last turn was taken back. {}. Leave it so, and undo the turn before it?",
+                undone.files.join("; ")
+            ),
+            choices: vec![String::from("Undo the turn before")],
+        };
+        Ok(self.host.ask(question).await == Some(0))
     }
 
     /// What the run's last turn made of each file, for a review: the text before its first write and after its

@@ -117,6 +117,18 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// Whether a turn before this one has changes that are not undone.
+    pub fn has_changes_before(&self, run: &str, turn: u64) -> Result<bool, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT 1 FROM changes WHERE undone = 0 AND turn < ?2
+                 AND run = (SELECT num FROM runs WHERE id = ?1)",
+            )
+            .and_then(|mut statement| statement.exists(params![run, turn.cast_signed()]))
+            .map_err(|e| self.fault(e))
+    }
+
     /// The files of a turn that had folders made above them, and how many, whether they are undone or not.
     pub fn made_folders(&self, run: &str, turn: u64) -> Result<Vec<(String, u32)>, StoreError> {
         let connection = self.light();

@@ -170,6 +170,46 @@ fn undo_brings_no_file_back_that_the_author_removed_or_renamed() {
 }
 
 #[test]
+fn a_turn_that_the_author_has_made_their_own_stands_not_before_the_older_ones() {
+    let edit = |from: &str, to: &str| {
+        patch(&format!(
+            "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() {{ {from}(); }}\n+fn main() {{ {to}(); }}\n"
+        ))
+    };
+    let bench = Bench::new(vec![
+        patch("--- a/docs/load.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-Loads.\n"),
+        Step::text("Removed it."),
+        edit("load", "load_all"),
+        Step::text("Done."),
+    ]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let thread = editor.diagnostics(FILE)[0]["data"]["thread_id"].clone();
+    let reply = json!({"uri": editor.uri(FILE), "thread_id": thread, "text": "and main.rs"});
+    editor.command("postil.reply", reply).expect("said");
+    editor.wait_codes(FILE, &["pending"]);
+    bench.turn(&mut editor);
+    let w = &bench.workspace;
+    w.write("src/main.rs", "fn main() { mine(); }\n");
+    let run = json!({"run_id": bench.run_id()});
+    let first = editor.command("postil.undoTurn", run.clone());
+    // The answer in the open file is taken back; what is left is the author's.
+    assert_eq!(first.expect("in part")["success"], false);
+    let refused = editor.command("postil.undoTurn", run.clone());
+    assert!(
+        refused.is_err() && !w.path("docs/load.md").exists(),
+        "{refused:?}"
+    );
+    editor.state().choices = vec![String::from("Undo the turn before")];
+    editor
+        .command("postil.undoTurn", run)
+        .expect("the turn before");
+    assert_eq!(w.read("docs/load.md"), "Loads.\n");
+    assert_eq!(w.read("src/main.rs"), "fn main() { mine(); }\n");
+}
+
+#[test]
 fn undo_in_a_terminal_goes_through_the_editor_that_has_the_text() {
     let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
     files(&bench);
