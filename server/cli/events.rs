@@ -17,15 +17,16 @@ pub(super) async fn follow(out: Out, session: &Session, run: &Run) -> TurnEnd {
         "event": "run", "run_id": run.id, "thread_id": run.thread_id, "file": run.file, "model": run.model,
     }));
     let mut told = run.rounds;
+    let mut unread = None;
     let end = session.wait_turn(&run.id);
     tokio::pin!(end);
     let end = loop {
         tokio::select! {
             end = &mut end => break end,
-            () = tokio::time::sleep(LOOK) => tell(out, session, run, &mut told),
+            () = tokio::time::sleep(LOOK) => tell(out, session, run, &mut told, &mut unread),
         }
     };
-    tell(out, session, run, &mut told);
+    tell(out, session, run, &mut told, &mut unread);
     if let Some(text) = end.answer.as_deref().filter(|_| end.status == "completed") {
         out.data(&json!({"event": "answer", "run_id": run.id, "text": text}));
     }
@@ -37,13 +38,27 @@ pub(super) async fn follow(out: Out, session: &Session, run: &Run) -> TurnEnd {
     end
 }
 
-/// The rounds since the last that was told.
-fn tell(out: Out, session: &Session, run: &Run, told: &mut u64) {
-    let store = session
+/// The rounds since the last that was told. Why they cannot be read (`unread`) is one line, not one for each look.
+fn tell(out: Out, session: &Session, run: &Run, told: &mut u64, unread: &mut Option<String>) {
+    let read = session
         .run_of(&run.id)
-        .and_then(|(workspace, _)| workspace.store());
-    let Ok(store) = store else { return };
-    for round in store.rounds_from(&run.id, *told, 1000).unwrap_or_default() {
+        .and_then(|(workspace, _)| workspace.store())
+        .map_err(|error| error.to_string())
+        .and_then(|store| {
+            let rounds = store.rounds_from(&run.id, *told, 1000);
+            rounds.map_err(|error| error.to_string())
+        });
+    let rounds = match read {
+        Ok(rounds) => rounds,
+        Err(error) => {
+            if unread.as_ref() != Some(&error) {
+                out.data(&json!({"event": "error", "run_id": run.id, "error": error}));
+                *unread = Some(error);
+            }
+            return;
+        }
+    };
+    for round in rounds {
         *told = round.seq;
         let role = round.role.as_deref().unwrap_or("unknown");
         let event = match role {

@@ -18,7 +18,14 @@ pub(super) fn begin(verbose: u8) {
         1 => "info",
         _ => "debug",
     };
-    let filter = EnvFilter::try_from_env("POSTIL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let wanted = std::env::var("POSTIL_LOG").unwrap_or_default();
+    let wanted = match wanted.trim() {
+        "" => default,
+        wanted => wanted,
+    };
+    let read = EnvFilter::try_new(wanted);
+    let unread = read.as_ref().err().map(ToString::to_string);
+    let filter = read.unwrap_or_else(|_| EnvFilter::new(default));
     let to_stderr = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
@@ -28,6 +35,9 @@ pub(super) fn begin(verbose: u8) {
         .with(to_stderr)
         .with(kept)
         .try_init();
+    if let Some(why) = unread {
+        tracing::error!("POSTIL_LOG is not used: {wanted:?}: {why}");
+    }
 }
 
 struct Kept;

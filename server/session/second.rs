@@ -43,7 +43,9 @@ impl Second {
         let account = tokio::task::spawn_blocking(move || {
             turn::account(&workspace.tree, &store, &run, &file, &thread)
         });
-        asking.ask(&account.await.unwrap_or_default()).await
+        let account = account.await.map_err(|error| error.to_string())?;
+        let account = account.map_err(|error| error.to_string())?;
+        asking.ask(&account).await
     }
 }
 

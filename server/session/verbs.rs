@@ -221,11 +221,25 @@ impl Session {
     /// Carries out every action word below `path`: commits first; a dismissal in a file that was just
     /// committed is dropped, for its thread went with the commit.
     pub async fn process_actions(&self, path: Option<&Path>) -> Result<Vec<Done>, Error> {
+        // What cannot be done is reported; the others are done all the same.
+        let refused = |file: &Path, thread_id: Option<String>, error: &Error| Done {
+            success: false,
+            thread_id,
+            note: Some(error.to_string()),
+            ..self.done(file)
+        };
+        let mut done = Vec::new();
         let mut commits: Vec<PathBuf> = Vec::new();
         let mut dismissals: Vec<(PathBuf, Thread)> = Vec::new();
         let mut seen: HashMap<PathBuf, Arc<Vec<Thread>>> = HashMap::new();
         for file in self.look(path)?.into_iter().flat_map(|looked| looked.files) {
-            let Ok(view) = self.view(&file) else { continue };
+            let view = match self.view(&file) {
+                Ok(view) => view,
+                Err(error) => {
+                    done.push(refused(&file, None, &error));
+                    continue;
+                }
+            };
             seen.insert(file.clone(), view.threads.clone());
             for thread in view.threads.iter() {
                 match thread.action() {
@@ -235,14 +249,6 @@ impl Session {
                 }
             }
         }
-        let mut done = Vec::new();
-        // What cannot be done is told of; the others are done all the same.
-        let refused = |file: &Path, thread_id: Option<String>, error: &Error| Done {
-            success: false,
-            thread_id,
-            note: Some(error.to_string()),
-            ..self.done(file)
-        };
         for file in &commits {
             let cleared = match self.is_ending() {
                 true => Err(Error::Other(String::from(

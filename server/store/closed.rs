@@ -220,7 +220,8 @@ pub(super) fn brought_back(
 
 fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
     let line = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
-    let messages = serde_json::to_string(&closed.messages).unwrap_or_default();
+    let messages = serde_json::to_string(&closed.messages)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     tx.prepare_cached(
         "INSERT INTO closed (run, thread_id, file, first_line, last_line, conversation, messages, commit_hash,
             by_commit, time)

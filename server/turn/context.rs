@@ -142,7 +142,12 @@ async fn another(cx: &Context, job: &Job, room: &mut Room) -> Part {
     if let (true, Some(store)) = (job.another, cx.store.clone()) {
         let run = cx.run.clone();
         let read = tokio::task::spawn_blocking(move || super::second::diff(&store, &run));
-        diff = read.await.unwrap_or_default();
+        diff = match read.await {
+            Ok(Ok(read)) => read,
+            // The model may not take it for "nothing was changed".
+            Ok(Err(error)) => format!("What the first agent changed cannot be read: {error}\n"),
+            Err(error) => format!("What the first agent changed cannot be read: {error}\n"),
+        };
     }
     let most = room.left();
     room.put("diff", most, |_| {

@@ -3,7 +3,7 @@
 use similar::TextDiff;
 
 use crate::files::Tree;
-use crate::store::{Change, Run, Store};
+use crate::store::{Change, Run, Store, StoreError};
 use crate::threads::Thread;
 
 use super::memory::{earlier, quote};
@@ -16,9 +16,9 @@ const DIFF: usize = 24_000;
 const ROUNDS: usize = 8_000;
 
 /// What the run's last turn changed, as one diff; empty: nothing.
-pub(super) fn diff(store: &Store, run: &str) -> String {
+pub(super) fn diff(store: &Store, run: &str) -> Result<String, StoreError> {
     let mut files: Vec<Change> = Vec::new();
-    for change in store.last_changes(run).unwrap_or_default() {
+    for change in store.last_changes(run)? {
         match files.iter_mut().find(|known| known.file == change.file) {
             Some(known) => known.after = change.after,
             None => files.push(change),
@@ -38,21 +38,34 @@ pub(super) fn diff(store: &Store, run: &str) -> String {
         text.push_str(&diff);
     }
     if text.is_empty() {
-        return text;
+        return Ok(text);
     }
-    quote("diff", "what the first agent changed", &cut(&text, DIFF))
+    Ok(quote(
+        "diff",
+        "what the first agent changed",
+        &cut(&text, DIFF),
+    ))
 }
 
 /// The question for a second opinion: the thread, the code around it, what was done.
-pub fn account(tree: &Tree, store: &Store, run: &Run, file: &str, thread: &Thread) -> String {
+///
+/// # Errors
+/// When the history cannot be read: an opinion on work that was not shown would be worth nothing.
+pub fn account(
+    tree: &Tree,
+    store: &Store,
+    run: &Run,
+    file: &str,
+    thread: &Thread,
+) -> Result<String, StoreError> {
     let mut text = String::new();
     if let Ok(source) = Source::read(tree, file) {
         text.push_str(&context::code(&source, thread));
     }
-    text.push_str(&diff(store, &run.id));
-    let mut rounds = store.rounds_back(&run.id, None, 60).unwrap_or_default();
+    text.push_str(&diff(store, &run.id)?);
+    let mut rounds = store.rounds_back(&run.id, None, 60)?;
     if rounds.last().is_some_and(|oldest| oldest.seq > 1) {
-        rounds.extend(store.rounds_back(&run.id, Some(2), 1).unwrap_or_default());
+        rounds.extend(store.rounds_back(&run.id, Some(2), 1)?);
     }
     if let Some(rounds) = earlier(&rounds, &run.id, ROUNDS) {
         text.push_str(&quote("rounds", "what the first agent did", &rounds));
@@ -60,5 +73,5 @@ pub fn account(tree: &Tree, store: &Store, run: &Run, file: &str, thread: &Threa
     text.push_str("The conversation in the code:\n");
     text.push_str(&context::conversation(thread, ROUNDS));
     text.push_str("\nWhat is your opinion of what the agent did or proposes?");
-    text
+    Ok(text)
 }

@@ -259,6 +259,31 @@ fn process_carries_out_action_words() {
     assert_eq!(none.json(), json!([]));
 }
 
+#[test]
+fn process_reports_a_file_that_it_cannot_read() {
+    let workspace = project();
+    workspace.write("blob.py", b"# AUTHOR: done\n\0\0\0\n");
+    let done = postil(&workspace, &["process", "blob.py", "--json"]);
+    let told = done.json();
+    assert_eq!(told[0]["success"], json!(false), "{told}");
+    assert_eq!(told[0]["file"], json!("blob.py"), "{told}");
+    assert!(told[0]["note"].is_string(), "{told}");
+}
+
+#[test]
+fn a_log_filter_that_cannot_be_read_is_reported() {
+    let workspace = project();
+    let output = workspace
+        .postil()
+        .env("POSTIL_LOG", "postil=loud")
+        .arg("threads")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("POSTIL_LOG is not used"), "{said}");
+}
+
 // -- settings and the rest ----------------------------------------------------------------------
 
 #[test]

@@ -423,7 +423,14 @@ impl Session {
                 ..Change::default()
             };
             if let Err(error) = task.store.record_change(&task.run.id, &change) {
-                tracing::warn!(%error, "the answer cannot be undone");
+                // Undo will not be offered for it, and the author would look for it in vain.
+                self.host.message(
+                    Level::Warning,
+                    &format!(
+                        "postil: the answer in {} cannot be undone later: {error}",
+                        present::visible(&task.file)
+                    ),
+                );
             }
         };
         let name = self.signature(task);

@@ -1,5 +1,7 @@
 //! Between the author's word and the model's first: what a turn waits for, and many that begin at once.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD};
@@ -307,16 +309,42 @@ fn a_missing_language_server_is_told_once() {
     );
 }
 
+fn database(bench: &Bench) -> Option<PathBuf> {
+    super::walk(&bench.workspace.data())
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|e| e == "db"))
+}
+
 /// Messages that the store knows as typed here.
 fn typed(bench: &Bench) -> i64 {
-    let database = super::walk(&bench.workspace.data())
-        .into_iter()
-        .find(|path| path.extension().is_some_and(|e| e == "db"));
-    let Some(Ok(raw)) = database.map(rusqlite::Connection::open) else {
+    let Some(Ok(raw)) = database(bench).map(rusqlite::Connection::open) else {
         return 0;
     };
     raw.query_row("SELECT count(*) FROM typed", [], |row| row.get(0))
         .unwrap_or(0)
+}
+
+#[test]
+fn an_answer_that_cannot_be_undone_is_reported() {
+    let bench = Bench::new(vec![Step::text("Yes.")]);
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, THREAD);
+    wait_until("what was typed is kept", || typed(&bench) > 0);
+    let raw = rusqlite::Connection::open(database(&bench).expect("there")).expect("it opens");
+    raw.execute_batch(
+        "CREATE TRIGGER full BEFORE INSERT ON changes BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+    )
+    .expect("a trigger");
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Yes."));
+    editor.wait_message("window/showMessage", |params| {
+        params["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("cannot be undone later") && text.contains(FILE))
+    });
 }
 
 #[test]
@@ -325,7 +353,7 @@ fn what_was_typed_is_known_after_a_crash_though_it_was_never_saved() {
     let mut first = bench.editor(true);
     first.open(FILE);
     first.splice(FILE, 0..0, THREAD);
-    wait_until("it is kept", || typed(&bench) > 0);
+    wait_until("what was typed is kept", || typed(&bench) > 0);
     first.kill();
     // The editor starts it again, with the buffer as it is.
     let mut second = bench.editor(true);
