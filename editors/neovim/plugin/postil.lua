@@ -26,7 +26,7 @@ end, {
 
 -- All sub-commands; that none is missing is tested, for to load them takes time.
 local names = "reply plan say new choose continue resolve threads pick open runs review accept reject cancel undo "
-  .. "why clear trust restart health"
+  .. "why clear model trust restart health"
 for name in names:gmatch("%a+") do
   vim.keymap.set({ "n", "x" }, ("<Plug>(postil-%s)"):format(name), (":Postil %s<CR>"):format(name), { silent = true })
 end
