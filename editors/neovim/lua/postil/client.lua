@@ -257,4 +257,44 @@ function M.title(thread)
   return ("[%s] %s"):format(waits, (text:gsub("%s+", " ")))
 end
 
+-- Stops the server of a buffer, by force after 2.5 s, and starts it again for all that it served.
+function M.restart(buffer)
+  -- One that hangs while it starts, too.
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = "postil", _uninitialized = true })[1]
+  local buffers = client and vim.tbl_keys(client.attached_buffers) or { buffer }
+  local function start()
+    local why
+    for _, each in ipairs(buffers) do
+      if vim.api.nvim_buf_is_loaded(each) then
+        why = postil.start(each, true) or why
+      end
+    end
+    postil.say(why or "started", why and vim.log.levels.ERROR or nil)
+    for _, each in ipairs(vim.api.nvim_list_bufs()) do
+      postil.begin(each)
+    end
+  end
+  if not client then
+    return start()
+  end
+  -- First those whose own root it is: what lies in a repository within joins the server that runs there.
+  local config, root = postil.config(), client.config.root_dir
+  table.sort(buffers, function(before, after)
+    return postil.own_root(before, config) == root and postil.own_root(after, config) ~= root
+  end)
+  M.stop(client)
+  local id, tries = client.id, 0
+  local function wait()
+    tries = tries + 1
+    if not vim.lsp.get_client_by_id(id) then
+      return start()
+    end
+    if tries == 50 then
+      M.stop(client, true)
+    end
+    vim.defer_fn(wait, 50)
+  end
+  wait()
+end
+
 return M

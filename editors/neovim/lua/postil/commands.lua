@@ -2,6 +2,8 @@
 
 local postil = require("postil")
 local asks = require("postil.client")
+local compose = require("postil.compose")
+local pick = require("postil.pick")
 
 local M = {}
 
@@ -73,244 +75,6 @@ local function ask_first(call, question)
   return call.bang or vim.fn.confirm("postil: " .. question, "&Yes\n&No", 2) == 1
 end
 
-local function startinsert()
-  vim.schedule(function()
-    vim.cmd.startinsert({ bang = true })
-  end)
-end
-
--- The texts that have a window, by buffer; `said` is what was written, and is sent when the window goes.
-local composed = {}
--- Those whose window is gone.
-local unsent = {}
--- Whether Neovim is about to end: no window goes before.
-local leaving = false
-
--- Whether it could be sent.
-local function sent(text)
-  local answer, why = text.send(text.said)
-  if not answer then
-    postil.say(why .. "; the text is kept here", vim.log.levels.ERROR)
-  end
-  return answer ~= nil
-end
-
-local compose
-
-local function send_all()
-  local list = unsent
-  unsent = {}
-  for _, text in ipairs(list) do
-    if not sent(text) then
-      compose(text, text.said)
-      vim.bo.modified = true
-    end
-  end
-end
-
--- While it still has its window.
-local function send_early(buffer)
-  local text = composed[buffer]
-  local done = sent(text)
-  text.said = nil
-  vim.bo[buffer].modified = not done
-  return done
-end
-
-vim.api.nvim_create_autocmd("ExitPre", {
-  group = vim.api.nvim_create_augroup("postil.commands", { clear = true }),
-  callback = function()
-    leaving = true
-    send_all()
-    for _, buffer in ipairs(vim.tbl_keys(composed)) do
-      if composed[buffer] and composed[buffer].said and not vim.bo[buffer].modified then
-        send_early(buffer)
-      end
-    end
-    -- Whoever goes on has not left.
-    vim.api.nvim_create_autocmd({ "CmdlineEnter", "InsertEnter", "CursorMoved" }, {
-      once = true,
-      callback = function()
-        leaving = false
-      end,
-    })
-  end,
-})
-
--- A text to be written in a window of its own. It is sent when that is closed after `:w`, for a text may be saved
--- before it is finished, by `:wall` or by a plugin; if it cannot be sent, there is a window again.
----@param text { name: string, prompt: string, source: integer, send: fun(said: string): any, string? }
-function compose(text, lines)
-  text = vim.tbl_extend("force", text, { said = false })
-  vim.cmd.split({ mods = { split = "botright" } })
-  vim.api.nvim_win_set_height(0, 8)
-  local buffer = vim.api.nvim_create_buf(false, false)
-  vim.api.nvim_win_set_buf(0, buffer)
-  composed[buffer] = text
-  -- Names are unique, and a text that was refused may still stand under the first.
-  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, buffer))
-  local bo = vim.bo[buffer]
-  -- It may be off for all that is opened: `:set nomodifiable`.
-  bo.modifiable = true
-  bo.buftype, bo.bufhidden, bo.swapfile, bo.filetype = "acwrite", "wipe", false, "markdown"
-  local function hint(what)
-    for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-      vim.wo[window].winbar = ("%s (%s)"):format(text.prompt, what):gsub("%%", "%%%%")
-    end
-  end
-  hint(":wq sends, :q! drops")
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(lines, "\n"))
-  bo.modified = false
-  vim.api.nvim_create_autocmd("BufWriteCmd", {
-    buffer = buffer,
-    -- The file may be written too, below.
-    nested = true,
-    callback = function()
-      local said = vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"))
-      text.said = said ~= "" and said
-      if not text.said then
-        return postil.say("there is nothing to say yet; `:q!` closes", vim.log.levels.WARN)
-      end
-      vim.bo[buffer].modified = false
-      hint("sent when this window is closed")
-      if leaving then
-        -- `:wqall` has been at the file already.
-        local saved = vim.api.nvim_buf_is_loaded(text.source) and not vim.bo[text.source].modified
-        if send_early(buffer) and saved then
-          vim.api.nvim_buf_call(text.source, function()
-            vim.cmd("silent update")
-          end)
-        end
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd("BufWipeout", {
-    buffer = buffer,
-    callback = function()
-      composed[buffer] = nil
-      if text.said then
-        table.insert(unsent, text)
-        vim.schedule(send_all)
-      end
-    end,
-  })
-end
-
--- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
--- `argument` is asked for when it is sent, and so is the server: both may be others by then.
-local function text_for(call, name, prompt, verb, argument)
-  local function server()
-    if vim.api.nvim_buf_is_loaded(call.buffer) then
-      return asks.begun(call.buffer)
-    end
-    return vim.lsp.get_client_by_id(call.client.id), "its file is closed; open it again"
-  end
-  local function with(said)
-    return vim.tbl_extend("force", argument(), { text = said })
-  end
-  local function window(lines)
-    compose({
-      name = name,
-      prompt = prompt,
-      source = call.buffer,
-      send = function(said)
-        local client, why = server()
-        if not client then
-          return nil, why
-        end
-        return asks.verb_now(client, verb, with(said))
-      end,
-    }, lines)
-  end
-  local function send(said)
-    local function failed()
-      window(said)
-      vim.bo.modified = true
-    end
-    local client, why = server()
-    if client then
-      return asks.verb(client, verb, with(said), nil, failed)
-    end
-    postil.say(why, vim.log.levels.ERROR)
-    failed()
-  end
-  if call.text ~= "" then
-    send(call.text)
-  elseif call.bang then
-    window("")
-    startinsert()
-  else
-    vim.ui.input({ prompt = prompt .. ": " }, function(said)
-      if said and vim.trim(said) ~= "" then
-        send(said)
-      end
-    end)
-  end
-end
-
--- Every thread of all servers, or of a file or folder, as { client, thread, file }. Where there is none because a
--- server failed, which is said, `done` does not come.
-local function all_threads(path, done)
-  local found, left, failed = {}, 0, false
-  if #asks.all() == 0 then
-    asks.begun(vim.api.nvim_get_current_buf())
-  end
-  local clients, why = asks.some()
-  if #clients == 0 then
-    return postil.say(why, vim.log.levels.WARN)
-  end
-  local function root_of(client)
-    return client.root_dir or client.config.root_dir
-  end
-  local function holds(client)
-    return not path or not root_of(client) or postil.holds(root_of(client), path)
-  end
-  -- A path of another root is none of a server's, but all of a root below the path is.
-  clients = vim.tbl_filter(function(client)
-    return holds(client) or postil.holds(path, root_of(client))
-  end, clients)
-  if #clients == 0 then
-    local folder = vim.fn.isdirectory(path) == 1 and path or vim.fs.dirname(path)
-    return postil.say(("no server works in %s; open a file there"):format(folder), vim.log.levels.WARN)
-  end
-  left = #clients
-  local function finish()
-    left = left - 1
-    if left == 0 and (#found > 0 or not failed) then
-      done(found)
-    end
-  end
-  for _, client in ipairs(clients) do
-    asks.verb(client, "listThreads", { path = holds(client) and path or nil }, function(list)
-      for _, thread in ipairs(list.threads) do
-        if thread.start_line then
-          local file = thread.file
-          file = postil.is_absolute(file) and file or vim.fs.joinpath(root_of(client) or ".", file)
-          -- Of a repository within another both servers know.
-          if asks.speaks(client, file) then
-            table.insert(found, { client = client, thread = thread, file = file })
-          end
-        end
-      end
-      finish()
-    end, function()
-      failed = true
-      finish()
-    end)
-  end
-end
-
--- Below the current folder by its short name, as all else is shown.
-local function short(file)
-  return vim.fn.fnamemodify(file, ":.")
-end
-
-local function go_to(found)
-  vim.cmd.edit(vim.fn.fnameescape(short(found.file)))
-  vim.api.nvim_win_set_cursor(0, { math.min(found.thread.start_line, vim.api.nvim_buf_line_count(0)), 0 })
-end
-
--- Has one of the runs chosen.
 -- The server of this window, or of the folder where it has none.
 local function of_folder(call)
   local client, why = call.client, nil
@@ -321,66 +85,6 @@ local function of_folder(call)
     postil.say(why, vim.log.levels.ERROR)
   end
   return client
-end
-
-local function pick_run(client, prompt, done)
-  asks.verb(client, "workflowList", { limit = 1000 }, function(runs)
-    if #runs == 0 then
-      return postil.say("no agent has worked here yet")
-    end
-    vim.ui.select(runs, {
-      prompt = prompt,
-      format_item = function(run)
-        return ("%s %s %s: %d rounds, %d tokens, $%.4f"):format(
-          run.started,
-          run.status,
-          run.file,
-          run.rounds,
-          run.tokens,
-          run.cost
-        )
-      end,
-    }, function(run)
-      if run then
-        done(run)
-      end
-    end)
-  end)
-end
-
--- `null` comes as either of two, by Neovim's version.
-local function given(value)
-  return value ~= vim.NIL and value or nil
-end
-
--- Who answers from now on. `vim.NIL`: whoever is found.
-local function select_model(client, model)
-  asks.verb(client, "selectModel", { model = model }, function(done)
-    local who = given(model) or given(done.answers.model) or "nobody"
-    local note = given(done.note)
-    postil.say(("%s answers from now on%s"):format(who, note and "; but " .. note or ""))
-  end)
-end
-
-local function pick_model(client)
-  asks.verb(client, "models", {}, function(found)
-    local now = found.answers
-    local offers = vim.list_extend(found.models, { { model = vim.NIL, about = "whoever is found" } })
-    vim.ui.select(offers, {
-      prompt = given(now.model) and now.model .. " answers. Who shall?" or "Nobody can be asked: " .. now.why,
-      kind = "postil.model",
-      format_item = function(offer)
-        if offer.model == vim.NIL then
-          return offer.about
-        end
-        return ("%s (%s)"):format(offer.model, offer.about)
-      end,
-    }, function(offer)
-      if offer then
-        select_model(client, offer.model)
-      end
-    end)
-  end)
 end
 
 -- More turns than this are asked about first: each may cost money.
@@ -416,51 +120,6 @@ local function reply_all(call)
   end)
 end
 
--- The parameters of a request for the code actions of whole lines, 1-based.
-local function actions_at(buffer, first, last)
-  return {
-    textDocument = { uri = asks.uri(buffer) },
-    range = { start = { line = first - 1, character = 0 }, ["end"] = { line = last - 1, character = 0 } },
-    context = { diagnostics = {} },
-  }
-end
-
--- What a code action chooses, as the arguments of the verb; nil: it does something else.
-local function choice(client, action)
-  local command = type(action.command) == "table" and action.command or action
-  if command.command == asks.prefix(client) .. "choose" then
-    return vim.tbl_get(command, "arguments", 1)
-  end
-  return nil
-end
-
--- Has one of the choices of a thread's question taken.
-local function pick_choice(call, thread)
-  local params = actions_at(call.buffer, thread.start_line, thread.start_line)
-  asks.ask(call.client, "textDocument/codeAction", params, function(actions)
-    local found = {}
-    for _, action in ipairs(actions or {}) do
-      local argument = choice(call.client, action)
-      if argument and argument.thread_id == thread.id then
-        table.insert(found, { title = action.title, argument = argument })
-      end
-    end
-    if #found == 0 then
-      return postil.say(("no question with choices on line %d"):format(call.first), vim.log.levels.WARN)
-    end
-    vim.ui.select(found, {
-      prompt = "Answer",
-      format_item = function(offered)
-        return offered.title
-      end,
-    }, function(offered)
-      if offered then
-        asks.verb(call.client, "choose", offered.argument)
-      end
-    end)
-  end)
-end
-
 -- `about`: what completes it; `free`: works without a server for this buffer; `elsewhere`: about the turns that run, so
 -- that a terminal's window or that of a list will do.
 M.all = {
@@ -485,7 +144,7 @@ M.all = {
       call.text = ""
       one(call, function(thread)
         call.text = text
-        text_for(call, "say", "Say in this thread", "reply", function()
+        compose.text_for(call, "say", "Say in this thread", "reply", function()
           return thread
         end)
       end)
@@ -497,11 +156,11 @@ M.all = {
       local argument = { uri = asks.uri(call.buffer), position = { line = line, character = 0 } }
       if call.text == "" and not call.bang then
         -- The cursor is put behind the marker by the server.
-        return asks.verb(call.client, "newThread", argument, startinsert)
+        return asks.verb(call.client, "newThread", argument, compose.startinsert)
       end
       -- The line may move while the text is written.
       local mark = vim.api.nvim_buf_set_extmark(call.buffer, places, line, 0, {})
-      text_for(call, "new", "New thread above line " .. call.first, "newThread", function()
+      compose.text_for(call, "new", "New thread above line " .. call.first, "newThread", function()
         local loaded = vim.api.nvim_buf_is_loaded(call.buffer)
         local place = loaded and vim.api.nvim_buf_get_extmark_by_id(call.buffer, places, mark, {})[1]
         argument.position.line = place or line
@@ -526,7 +185,7 @@ M.all = {
       if call.text == "" then
         return asks.threads_at(call.client, call.buffer, call.first, call.last, function(threads)
           if threads[1] then
-            return pick_choice(call, threads[1])
+            return pick.choice(call, threads[1])
           end
           postil.say(("no question with choices on line %d"):format(call.first), vim.log.levels.WARN)
         end)
@@ -549,7 +208,7 @@ M.all = {
     free = true,
     run = function(call)
       local path = call.text ~= "" and postil.whole(call.text) or nil
-      all_threads(path, function(found)
+      pick.all_threads(path, function(found)
         local items = vim.tbl_map(function(each_found)
           return {
             filename = each_found.file,
@@ -571,7 +230,7 @@ M.all = {
   pick = {
     free = true,
     run = function()
-      all_threads(nil, function(found)
+      pick.all_threads(nil, function(found)
         if #found == 0 then
           return postil.say("no threads")
         end
@@ -579,11 +238,11 @@ M.all = {
           prompt = "Threads",
           kind = "postil.thread",
           format_item = function(item)
-            return ("%s:%d %s"):format(short(item.file), item.thread.start_line, asks.title(item.thread))
+            return ("%s:%d %s"):format(pick.short(item.file), item.thread.start_line, asks.title(item.thread))
           end,
         }, function(chosen)
           if chosen then
-            go_to(chosen)
+            pick.go_to(chosen)
           end
         end)
       end)
@@ -638,7 +297,7 @@ M.all = {
       if not client then
         return
       end
-      pick_run(client, "Runs", function(run)
+      pick.run(client, "Runs", function(run)
         require("postil.conversation").open(client, { run_id = run.id }, call.smods)
       end)
     end,
@@ -649,9 +308,9 @@ M.all = {
     run = function(call)
       local client = of_folder(call)
       if client and call.text ~= "" then
-        select_model(client, call.text)
+        pick.select_model(client, call.text)
       elseif client then
-        pick_model(client)
+        pick.model(client)
       end
     end,
   },
@@ -744,42 +403,7 @@ M.all = {
     free = true,
     of_file = true,
     run = function(call)
-      -- One that hangs while it starts, too.
-      local client = vim.lsp.get_clients({ bufnr = call.buffer, name = "postil", _uninitialized = true })[1]
-      local buffers = client and vim.tbl_keys(client.attached_buffers) or { call.buffer }
-      local function start()
-        local why
-        for _, buffer in ipairs(buffers) do
-          if vim.api.nvim_buf_is_loaded(buffer) then
-            why = postil.start(buffer, true) or why
-          end
-        end
-        postil.say(why or "started", why and vim.log.levels.ERROR or nil)
-        for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-          postil.begin(buffer)
-        end
-      end
-      if not client then
-        return start()
-      end
-      -- First those whose own root it is: what lies in a repository within joins the server that runs there.
-      local config, root = postil.config(), client.config.root_dir
-      table.sort(buffers, function(before, after)
-        return postil.own_root(before, config) == root and postil.own_root(after, config) ~= root
-      end)
-      asks.stop(client)
-      local id, tries = client.id, 0
-      local function wait()
-        tries = tries + 1
-        if not vim.lsp.get_client_by_id(id) then
-          return start()
-        end
-        if tries == 50 then
-          asks.stop(client, true)
-        end
-        vim.defer_fn(wait, 50)
-      end
-      wait()
+      asks.restart(call.buffer)
     end,
   },
   health = {
@@ -790,7 +414,7 @@ M.all = {
   },
 }
 
--- Sub-commands whose name is not that of their verb.
+-- Verbs that a sub-command of another name reaches already.
 local verbs_of_ours = {
   "replyAsAgent",
   "replyAll",
@@ -822,7 +446,7 @@ local verbs_of_files = {
 }
 
 -- What the server offers beyond this list is reached by its own name: about the thread, with no text.
-local function others(client)
+function M.others(client)
   return vim.tbl_filter(function(verb)
     return not M.all[verb] and not vim.list_contains(verbs_of_ours, verb)
   end, asks.verbs(client))
@@ -837,7 +461,7 @@ function M.run(options)
   if not client and not (command and command.free) then
     client, why = asks.begun(buffer)
   end
-  if not command and client and vim.list_contains(others(client), name) then
+  if not command and client and vim.list_contains(M.others(client), name) then
     local tell = verbs_of_files[name]
     command = {
       about = not tell and "thread" or nil,
@@ -885,70 +509,8 @@ function M.run(options)
   })
 end
 
--- Ids of threads are in the diagnostics, so that completion asks nobody.
-local function thread_ids()
-  local ids = {}
-  for _, diagnostic in ipairs(vim.diagnostic.get()) do
-    local id = diagnostic.source == "postil" and vim.tbl_get(diagnostic, "user_data", "lsp", "data", "thread_id")
-    if id then
-      ids[id] = true
-    end
-  end
-  return vim.tbl_keys(ids)
-end
-
--- What a question on the cursor's line, or above it, lets one choose.
-local function choices(client, buffer)
-  local line = vim.api.nvim_win_get_cursor(0)[1]
-  local params = actions_at(buffer, math.max(line - 1, 1), line)
-  local found = {}
-  for _, action in ipairs(asks.now(client, "textDocument/codeAction", params, 500) or {}) do
-    local argument = choice(client, action)
-    if argument then
-      table.insert(found, argument.text)
-    end
-  end
-  return found
-end
-
-local function run_ids(client)
-  local runs = asks.verb_now(client, "workflowList", { limit = 50 }, 500) or {}
-  return vim.tbl_map(function(run)
-    return run.id
-  end, runs)
-end
-
-function M.complete(lead, line, position)
-  local before = line:sub(1, position)
-  -- Abbreviated too.
-  local name = before:match("%f[%a]Post?i?l?!?%s+(%S+)%s")
-  local client = asks.of(vim.api.nvim_get_current_buf())
-  local found
-  if not name then
-    found = vim.tbl_keys(M.all)
-    vim.list_extend(found, client and others(client) or {})
-  else
-    local about = M.all[name] and M.all[name].about
-    if about == "file" then
-      return vim.fn.getcompletion(lead, "file")
-    end
-    found = about and about ~= "model" and thread_ids() or {}
-    if about == "model" and client then
-      found = vim.tbl_map(function(offer)
-        return offer.model
-      end, vim.tbl_get(asks.verb_now(client, "models", {}, 500) or {}, "models") or {})
-    end
-    if name == "choose" and client then
-      found = choices(client, vim.api.nvim_get_current_buf())
-    end
-    if about == "run" and client then
-      vim.list_extend(found, run_ids(client))
-    end
-  end
-  table.sort(found)
-  return vim.tbl_filter(function(word)
-    return vim.startswith(word, lead)
-  end, found)
+function M.complete(...)
+  return require("postil.complete").complete(M, ...)
 end
 
 return M

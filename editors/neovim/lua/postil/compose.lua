@@ -1,0 +1,183 @@
+-- Texts that the author writes for a verb: in one line, or in a window of their own.
+
+local postil = require("postil")
+local asks = require("postil.client")
+
+local M = {}
+
+function M.startinsert()
+  vim.schedule(function()
+    vim.cmd.startinsert({ bang = true })
+  end)
+end
+
+-- The texts that have a window, by buffer; `said` is what was written, and is sent when the window goes.
+local composed = {}
+-- Those whose window is gone.
+local unsent = {}
+-- Whether Neovim is about to end: no window goes before.
+local leaving = false
+
+-- Whether it could be sent.
+local function sent(text)
+  local answer, why = text.send(text.said)
+  if not answer then
+    postil.say(why .. "; the text is kept here", vim.log.levels.ERROR)
+  end
+  return answer ~= nil
+end
+
+local compose
+
+local function send_all()
+  local list = unsent
+  unsent = {}
+  for _, text in ipairs(list) do
+    if not sent(text) then
+      compose(text, text.said)
+      vim.bo.modified = true
+    end
+  end
+end
+
+-- While it still has its window.
+local function send_early(buffer)
+  local text = composed[buffer]
+  local done = sent(text)
+  text.said = nil
+  vim.bo[buffer].modified = not done
+  return done
+end
+
+vim.api.nvim_create_autocmd("ExitPre", {
+  group = vim.api.nvim_create_augroup("postil.compose", { clear = true }),
+  callback = function()
+    leaving = true
+    send_all()
+    for _, buffer in ipairs(vim.tbl_keys(composed)) do
+      if composed[buffer] and composed[buffer].said and not vim.bo[buffer].modified then
+        send_early(buffer)
+      end
+    end
+    -- Whoever goes on has not left.
+    vim.api.nvim_create_autocmd({ "CmdlineEnter", "InsertEnter", "CursorMoved" }, {
+      once = true,
+      callback = function()
+        leaving = false
+      end,
+    })
+  end,
+})
+
+-- A text to be written in a window of its own. It is sent when that is closed after `:w`, for a text may be saved
+-- before it is finished, by `:wall` or by a plugin; if it cannot be sent, there is a window again.
+---@param text { name: string, prompt: string, source: integer, send: fun(said: string): any, string? }
+function compose(text, lines)
+  text = vim.tbl_extend("force", text, { said = false })
+  vim.cmd.split({ mods = { split = "botright" } })
+  vim.api.nvim_win_set_height(0, 8)
+  local buffer = vim.api.nvim_create_buf(false, false)
+  vim.api.nvim_win_set_buf(0, buffer)
+  composed[buffer] = text
+  -- Names are unique, and a text that was refused may still stand under the first.
+  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, buffer))
+  local bo = vim.bo[buffer]
+  -- It may be off for all that is opened: `:set nomodifiable`.
+  bo.modifiable = true
+  bo.buftype, bo.bufhidden, bo.swapfile, bo.filetype = "acwrite", "wipe", false, "markdown"
+  local function hint(what)
+    for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+      vim.wo[window].winbar = ("%s (%s)"):format(text.prompt, what):gsub("%%", "%%%%")
+    end
+  end
+  hint(":wq sends, :q! drops")
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(lines, "\n"))
+  bo.modified = false
+  vim.api.nvim_create_autocmd("BufWriteCmd", {
+    buffer = buffer,
+    -- The file may be written too, below.
+    nested = true,
+    callback = function()
+      local said = vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"))
+      text.said = said ~= "" and said
+      if not text.said then
+        return postil.say("there is nothing to say yet; `:q!` closes", vim.log.levels.WARN)
+      end
+      vim.bo[buffer].modified = false
+      hint("sent when this window is closed")
+      if leaving then
+        -- `:wqall` has been at the file already.
+        local saved = vim.api.nvim_buf_is_loaded(text.source) and not vim.bo[text.source].modified
+        if send_early(buffer) and saved then
+          vim.api.nvim_buf_call(text.source, function()
+            vim.cmd("silent update")
+          end)
+        end
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = buffer,
+    callback = function()
+      composed[buffer] = nil
+      if text.said then
+        table.insert(unsent, text)
+        vim.schedule(send_all)
+      end
+    end,
+  })
+end
+
+-- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
+-- `argument` is asked for when it is sent, and so is the server: both may be others by then.
+function M.text_for(call, name, prompt, verb, argument)
+  local function server()
+    if vim.api.nvim_buf_is_loaded(call.buffer) then
+      return asks.begun(call.buffer)
+    end
+    return vim.lsp.get_client_by_id(call.client.id), "its file is closed; open it again"
+  end
+  local function with(said)
+    return vim.tbl_extend("force", argument(), { text = said })
+  end
+  local function window(lines)
+    compose({
+      name = name,
+      prompt = prompt,
+      source = call.buffer,
+      send = function(said)
+        local client, why = server()
+        if not client then
+          return nil, why
+        end
+        return asks.verb_now(client, verb, with(said))
+      end,
+    }, lines)
+  end
+  local function send(said)
+    local function failed()
+      window(said)
+      vim.bo.modified = true
+    end
+    local client, why = server()
+    if client then
+      return asks.verb(client, verb, with(said), nil, failed)
+    end
+    postil.say(why, vim.log.levels.ERROR)
+    failed()
+  end
+  if call.text ~= "" then
+    send(call.text)
+  elseif call.bang then
+    window("")
+    M.startinsert()
+  else
+    vim.ui.input({ prompt = prompt .. ": " }, function(said)
+      if said and vim.trim(said) ~= "" then
+        send(said)
+      end
+    end)
+  end
+end
+
+return M
