@@ -2,25 +2,23 @@
 // tree, or with the server's own argument.
 
 import * as vscode from "vscode";
+import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
-import type { Known, Located } from "./known";
+import { type Known, type Located, type Named, nameOf, UNREAD } from "./known";
 import type { Models } from "./models";
-import type { Position, Turn } from "./protocol";
+import type { Position } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { because, complain, confirm, inform, warn } from "./say";
+import { doctor, openConfig, openRun, replyAll } from "./runs";
+import { confirm, inform } from "./say";
 import type { Server } from "./server";
-import { CHOOSE, money, place, said, short, stateOf, unfit } from "./threads";
+import { CHOOSE, unfit } from "./threads";
 import { isFile, isThread, type ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
-/** More turns than this are not begun by one press without a word. */
-const MANY = 5;
 /** Milliseconds between the presses of a double click. */
 const DOUBLE = 500;
-/** Why nothing is known of a file's threads for a moment. */
-const UNREAD = "the server was started again and has not read this file yet";
 /** What needs no server. The boxes in the margin ask for one themselves: what stands in them is kept where there is none. */
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
@@ -28,17 +26,6 @@ const ALONE = new Set(
         .concat(["restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
-
-/** How many runs can be chosen from. */
-const RUNS = 200;
-
-/** How a config.toml begins that was not there. */
-const BEGUN = `# Who answers. The key comes from ANTHROPIC_API_KEY or OPENAI_API_KEY; a model of this machine needs none.
-# model = "anthropic/claude-sonnet-5-5"
-# model = "openai/gpt-6.1-sol"
-# model = "ollama/qwen3:8b"
-# model = "acp/claude-code"        # an agent that is installed
-`;
 
 interface Parts {
     server: Server;
@@ -50,12 +37,6 @@ interface Parts {
     questions: Questions;
     reviews: Reviews;
     whys: Whys;
-}
-
-/** What a verb is told of the thread that it is about. */
-interface Named {
-    uri: string;
-    thread_id: string;
 }
 
 export function register(parts: Parts): vscode.Disposable[] {
@@ -103,14 +84,12 @@ export function register(parts: Parts): vscode.Disposable[] {
         return located;
     };
 
-    const name = ({ uri, thread: { id } }: Located): Named => ({ uri: uri.toString(), thread_id: id });
-
     const onThread =
         (verb: string) =>
         async (argument: unknown): Promise<void> => {
             const located = thread(argument);
             if (located) {
-                await server.run(verb, name(located));
+                await server.run(verb, nameOf(located));
             }
         };
 
@@ -123,7 +102,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             if (typeof run === "string") {
                 await act({ run_id: run });
             } else if (located) {
-                await act(name(located));
+                await act(nameOf(located));
             }
         };
 
@@ -131,7 +110,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const resolving = new Set<string>();
 
     const resolve = async (located: Located): Promise<void> => {
-        const named = name(located);
+        const named = nameOf(located);
         const key = JSON.stringify(named);
         if (resolving.has(key)) {
             return;
@@ -143,6 +122,8 @@ export function register(parts: Parts): vscode.Disposable[] {
         }
         setTimeout(() => resolving.delete(key), DOUBLE);
     };
+
+    const boxes = boxesOf({ server, comments, resolve });
 
     /** The line that is asked about. */
     const cursor = (): { uri: string; position: Position } | undefined => {
@@ -173,177 +154,6 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
-    /** Writes a thread that was begun in the margin. It may come to stand elsewhere: above a text over several lines, say. */
-    const begin = async (view: vscode.CommentThread, text: string): Promise<Named | undefined> => {
-        const uri = view.uri.toString();
-        const line = view.range.start.line;
-        comments.adopt(view, line);
-        try {
-            const done = await server.ask<{ thread_id?: string | null; line?: number | null }>("newThread", { uri, position: { line, character: 0 }, text });
-            if (typeof done.thread_id === "string") {
-                comments.adopted(view, done.thread_id, done.line ?? line);
-                return { uri, thread_id: done.thread_id };
-            }
-        } catch (error) {
-            comments.release(view);
-            throw error;
-        }
-        if (comments.isElsewhere(view) === "awaited") {
-            comments.release(view);
-            view.dispose();
-        }
-        void warn("postil: your words were written into the file, but not found there as a thread: look at them in the text, and have them answered from there.");
-        return undefined;
-    };
-
-    /** Writes what stands in a reply box into the file. Where it could not the author is told, and this fails. */
-    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
-        const text = reply.text.trim();
-        const there = comments.shown(reply.thread);
-        const uri = reply.thread.uri.toString();
-        // After a command that ends well the window empties the box.
-        if (!server.runs()) {
-            throw new vscode.CancellationError();
-        }
-        try {
-            if (comments.isStale(reply.thread)) {
-                throw new Error(`${UNREAD}: your text stays in its box, send it once more`);
-            }
-            if (there) {
-                // The first words of its author name a thread: where these are they, it has another name now.
-                const done = text === "" ? undefined : await server.ask<{ thread_id?: string | null } | null>("reply", { uri, thread_id: there.id, text });
-                return { uri, thread_id: done?.thread_id ?? there.id };
-            }
-            switch (comments.isElsewhere(reply.thread)) {
-                case "awaited":
-                    throw new Error("these words are on their way into the file already");
-                case "gone":
-                    throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
-                case undefined:
-                    return await begin(reply.thread, text);
-            }
-        } catch (error) {
-            void complain(`postil: ${because(error)}`);
-            throw new vscode.CancellationError();
-        }
-    };
-
-    const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
-        const named = await send(reply);
-        if (named) {
-            await server.run("replyAsAgent", named);
-        }
-    };
-
-    /** Writes the words in a message's box into the file. Where it could not, they stay in the box. */
-    const save = async (note: Note): Promise<void> => {
-        const there = comments.shown(note.view);
-        const stands = there && place(there.messages, note);
-        const was = stands !== undefined && stands.text === note.told ? note.told : note.text;
-        if (there && note.draft.trim() === was) {
-            comments.leave(note);
-            return;
-        }
-        if (!server.runs()) {
-            comments.refused(note);
-            return;
-        }
-        try {
-            if (comments.isStale(note.view)) {
-                throw new Error(`${UNREAD}: your text stays in its box, save it once more`);
-            }
-            if (!there) {
-                throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
-            }
-            if (stands?.text !== was) {
-                // What is told here is what may be written over, and nothing newer.
-                note.told = stands?.text;
-                const now = stands && `: there it says \u201c${short(stands.text)}\u201d; save again, and yours hold`;
-                throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
-            }
-            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
-            comments.saved(note);
-        } catch (error) {
-            comments.refused(note);
-            void complain(`postil: ${because(error)}`);
-        }
-    };
-
-    /** Ctrl+Z in the text brings it back. A thread in which nothing else was said goes with it. */
-    const takeBack = async (note: Note): Promise<void> => {
-        const there = comments.shown(note.view);
-        if (!there) {
-            return;
-        }
-        const named = name({ uri: note.view.uri, thread: there });
-        if (said(there).length > 1) {
-            await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
-        } else {
-            await resolve({ uri: note.view.uri, thread: there });
-        }
-    };
-
-    /** Every thread that waits, of a file or of all. Each is a turn, and may be paid. */
-    const replyAll = async (uri: vscode.Uri | undefined): Promise<void> => {
-        const waiting = (uri ? known.threads(uri) : [...known.all()].map(({ thread }) => thread)).filter((thread) => stateOf(thread) === "pending").length;
-        if (waiting === 0) {
-            void inform("postil: no thread waits for an answer.");
-            return;
-        }
-        const go = `Start ${waiting} Turns`;
-        if (waiting > MANY && (await warn(`postil: ${waiting} threads wait. Each is answered by a turn of its own.`, go, "Not Now")) !== go) {
-            return;
-        }
-        const done = await server.run<{ refused: { error: string }[] }>("replyAll", uri ? { uri: uri.toString() } : {});
-        const [first, ...others] = done?.refused ?? [];
-        if (first) {
-            void complain(`postil: ${first.error}${others.length > 0 ? ` (and ${others.length} more)` : ""}`);
-        }
-    };
-
-    /** One of the history, though its thread may be gone. */
-    const openRun = async (): Promise<void> => {
-        const runs = await server.run<Turn[]>("workflowList", { limit: RUNS });
-        if (!runs) {
-            return;
-        }
-        if (runs.length === 0) {
-            void inform("postil: there is no run yet.");
-            return;
-        }
-        const items = runs.map((run) => ({
-            label: run.file,
-            description: [run.status.replaceAll("_", " "), `${run.rounds} rounds`, money(run.cost)].filter((part) => part !== "").join(" · "),
-            detail: new Date(run.started).toLocaleString(),
-            id: run.id,
-        }));
-        const picked = await vscode.window.showQuickPick(items, { placeHolder: "A run, the newest first", matchOnDescription: true, matchOnDetail: true });
-        if (picked) {
-            await conversations.show({ run_id: picked.id });
-        }
-    };
-
-    /** The user's own settings that no editor may set; made where they are not there yet. */
-    const openConfig = async (): Promise<void> => {
-        const file = server.configFile;
-        if (file === undefined) {
-            void inform("postil: `postil doctor` in a terminal tells where config.toml is.");
-            return;
-        }
-        const uri = vscode.Uri.file(file);
-        const there = await vscode.workspace.fs.stat(uri).then(
-            () => true,
-            () => false,
-        );
-        const document = await vscode.workspace.openTextDocument(there ? uri : uri.with({ scheme: "untitled" }));
-        const editor = await vscode.window.showTextDocument(document);
-        if (!there && document.getText() === "") {
-            await editor.edit((edit) => {
-                edit.insert(new vscode.Position(0, 0), BEGUN);
-            });
-        }
-    };
-
     /** Whether a file that was pressed in the view, which need not be seen, is to be cleared. */
     const agrees = (uri: vscode.Uri): Promise<boolean> => {
         const threads = known.threads(uri).length;
@@ -352,18 +162,18 @@ export function register(parts: Parts): vscode.Disposable[] {
     };
 
     const all: Record<string, (...args: never[]) => unknown> = {
-        "postil.comment.reply": (reply: vscode.CommentReply) => send(reply),
-        "postil.comment.start": (reply: vscode.CommentReply) => send(reply),
-        "postil.comment.ask": (reply: vscode.CommentReply) => sendAndAsk(reply),
-        "postil.comment.startAndAsk": (reply: vscode.CommentReply) => sendAndAsk(reply),
+        "postil.comment.reply": (reply: vscode.CommentReply) => boxes.send(reply),
+        "postil.comment.start": (reply: vscode.CommentReply) => boxes.send(reply),
+        "postil.comment.ask": (reply: vscode.CommentReply) => boxes.sendAndAsk(reply),
+        "postil.comment.startAndAsk": (reply: vscode.CommentReply) => boxes.sendAndAsk(reply),
         "postil.comment.edit": (note: Note) => {
             comments.edit(note);
         },
-        "postil.comment.save": (note: Note) => save(note),
+        "postil.comment.save": (note: Note) => boxes.save(note),
         "postil.comment.cancel": (note: Note) => {
             comments.leave(note);
         },
-        "postil.comment.delete": (note: Note) => takeBack(note),
+        "postil.comment.delete": (note: Note) => boxes.takeBack(note),
         "postil.replyAsAgent": onThread("replyAsAgent"),
         "postil.plan": onThread("plan"),
         "postil.askAnother": onThread("askAnother"),
@@ -382,11 +192,11 @@ export function register(parts: Parts): vscode.Disposable[] {
             await onThread("undoTurn")(argument);
             await reviews.settle();
         },
-        "postil.replyAll": (argument: unknown) => replyAll(isFile(argument) ? argument.uri : undefined),
+        "postil.replyAll": (argument: unknown) => replyAll(server, known, isFile(argument) ? argument.uri : undefined),
         "postil.replyAllInFile": async () => {
             const uri = here();
             if (uri) {
-                await replyAll(uri);
+                await replyAll(server, known, uri);
             }
         },
         "postil.continue": onThread("continue"),
@@ -438,14 +248,11 @@ export function register(parts: Parts): vscode.Disposable[] {
             server.log.show();
         },
         "postil.doctor": () => {
-            // As a person would: the answer is for reading. The program that came along is on no PATH.
-            const terminal = vscode.window.createTerminal({ name: "postil doctor", ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
-            terminal.show();
-            terminal.sendText(`${quoted(server.program?.path ?? "postil")} doctor`);
+            doctor(server);
         },
-        "postil.openRun": openRun,
+        "postil.openRun": () => openRun(server, conversations),
         "postil.selectModel": () => models.select(),
-        "postil.openConfig": openConfig,
+        "postil.openConfig": () => openConfig(server),
         "postil.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:postil.postil"),
         "postil.walkthrough": async () => {
             await vscode.commands.executeCommand("workbench.action.openWalkthrough", "postil.postil#start", false);
@@ -459,14 +266,6 @@ export function register(parts: Parts): vscode.Disposable[] {
         const run = act as (...args: unknown[]) => unknown;
         return vscode.commands.registerCommand(id, ALONE.has(id) ? run : (...args: unknown[]) => (server.runs() ? run(...args) : undefined));
     });
-}
-
-/** A program as a shell takes it, PowerShell on Windows: whatever else the author has there quotes in another way. */
-function quoted(program: string): string {
-    if (/^[\w./-]+$/.test(program)) {
-        return program;
-    }
-    return process.platform === "win32" ? `& '${program.replaceAll("'", "''")}'` : `'${program.replaceAll("'", "'\\''")}'`;
 }
 
 /** What the author looks at, also where the editor hands out no text of it. */

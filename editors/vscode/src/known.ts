@@ -10,6 +10,19 @@ export interface Located {
     thread: Thread;
 }
 
+/** What a verb is told of the thread that it is about. */
+export interface Named {
+    uri: string;
+    thread_id: string;
+}
+
+export function nameOf({ uri, thread: { id } }: Located): Named {
+    return { uri: uri.toString(), thread_id: id };
+}
+
+/** Why nothing is known of a file's threads for a moment. */
+export const UNREAD = "the server was started again and has not read this file yet";
+
 export class Known implements vscode.Disposable {
     /** By URI as the editor writes it; files without threads are not here. */
     readonly files = new Map<string, { uri: vscode.Uri; version: number | null; threads: Thread[] }>();

@@ -1,0 +1,136 @@
+// The boxes in the margin: what the author writes there goes into the file, and stays in its box if it cannot.
+
+import * as vscode from "vscode";
+import type { Comments, Note } from "./comments";
+import { type Located, type Named, nameOf, UNREAD } from "./known";
+import { because, complain, warn } from "./say";
+import type { Server } from "./server";
+import { place, said, short } from "./threads";
+
+interface Parts {
+    server: Server;
+    comments: Comments;
+    /** Removes a thread from the file. */
+    resolve: (located: Located) => Promise<void>;
+}
+
+export interface Boxes {
+    send: (reply: vscode.CommentReply) => Promise<Named | undefined>;
+    sendAndAsk: (reply: vscode.CommentReply) => Promise<void>;
+    save: (note: Note) => Promise<void>;
+    takeBack: (note: Note) => Promise<void>;
+}
+
+export function boxesOf({ server, comments, resolve }: Parts): Boxes {
+    /** Writes a thread that was begun in the margin. It may come to stand elsewhere: above a text over several lines, say. */
+    const begin = async (view: vscode.CommentThread, text: string): Promise<Named | undefined> => {
+        const uri = view.uri.toString();
+        const line = view.range.start.line;
+        comments.adopt(view, line);
+        try {
+            const done = await server.ask<{ thread_id?: string | null; line?: number | null }>("newThread", { uri, position: { line, character: 0 }, text });
+            if (typeof done.thread_id === "string") {
+                comments.adopted(view, done.thread_id, done.line ?? line);
+                return { uri, thread_id: done.thread_id };
+            }
+        } catch (error) {
+            comments.release(view);
+            throw error;
+        }
+        if (comments.isElsewhere(view) === "awaited") {
+            comments.release(view);
+            view.dispose();
+        }
+        void warn("postil: your words were written into the file, but not found there as a thread: look at them in the text, and have them answered from there.");
+        return undefined;
+    };
+
+    /** Writes what stands in a reply box into the file. Where it could not the author is told, and this fails. */
+    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
+        const text = reply.text.trim();
+        const there = comments.shown(reply.thread);
+        const uri = reply.thread.uri.toString();
+        // After a command that ends well the window empties the box.
+        if (!server.runs()) {
+            throw new vscode.CancellationError();
+        }
+        try {
+            if (comments.isStale(reply.thread)) {
+                throw new Error(`${UNREAD}: your text stays in its box, send it once more`);
+            }
+            if (there) {
+                // The first words of its author name a thread: where these are they, it has another name now.
+                const done = text === "" ? undefined : await server.ask<{ thread_id?: string | null } | null>("reply", { uri, thread_id: there.id, text });
+                return { uri, thread_id: done?.thread_id ?? there.id };
+            }
+            switch (comments.isElsewhere(reply.thread)) {
+                case "awaited":
+                    throw new Error("these words are on their way into the file already");
+                case "gone":
+                    throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
+                case undefined:
+                    return await begin(reply.thread, text);
+            }
+        } catch (error) {
+            void complain(`postil: ${because(error)}`);
+            throw new vscode.CancellationError();
+        }
+    };
+
+    const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
+        const named = await send(reply);
+        if (named) {
+            await server.run("replyAsAgent", named);
+        }
+    };
+
+    /** Writes the words in a message's box into the file. Where it could not, they stay in the box. */
+    const save = async (note: Note): Promise<void> => {
+        const there = comments.shown(note.view);
+        const stands = there && place(there.messages, note);
+        const was = stands !== undefined && stands.text === note.told ? note.told : note.text;
+        if (there && note.draft.trim() === was) {
+            comments.leave(note);
+            return;
+        }
+        if (!server.runs()) {
+            comments.refused(note);
+            return;
+        }
+        try {
+            if (comments.isStale(note.view)) {
+                throw new Error(`${UNREAD}: your text stays in its box, save it once more`);
+            }
+            if (!there) {
+                throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
+            }
+            if (stands?.text !== was) {
+                // What is told here is what may be written over, and nothing newer.
+                note.told = stands?.text;
+                const now = stands && `: there it says \u201c${short(stands.text)}\u201d; save again, and yours hold`;
+                throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
+            }
+            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
+            comments.saved(note);
+        } catch (error) {
+            comments.refused(note);
+            void complain(`postil: ${because(error)}`);
+        }
+    };
+
+    /** Ctrl+Z in the text brings it back. A thread in which nothing else was said goes with it. */
+    const takeBack = async (note: Note): Promise<void> => {
+        const there = comments.shown(note.view);
+        if (!there) {
+            return;
+        }
+        const named = nameOf({ uri: note.view.uri, thread: there });
+        if (said(there).length > 1) {
+            await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
+        } else {
+            await resolve({ uri: note.view.uri, thread: there });
+        }
+    };
+
+    return { send, sendAndAsk, save, takeBack };
+}

@@ -1,0 +1,276 @@
+// Commands, notifications, the status bar and the server's life. A part of ./index.cjs.
+const assert = require("node:assert/strict");
+const { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
+const path = require("node:path");
+const vscode = require("vscode");
+const { hang } = require("../hang.cjs");
+
+module.exports = ({ api, listen, never, servers, until }) => ({
+    async "from the view Threads a file is cleared and committed only where that is agreed to"(root) {
+        const { server } = api();
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb) => void asked.push(verb);
+        const said = listen("showWarningMessage");
+        const row = { is: "file", uri: vscode.Uri.file(path.join(root, "notes.rs")) };
+        for (const button of [undefined, "Clear and Commit"]) {
+            const cleared = vscode.commands.executeCommand("postil.clearAndCommit", row);
+            await until("it is asked", () => said.texts.length > 0);
+            assert.match(said.texts.pop(), /^Clear the thread of notes\.rs and commit the file\?$/);
+            assert.deepEqual(asked, []);
+            said.press(-1, button);
+            await cleared;
+        }
+        said.over();
+        server.run = run;
+        assert.deepEqual(asked, ["clearAndCommit"]);
+    },
+    async "nothing that an author or an agent says is a link while a turn is at work"(root) {
+        const { server } = api();
+        const uri = vscode.Uri.file(path.join(root, "links.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const { withProgress } = vscode.window;
+        const texts = [];
+        vscode.window.withProgress = (options, work) => {
+            texts.push(options.title);
+            return work({ report: ({ message }) => texts.push(message) }, never);
+        };
+        const asks = listen("showInformationMessage");
+        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "[what](command:a.b)?" });
+        const thread = { uri: uri.toString(), thread_id: begun.thread_id };
+        await server.ask("replyAsAgent", thread);
+        await until("it asks", () => asks.texts.some((text) => text.includes("wants to run")));
+        asks.press(asks.texts.findIndex((text) => text.includes("wants to run")), "Allow once");
+        await until("what the command says", () => texts.some((text) => text.includes("[so]")));
+        assert.ok(texts.some((text) => text.includes("[what]")), texts.join("\n"));
+        assert.doesNotMatch(texts.join("\n"), /\]\(/);
+        await server.ask("cancelTurn", thread);
+        asks.over();
+        vscode.window.withProgress = withProgress;
+    },
+    async "while no server runs every command says that, and what stands in a box stays there"(root) {
+        const { known, comments, server } = api();
+        const extension = vscode.extensions.getExtension("postil.postil");
+        const uri = vscode.Uri.file(path.join(root, "down.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: anybody?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const view = await until("its thread", () => known.threads(uri).length === 1 && comments.viewOf(uri, known.threads(uri)[0].id));
+        await vscode.commands.executeCommand("postil.comment.edit", view.comments[0]);
+        view.comments[0].body = "what I wrote";
+        const note = () => view.comments.find((one) => one.edited);
+        // These leave nothing to be said, or act on what is there already.
+        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|groupBy|review\.|comment\.)/;
+        const served = extension.packageJSON.contributes.commands.map(({ command }) => command).filter((command) => !free.test(command));
+        const boxed = ["reply", "ask"].map((command) => `postil.comment.${command}`);
+        const each = async (kind, why) => {
+            const says = (what, text) => assert.match(text ?? "nothing", why, what);
+            const said = listen(kind);
+            const others = listen(kind === "showErrorMessage" ? "showInformationMessage" : "showErrorMessage");
+            for (const command of [...served, "postil.choose"]) {
+                await vscode.commands.executeCommand(command);
+                says(command, said.texts.pop());
+            }
+            for (const command of boxed) {
+                await assert.rejects(async () => vscode.commands.executeCommand(command, { thread: view, text: "and now?" }), command);
+                says(command, said.texts.pop());
+            }
+            await vscode.commands.executeCommand("postil.comment.save", note());
+            says("save", said.texts.pop());
+            assert.equal(note().draft, "what I wrote");
+            await vscode.commands.executeCommand("postil.comment.delete", note());
+            says("delete", said.texts.at(-1));
+            others.over();
+            said.over();
+            assert.deepEqual(others.texts, []);
+            return said;
+        };
+        // It is not installed.
+        const { PATH, HOME } = process.env;
+        Object.assign(process.env, { PATH: "/nowhere", HOME: "/nowhere" });
+        const once = listen("showErrorMessage");
+        await server.restart();
+        once.over();
+        assert.equal(once.texts.length, 1);
+        const failed = await each("showErrorMessage", /postil.*(not found|was not|install)/i);
+        // It is, but does not come on.
+        const [bin, go] = [path.join(root, "bin"), path.join(root, "go")];
+        mkdirSync(bin);
+        writeFileSync(path.join(bin, "postil"), `#!/bin/sh\nwhile [ ! -e ${go} ]; do sleep 0.05; done\nPATH='${PATH}' exec postil "$@"\n`, { mode: 0o755 });
+        Object.assign(process.env, { PATH: `${bin}:${PATH}`, HOME });
+        failed.press(-1, "Try Again");
+        await until("it is being started", () => server.state.is === "starting");
+        await each("showInformationMessage", /is being started/);
+        writeFileSync(go, "");
+        await until("it runs", () => server.state.is === "running" && known.threads(uri).length === 1);
+        process.env.PATH = PATH;
+        await vscode.commands.executeCommand("postil.comment.save", note());
+        await until("what was written", () => known.threads(uri)[0].messages[0].text === "what I wrote");
+    },
+    async "another agent, a second opinion and the words of threads are asked for by command"(root) {
+        const { known, server } = api();
+        const { run } = server;
+        const uri = vscode.Uri.file(path.join(root, "verbs.py")).toString();
+        const at = { line: 0, character: 0 };
+        known.told({ uri, version: null, threads: [{ id: "v", status: "awaiting_user", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "agent", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: true, has_changes: false }] });
+        const asked = [];
+        server.run = async (...call) => void asked.push(call);
+        const named = { uri, thread_id: "v" };
+        const row = { is: "thread", uri: vscode.Uri.parse(uri), thread: known.threads(vscode.Uri.parse(uri))[0] };
+        for (const command of ["askAnother", "consult", "processActions"]) await vscode.commands.executeCommand(`postil.${command}`, row);
+        server.run = run;
+        known.told({ uri, version: null, threads: [] });
+        assert.deepEqual(asked, [["askAnother", named], ["consult", named], ["processActions", {}]]);
+    },
+    async "one word is said of turns that end where nobody looks, and none of others"(root) {
+        const { known } = api();
+        const at = { line: 0, character: 0 };
+        const uris = ["seen", "far", "farther", "asks"].map((name) => vscode.Uri.file(path.join(root, `${name}.py`)));
+        const turn = (uri, status, more = {}) => ({ id: path.basename(uri.path), thread_id: path.basename(uri.path), file: path.basename(uri.path), status, started: "2026-01-01T00:00:00Z", rounds: 1, tokens: 1, cost: 0, running: status === "running", message: null, model: "anthropic/claude-sonnet-5-5", error: null, ...more });
+        for (const uri of uris) {
+            const id = path.basename(uri.path);
+            writeFileSync(uri.fsPath, "x = 1\n");
+            known.told({ uri: uri.toString(), version: null, threads: [{ id, status: "awaiting_user", malformed: false, title: `about ${id}`, range: { start: at, end: at }, messages: [{ role: "agent", name: null, line: 0, text: "t" }], choices: id === "asks.py" ? ["(a)", "(b)"] : [], turn: { run_id: id, running: false, failed: false, message: "" }, has_run: true, has_changes: false }] });
+        }
+        const [seen, far, farther, asks] = uris;
+        await vscode.window.showTextDocument(seen);
+        const [infos, warnings] = ["showInformationMessage", "showWarningMessage"].map(listen);
+        const ends = (...all) => {
+            known.toldTurns({ turns: all.map(({ running: _, ...one }) => ({ ...one, status: "running", running: true })) });
+            known.toldTurns({ turns: all });
+        };
+        // What is seen, what asks, what the author ended himself; and last one that he does not see.
+        ends(turn(seen, "awaiting_user"), turn(asks, "awaiting_user"), turn(farther, "cancelled"), turn(far, "awaiting_user"));
+        await until("a word", () => infos.texts.length > 0);
+        assert.deepEqual(infos.texts, ["postil: the turn in far.py has ended: about far.py"]);
+        infos.press(0, "Show");
+        await until("it is shown", () => vscode.window.activeTextEditor?.document.uri.path === far.path);
+        // Two together are counted; what failed is said.
+        await vscode.window.showTextDocument(seen);
+        ends(turn(farther, "failed"), turn(far, "awaiting_user"));
+        await until("a word for both", () => warnings.texts.length > 0);
+        ends(turn(farther, "failed", { error: "the key is not valid" }));
+        await until("a word for one", () => warnings.texts.length > 1);
+        assert.deepEqual(warnings.texts, ["postil: 2 turns have ended, 1 of them failed.", "postil: the turn in farther.py failed: the key is not valid"]);
+        assert.equal(infos.texts.length, 1);
+        infos.over();
+        warnings.over();
+        for (const uri of uris) {
+            known.told({ uri: uri.toString(), version: null, threads: [] });
+            known.turns.delete(path.basename(uri.path));
+        }
+    },
+    async "the status bar tells who answers and what runs, and the server is stopped until it is started again"(root) {
+        const { known, server, status } = api();
+        const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
+        const [pid] = servers();
+        const tells = (words) => until(String(words), () => words.test(tooltip()));
+        await tells(new RegExp(`postil ${server.program.version}, .*/postil`));
+        known.toldTurns({ turns: [{ id: "who", thread_id: "who", file: "who.py", status: "awaiting_user", started: "9999", rounds: 1, tokens: 1, cost: 0, running: false, message: null, model: "acp/claude-code", error: null }] });
+        await tells(/The last turn was answered by acp\/claude-code/);
+        known.toldTurns({ turns: [{ ...known.turns.get("who"), model: "offline" }] });
+        await tells(/The last turn was answered offline/);
+        known.turns.delete("who");
+
+        await vscode.commands.executeCommand("postil.stop");
+        await until("it has ended", () => !existsSync(`/proc/${pid}`));
+        assert.equal(server.state.is, "stopped");
+        await tells(/postil is stopped/);
+        const said = listen("showInformationMessage");
+        await vscode.window.showTextDocument(vscode.Uri.file(path.join(root, "notes.rs")));
+        await vscode.commands.executeCommand("postil.newThread");
+        assert.deepEqual(said.texts, ["postil is stopped."]);
+        assert.deepEqual(servers(), []);
+        said.press(0, "Start Server");
+        said.over();
+        await until("it runs", () => server.state.is === "running" && servers().length === 1);
+    },
+    async "who answers is chosen among those that are found, and kept for every editor"() {
+        const { server, status } = api();
+        const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
+        const tells = async (words) => {
+            await until(String(words), () => words.test(tooltip())).catch((error) => {
+                throw new Error(`${error.message} in ${tooltip()}`);
+            });
+        };
+        const settings = () => vscode.workspace.getConfiguration("postil");
+        const set = (model) => settings().update("model", model, vscode.ConfigurationTarget.Global);
+        await tells(/claude-sonnet-5-5 answers: it is configured/);
+        const config = () => readFileSync(server.configFile, "utf8");
+        const had = existsSync(server.configFile);
+        const said = listen("showInformationMessage");
+        const picks = listen("showQuickPick");
+        const choose = async (label) => {
+            const done = vscode.commands.executeCommand("postil.selectModel");
+            const items = await until("the list", () => picks.texts.pop());
+            picks.press(-1, items.find((item) => item.label.endsWith(label)));
+            await done;
+        };
+        await choose("offline");
+        assert.match(config(), /^model = "offline"$/m);
+        await tells(/No model answers: `model` names it/);
+        await choose("Whoever Is Found");
+        assert.doesNotMatch(config(), /^model/m);
+        await tells(/answers: it is configured/);
+        assert.deepEqual(said.texts, ["postil: offline answers from now on.", "postil: anthropic/claude-sonnet-5-5 answers from now on."]);
+
+        const boxes = listen("showInputBox");
+        const errors = listen("showErrorMessage");
+        const typed = choose("Another…");
+        await until("the box", () => boxes.texts.length === 1);
+        boxes.press(0, "nobody/at-all");
+        await typed;
+        assert.match(errors.texts[0], /the model `nobody\/at-all` is of no provider/);
+        assert.doesNotMatch(config(), /nobody/);
+        errors.over();
+        boxes.over();
+
+        // A setting of the editor stands over the file, so that it has to say the same.
+        await set("openai/gpt-6.1-sol");
+        await tells(/Nobody can be asked: no key for openai/);
+        await choose("offline");
+        assert.equal(settings().inspect("model").globalValue, "offline");
+        await set(undefined);
+        await choose("Whoever Is Found");
+        await tells(/answers: it is configured/);
+        picks.over();
+        said.over();
+        if (!had) {
+            rmSync(server.configFile);
+        }
+    },
+    async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "hung.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [first, ...others] = servers();
+        assert.deepEqual(others, []);
+        await hang(first);
+        const errors = listen("showErrorMessage");
+        const view = comments.controller.createCommentThread(uri, new vscode.Range(0, 0, 0, 0), []);
+        const begin = () => vscode.commands.executeCommand("postil.comment.start", { thread: view, text: "on?" });
+        const begun = Promise.allSettled([begin()]);
+        const warnings = listen("showWarningMessage");
+        const told = (times) => until("it is told", () => warnings.texts.filter((text) => text.includes("does not answer")).length === times);
+        void server.check(server.connection);
+        await told(1);
+        warnings.press(warnings.texts.length - 1, "Restart Server");
+        await begun;
+        errors.over();
+        assert.deepEqual(errors.texts, ["postil: the server ended before it answered"]);
+        await until("it has ended", () => !existsSync(`/proc/${first}`));
+        await until("the next one", () => server.state.is === "running");
+
+        // The same box again, and the next server that hangs.
+        await begin();
+        await until("its thread", () => known.threads(uri).length === 1);
+        const [second] = servers();
+        await hang(second);
+        const late = server.check(server.connection);
+        await told(2);
+        process.kill(Number(second), "SIGCONT");
+        await late;
+        warnings.over();
+    },
+});

@@ -1,0 +1,91 @@
+// Conversations, and threads of one id. A part of ./index.cjs.
+const assert = require("node:assert/strict");
+const { writeFileSync } = require("node:fs");
+const path = require("node:path");
+const vscode = require("vscode");
+
+module.exports = ({ api, until }) => ({
+    async "a conversation that is closed before its rounds come is closed"() {
+        const { server } = api();
+        const { ask, run } = server;
+        let come;
+        const rounds = { run: { id: "closed", file: "a.py" }, rounds: [], more: false };
+        server.run = async () => rounds;
+        server.ask = () => new Promise((resolve) => (come = resolve));
+        const failed = [];
+        const fail = (error) => failed.push(error);
+        process.on("unhandledRejection", fail);
+        await vscode.commands.executeCommand("postil.openConversation", { run_id: "closed" });
+        await until("it asks", () => come);
+        const tab = await until("its tab", () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).find(({ label }) => label === "Conversation: a.py"));
+        await vscode.window.tabGroups.close(tab);
+        await until("it is closed", () => vscode.window.tabGroups.all.every(({ tabs }) => tabs.every(({ label }) => label !== tab.label)));
+        come(rounds);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        process.off("unhandledRejection", fail);
+        Object.assign(server, { ask, run });
+        assert.deepEqual(failed, []);
+    },
+    async "a conversation that one comes back to has its first rounds, and is read only while it is seen"(root) {
+        const { conversations, known, server } = api();
+        const { ask, run } = server;
+        const reads = [];
+        server.run = async () => ({ run: { id: "again", file: "again.py" }, rounds: [], more: false });
+        server.ask = (verb, { after }) => new Promise((resolve) => reads.push({ after, answer: (...seqs) => resolve({ run: { id: "again", file: "again.py", running: true }, rounds: seqs.map((seq) => ({ seq, role: "agent", time: "", metadata: {}, content: `${seq}.`, cut: false })), more: false }) }));
+        const show = () => vscode.commands.executeCommand("postil.openConversation", { run_id: "again" });
+        const afters = () => reads.map(({ after }) => after);
+        await show();
+        const panel = await until("its panel", () => conversations.open.get("again"));
+        const hide = async () => {
+            const other = vscode.Uri.file(path.join(root, "beside.py"));
+            writeFileSync(other.fsPath, "x = 1\n");
+            await vscode.window.showTextDocument(other, panel.view.viewColumn);
+            await until("it is hidden", () => !panel.view.visible);
+        };
+        await until("it asks", () => reads.length === 1);
+        reads[0].answer(1, 2);
+        await panel.reading;
+        // A round comes while another tab is looked at.
+        known.turn.fire([{ id: "again" }]);
+        await until("it asks for more", () => reads.length === 2);
+        await hide();
+        let shown = 0;
+        const { more } = panel;
+        panel.more = () => {
+            shown += 1;
+            return more.call(panel);
+        };
+        panel.reveal();
+        await until("its page is there again", () => shown > 0);
+        reads[1].answer(3);
+        await until("it asks again", () => reads.length === 3);
+        assert.deepEqual(afters(), [0, 2, 0]);
+        reads[2].answer(1, 2, 3);
+        await panel.reading;
+        await hide();
+        await panel.more();
+        assert.deepEqual(afters(), [0, 2, 0], "nothing is read for a page that nobody sees");
+        panel.dispose();
+        Object.assign(server, { ask, run });
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
+    async "threads of two folders that have one id are told apart by their file"(root) {
+        const { known, server } = api();
+        const uris = ["one", "two"].map((folder) => vscode.Uri.file(path.join(root, folder, "same.py")).toString());
+        const at = (line) => ({ line, character: 0 });
+        const messages = [{ role: "agent", name: null, line: 0, text: "Which?" }];
+        const thread = { id: "same", status: "awaiting_user", malformed: false, title: "Which?", range: { start: at(0), end: at(0) }, messages, choices: ["(a)", "(b)"], turn: null, has_run: true, has_changes: true };
+        for (const uri of uris) known.told({ uri, version: null, threads: [structuredClone(thread)] });
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb, argument) => void asked.push([verb, argument.uri]);
+        for (const uri of uris) {
+            for (const command of ["choose", "openConversation", "reviewTurn", "resolve"]) {
+                await vscode.commands.executeCommand(`postil.${command}`, { uri, thread_id: "same", text: "(a)" });
+            }
+        }
+        server.run = run;
+        for (const uri of uris) known.told({ uri, version: null, threads: [] });
+        assert.deepEqual(asked, uris.flatMap((uri) => ["choose", "workflowRounds", "turnChanges", "dismissThread"].map((verb) => [verb, uri])));
+    },
+});
