@@ -1,6 +1,6 @@
 // Threads in the margin: asked, answered, edited, resolved, undone.
 import { plain } from "../code.mjs";
-import { box, discard, draft, equal, folder, glyphs, inner, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
+import { discard, draft, equal, folder, glyphs, inner, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
 /** What a file says loads nothing and leads nowhere, though it ends its code in the middle of a thread. */
 export async function texts(code, windows) {
