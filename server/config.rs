@@ -316,3 +316,12 @@ pub fn misplaced(settings: &Value) -> Option<String> {
 pub fn schema() -> Value {
     schema::schema()
 }
+
+/// Whether a setting is read and checked, but does nothing in this version (`x-effect` in the schema).
+pub fn is_without_effect(schema: &Value, key: &str) -> bool {
+    let mut at = Some(schema);
+    key.split('.').any(|name| {
+        at = at.and_then(|node| node.get("properties")?.get(name));
+        at.and_then(|node| node.get("x-effect")).is_some()
+    })
+}

@@ -292,19 +292,28 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
         }
         ConfigCommand::Show => {
             let loaded = config::load(&cx.folders()?, Some(&cx.root()?), None);
+            let schema = config::schema();
+            let is_idle = |key: &str| config::is_without_effect(&schema, key);
             if cx.out.json {
                 let all: Vec<Value> = loaded
                     .sources
                     .iter()
-                    .map(|(key, value, source)| json!({"key": key, "value": value, "source": source}))
+                    .map(|(key, value, source)| {
+                        let mut row = json!({"key": key, "value": value, "source": source});
+                        if is_idle(key) {
+                            row["effect"] = json!("none");
+                        }
+                        row
+                    })
                     .collect();
                 cx.out.data(&all);
             } else {
                 for (key, value, source) in &loaded.sources {
                     cx.out.line(format!(
-                        "{BOLD}{}{BOLD:#} = {} {DIM}({source}){DIM:#}",
+                        "{BOLD}{}{BOLD:#} = {} {DIM}({source}{}){DIM:#}",
                         one_line(key),
-                        one_line(value)
+                        one_line(value),
+                        if is_idle(key) { "; no effect yet" } else { "" }
                     ));
                 }
             }

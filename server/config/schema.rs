@@ -53,7 +53,8 @@ pub(super) struct Raw {
     /// Outside agents by name, for `model = "acp/NAME"`: programs that speak the Agent Client Protocol.
     #[schemars(extend("x-from" = "user"))]
     pub agents: BTreeMap<String, OutsideAgent>,
-    /// Sub-agents.
+    /// Sub-agents. None of these has an effect yet: there are no sub-agents.
+    #[schemars(extend("x-effect" = "none"))]
     pub subagent: Subagent,
     /// The history of runs.
     pub workflow: Workflow,
@@ -417,26 +418,26 @@ impl Default for OutsideAgent {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Subagent {
-    /// Worktrees of sub-agents.
+    /// Worktrees of sub-agents. No effect yet.
     pub worktree: Worktree,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Worktree {
-    /// A sub-agent works in a worktree of its own.
+    /// A sub-agent works in a worktree of its own. No effect yet.
     #[schemars(extend("x-order" = [true, false]))]
     pub enabled: bool,
-    /// A sub-agent's work is merged when it ends.
+    /// A sub-agent's work is merged when it ends. No effect yet.
     #[schemars(extend("x-order" = [false, true]))]
     pub auto_merge: bool,
-    /// A sub-agent's work is merged after you have seen it.
+    /// A sub-agent's work is merged after you have seen it. No effect yet.
     #[schemars(extend("x-order" = [true, false]))]
     pub require_review: bool,
-    /// A failed sub-agent's worktree is removed, where nothing is lost by it.
+    /// A failed sub-agent's worktree is removed if nothing is lost by it. No effect yet.
     #[schemars(extend("x-order" = [false, true]))]
     pub cleanup_on_failure: bool,
-    /// Most sub-agents that work in worktrees of their own at the same time.
+    /// Most sub-agents that work in worktrees of their own at the same time. No effect yet.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 100))]
     pub max_concurrent: u32,
 }

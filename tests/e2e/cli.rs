@@ -378,6 +378,17 @@ fn settings_servers_and_findings_are_printed() {
         .iter()
         .find(|row| row["key"] == "model");
     assert_eq!(model.expect("model")["source"], "user");
+    let idle = |name: &str| {
+        let mut rows = shown.as_array().into_iter().flatten();
+        let row = rows.find(|row| row["key"] == name);
+        row.unwrap_or_else(|| panic!("{name}"))["effect"] == "none"
+    };
+    assert!(idle("subagent.worktree.requireReview") && !idle("turn.maxRounds"));
+    let text = postil(&workspace, &["config", "show"]).ok().out;
+    assert!(
+        text.contains("subagent.worktree.enabled = true (default; no effect yet)"),
+        "{text}"
+    );
     let servers = postil(&workspace, &["servers", "--json"]).ok().json();
     for name in [
         "language", "command", "state", "pid", "root", "memory", "restarts",

@@ -2,7 +2,8 @@
 // below: node scripts/settings.mjs POSTIL [--check]
 //
 // What only the user's own configuration may set (`x-from: user`: commands, endpoints, permissions) is left out: the
-// server takes it from no editor, for an editor's settings may come from a file of the repository.
+// server takes it from no editor, for an editor's settings may come from a file of the repository. So is what has no
+// effect yet (`x-effect: none`).
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -16,7 +17,7 @@ const properties = {};
 // The schema's order; without numbers the editor would sort by name.
 let order = 0;
 const walk = (path, node) => {
-    if (node["x-from"] === "user") return;
+    if (node["x-from"] === "user" || node["x-effect"] === "none") return;
     if (node.properties) {
         for (const [name, inner] of Object.entries(node.properties)) walk([...path, name], inner);
         return;
