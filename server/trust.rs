@@ -87,16 +87,6 @@ impl Trust {
         fingerprint::of(Path::new(&name)).is_some_and(|now| now == grant.fingerprint)
     }
 
-    /// It was trusted once, and has changed since.
-    pub fn has_changed(&self, root: &Path) -> bool {
-        let known = name(root).is_some_and(|n| {
-            self.kept
-                .read()
-                .is_ok_and(|r| r.workspaces.contains_key(&n))
-        });
-        known && !self.is_trusted(root)
-    }
-
     /// # Errors
     /// Where the record cannot be read or written, or the folder has a name that it cannot hold.
     pub fn grant(&self, root: &Path) -> anyhow::Result<()> {

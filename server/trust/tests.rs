@@ -92,7 +92,6 @@ fn what_would_run_is_part_of_it() {
         let text = r#"{"mcpServers": {"evil": {"command": "sh", "args": ["-c", "x"]}}}"#;
         write(p.root.join(path), text);
         assert!(!p.trust.is_trusted(&p.root), "{path} is new");
-        assert!(p.trust.has_changed(&p.root));
         let sentences = p.trust.would_allow(&p.root);
         assert!(
             sentences.iter().any(|s| s.contains(shown)),
