@@ -353,12 +353,21 @@ impl Tree {
     /// [`Self::read`] for names that may be no UTF-8.
     pub fn read_path(&self, path: &Path) -> Result<Text, FileError> {
         let resolved = self.resolve_path(path)?;
-        if let Some(planned) = self.planned(&resolved) {
-            let text = planned
-                .after
-                .ok_or_else(|| FileError::NotFound(self.shown(&resolved)))?;
+        let at_hand = match self.planned(&resolved) {
+            Some(planned) => {
+                let text = planned.after;
+                Some((
+                    text.ok_or_else(|| FileError::NotFound(self.shown(&resolved)))?,
+                    None,
+                ))
+            }
+            None => self
+                .buffer(&resolved)
+                .map(|buffer| (buffer.document.text(), Some(buffer))),
+        };
+        if let Some((text, buffer)) = at_hand {
             let seen = Seen {
-                version: None,
+                version: buffer.as_ref().map(|buffer| buffer.document.version()),
                 hash: disk::hash(text.as_bytes()),
             };
             return Ok(Text {
@@ -366,21 +375,7 @@ impl Tree {
                 text,
                 seen,
                 lossy: false,
-                buffer: None,
-            });
-        }
-        if let Some(buffer) = self.buffer(&resolved) {
-            let text = buffer.document.text();
-            let seen = Seen {
-                version: Some(buffer.document.version()),
-                hash: disk::hash(text.as_bytes()),
-            };
-            return Ok(Text {
-                path: resolved,
-                text,
-                seen,
-                lossy: false,
-                buffer: Some(buffer),
+                buffer,
             });
         }
         let bytes = self.read_bytes(&resolved)?;

@@ -102,6 +102,16 @@ impl Thread {
         self.messages.last().map_or(0, |m| m.last_line)
     }
 
+    /// Where it is, in bytes: from its first marker to the end of its last message.
+    pub fn span(&self) -> Range<usize> {
+        let start = self.messages.first().map_or(0, |first| first.marker.start);
+        let end = self
+            .messages
+            .last()
+            .map_or(start, |last| last.range.end.max(last.marker.end));
+        start..end
+    }
+
     /// The action word that the last message is, if it is one.
     pub fn action(&self) -> Option<Action> {
         let last = self

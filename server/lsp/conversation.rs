@@ -185,7 +185,8 @@ fn file_of(uri: &str) -> Option<String> {
     Some(path.display().to_string())
 }
 
-fn heading(run: &Run) -> String {
+/// What is known of a run in a line: its state, who answered, what it took.
+pub(super) fn facts(run: &Run) -> Vec<String> {
     let mut facts = vec![
         run.status.name().to_owned(),
         run.model.clone(),
@@ -197,6 +198,11 @@ fn heading(run: &Run) -> String {
     if run.cost > 0.0 {
         facts.push(format!("${:.4}", run.cost));
     }
+    facts
+}
+
+fn heading(run: &Run) -> String {
+    let mut facts = facts(run);
     facts.extend(run.error.as_deref().map(present::visible));
     format!(
         "# Thread {} in {}\n\nRun {}: {}\n\n",

@@ -31,18 +31,8 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
         .and_then(|workspace| workspace.store().ok());
     let run = session.past_run(&view.path, thread);
     if let Some(run) = &run {
-        let mut facts = vec![
-            format!("run {}", run.id),
-            run.status.name().to_owned(),
-            run.model.clone(),
-            format!("{} rounds", run.rounds),
-        ];
-        if run.tokens > 0 {
-            facts.push(format!("{} tokens", run.tokens));
-        }
-        if run.cost > 0.0 {
-            facts.push(format!("${:.4}", run.cost));
-        }
+        let mut facts = vec![format!("run {}", run.id)];
+        facts.extend(conversation::facts(run));
         lines.push(facts.join(" · "));
         let todos = store.map_or_else(Vec::new, |store| tools::todo_lines(&store, &run.id));
         lines.extend(
@@ -56,15 +46,7 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
         }
     }
     let document = to_proto::document(view);
-    let bytes = thread
-        .messages
-        .first()
-        .map_or(0, |first| first.marker.start)
-        ..thread
-            .messages
-            .last()
-            .map_or(0, |last| last.range.end.max(last.marker.end));
-    let range = to_proto::range(document.range(&bytes, client.encoding));
+    let range = to_proto::range(document.range(&thread.span(), client.encoding));
     let text: Vec<String> = lines.iter().map(|line| present::visible(line)).collect();
     let contents = if client.markdown {
         let mut value = present::fence(&text.join("\n"));

@@ -20,15 +20,7 @@ const KIND: u32 = 24;
 const MOST: usize = 500;
 
 fn range(view: &View, thread: &Thread, encoding: Encoding) -> Value {
-    let bytes = thread
-        .messages
-        .first()
-        .map_or(0, |first| first.marker.start)
-        ..thread
-            .messages
-            .last()
-            .map_or(0, |last| last.range.end.max(last.marker.end));
-    to_proto::range(to_proto::document(view).range(&bytes, encoding))
+    to_proto::range(to_proto::document(view).range(&thread.span(), encoding))
 }
 
 pub(super) async fn document(
