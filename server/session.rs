@@ -37,6 +37,7 @@ mod preview;
 mod prompt;
 mod provenance;
 mod second;
+mod tools;
 mod tries;
 mod trigger;
 mod turns;

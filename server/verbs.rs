@@ -4,7 +4,6 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use dashmap::DashMap;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use crate::os;
 use crate::session::{Done, Error, Session, Wanted, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
-use crate::tools::{self, Context, Images, Plan, Registry, Todos};
+use crate::tools::{self, Context, Plan, Registry};
 
 mod buffers;
 mod inputs;
@@ -457,32 +456,15 @@ impl Scope {
         })
     }
 
-    /// What a tool works with that is called from outside: no run of ours.
-    fn context(&self, plan: Plan, cancel: &CancellationToken) -> Context {
-        Context {
-            tree: self.workspace.tree.clone(),
-            host: self.session.host.clone(),
-            children: self.session.children.clone(),
-            store: None,
-            run: String::new(),
-            plan,
-            trusted: self.session.is_trusted(self.workspace.root()),
-            cancel: cancel.clone(),
-            gate: self.session.gate.clone(),
-            processes: self.session.processes(&self.workspace),
-            seen: DashMap::new(),
-            writing: DashMap::new(),
-            question: None,
-            todos: Todos::default(),
-            images: Images::default(),
-            told: Default::default(),
-        }
+    fn tool_context(&self, plan: Plan, cancel: &CancellationToken) -> Context {
+        self.session
+            .tool_context(&self.workspace, plan, cancel.clone(), None)
     }
 
     async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {
         let settings = self.workspace.loaded();
         let registry = Registry::built_in().with_settings(&settings.settings);
-        let context = self.context(Plan::of_author(true), cancel);
+        let context = self.tool_context(Plan::of_author(true), cancel);
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {
                 value: json!({"output": text}),

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dashmap::DashMap;
-use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
 use super::args::{ConfigCommand, ToolsCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
@@ -17,8 +15,7 @@ use crate::os;
 use crate::present::{one_line, visible};
 use crate::sandbox;
 use crate::session::{Error, Session};
-use crate::store::RunStatus;
-use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::tools::Registry;
 use crate::vcs;
 
 /// A wrong setting, with its line where it has one.
@@ -220,63 +217,13 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
                 Stop::Usage(format!("the parameters are no JSON object: {error}"))
             })?;
             let session = cx.session()?;
-            let workspaces = session.workspaces();
-            let workspace = workspaces
-                .first()
-                .ok_or_else(|| Error::Other(String::from("there is no workspace")))?;
-            let trusted = session.is_trusted(workspace.root());
-            // As in a turn: switched-off tools and the author's permissions count here too.
-            let registry = registry.with_settings(&workspace.loaded().settings);
-            let writes = registry
-                .tools()
-                .iter()
-                .any(|tool| tool.name() == name && tool.risk() != crate::trust::Risk::Read);
-            if writes && !trusted {
-                return Err(Error::Untrusted(workspace.root().display().to_string()).into());
-            }
-            // What writes is a run of its own, so that it can be undone.
-            let run = if writes {
-                let store = workspace.store()?;
-                let run = store.begin("", "", "postil tools call")?;
-                let about = Map::from_iter([(String::from("tool"), json!(name))]);
-                store.append(&run.id, "tool_call", about, &parameters)?;
-                Some((store, run.id))
-            } else {
-                None
-            };
-            let context = Context {
-                tree: workspace.tree.clone(),
-                host: session.host.clone(),
-                children: session.children.clone(),
-                store: run.as_ref().map(|(store, _)| store.clone()),
-                run: run.as_ref().map(|(_, id)| id.clone()).unwrap_or_default(),
-                plan: Plan::default(),
-                trusted,
-                cancel: CancellationToken::new(),
-                gate: session.gate.clone(),
-                processes: session.processes(workspace),
-                seen: DashMap::new(),
-                writing: DashMap::new(),
-                question: None,
-                todos: Todos::default(),
-                images: Images::default(),
-                told: Default::default(),
-            };
-            let answer = registry.call(&context, &name, input).await;
-            context.processes.end().await;
-            if let Some((store, id)) = run {
-                let (status, said) = match &answer {
-                    Ok(said) => (RunStatus::Completed, said),
-                    Err(said) => (RunStatus::Failed, said),
-                };
-                store.append(&id, "tool", Map::new(), said)?;
-                store.finish(&id, status, answer.as_ref().err().map(String::as_str))?;
-            }
+            let answer = session.call_tool(&name, input).await;
             session.shutdown().await;
-            match answer {
-                Ok(text) if cx.out.json => cx.out.data(&json!({"output": text})),
-                Ok(text) => cx.out.raw(&(text.trim_end_matches('\n').to_owned() + "\n")),
-                Err(text) => return Err(Error::Other(text).into()),
+            let text = answer?;
+            if cx.out.json {
+                cx.out.data(&json!({"output": text}));
+            } else {
+                cx.out.raw(&(text.trim_end_matches('\n').to_owned() + "\n"));
             }
             Ok(true)
         }

@@ -143,7 +143,7 @@ impl Scope {
         }
         let settings = self.workspace.loaded();
         let registry = Registry::built_in().with_settings(&settings.settings);
-        let mut context = self.context(Plan::of_author(false), cancel);
+        let mut context = self.tool_context(Plan::of_author(false), cancel);
         // What is allowed for a run is allowed for this call.
         context.run = format!("mcp-{}", CALLS.fetch_add(1, Ordering::Relaxed));
         context.seen.insert(
