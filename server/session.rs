@@ -518,6 +518,14 @@ impl Session {
         }
     }
 
+    /// Where a folder was trusted for good and is so no more, for what it would run has changed: what has.
+    pub fn trust_lapsed(&self, root: &Path) -> Option<String> {
+        match self.session_trust.contains_key(root) {
+            true => None,
+            false => self.trust.lapsed(root),
+        }
+    }
+
     /// The editor has asked its user, who does not trust the folder: it is not asked again here.
     pub(crate) fn is_declined(&self, root: &Path) -> bool {
         self.session_trust.get(root).is_some_and(|answer| !*answer)

@@ -63,6 +63,9 @@ struct Trusted {
     /// SHA-256, as hex, of what it would make us run.
     fingerprint: String,
     granted: String,
+    /// A hash of each part of it, to tell what has changed; older records have none.
+    #[serde(default)]
+    parts: Option<BTreeMap<String, String>>,
 }
 
 impl Trust {
@@ -87,6 +90,34 @@ impl Trust {
         fingerprint::of(Path::new(&name)).is_some_and(|now| now == grant.fingerprint)
     }
 
+    /// Where it was trusted once and has changed since: what has, in words.
+    pub fn lapsed(&self, root: &Path) -> Option<String> {
+        if self.is_trusted(root) {
+            return None;
+        }
+        let name = name(root)?;
+        let record = self.kept.read().ok()?;
+        let unnamed = || String::from("what it would run has changed");
+        let Some(then) = &record.workspaces.get(&name)?.parts else {
+            return Some(unnamed());
+        };
+        let now = fingerprint::parts(Path::new(&name));
+        let changed = now.iter().filter_map(|(part, hash)| match then.get(part) {
+            None => Some(format!("`{part}` is new")),
+            Some(known) if known != hash => Some(format!("`{part}` is another")),
+            Some(_) => None,
+        });
+        let gone = then.keys().filter(|part| !now.contains_key(*part));
+        let all: Vec<String> = changed
+            .chain(gone.map(|part| format!("`{part}` is gone")))
+            .take(5)
+            .collect();
+        Some(match all.as_slice() {
+            [] => unnamed(),
+            all => all.join(", "),
+        })
+    }
+
     /// # Errors
     /// Where the record cannot be read or written, or the folder has a name that it cannot hold.
     pub fn grant(&self, root: &Path) -> anyhow::Result<()> {
@@ -96,6 +127,7 @@ impl Trust {
             format!("what {name} would run cannot be read whole; make it readable and try again")
         })?;
         let granted = jiff::Timestamp::now().to_string();
+        let parts = Some(fingerprint::parts(Path::new(&name)));
         self.kept.change(|record| {
             record
                 .workspaces
@@ -104,6 +136,7 @@ impl Trust {
                     Trusted {
                         fingerprint,
                         granted,
+                        parts,
                     },
                 )
                 .is_some()

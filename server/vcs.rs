@@ -12,6 +12,7 @@ mod found;
 mod head;
 mod notes;
 mod program;
+mod runs;
 mod staged;
 mod status;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use found::{common_folder, index_place, is_busy, obstacle, top, tracked};
 pub use head::{Head, head};
 pub use notes::{add_note, notes};
 pub use program::version;
+pub use runs::{Runs, runs};
 pub use staged::{Staged, staged};
 pub use status::status;
 pub use trail::{Shaped, Trail, blob, text_in, trail};

@@ -170,6 +170,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "os",
         "a path without links is the system's to tell",
     ),
+    (
+        "trust",
+        "vcs",
+        "what is trusted is also what git's configuration names to run",
+    ),
     ("vcs", "os", "a path without links is the system's to tell"),
     (
         "store",

@@ -117,13 +117,13 @@ impl Session {
                 let done = self.committed(&view, &made, commit).await;
                 return Ok(Done {
                     lines_removed,
-                    note: done.note.or_else(|| {
-                        partly.then(|| {
-                            String::from(
-                                "the file was partly staged: all of it is in the commit, as it was on disk",
-                            )
-                        })
-                    }),
+                    note: match (done.note, partly) {
+                        (note, false) => note,
+                        (note, true) => Some(format!(
+                            "{}the file was partly staged: all of it is in the commit, as it was on disk",
+                            note.map_or_else(String::new, |note| format!("{note}; "))
+                        )),
+                    },
                     ..done
                 });
             }
@@ -254,7 +254,14 @@ impl Session {
         message: String,
     ) -> Result<Result<Commit, GitError>, Error> {
         let path = path.to_owned();
-        let trusted = self.is_trusted(self.home_of(&path)?.root());
+        let home = self.home_of(&path)?;
+        // Whoever trusted the folder counts on its hooks.
+        if let Some(what) = self.trust_lapsed(home.root()) {
+            return Ok(Err(GitError::Failed(format!(
+                "the folder is not trusted any more, so its hooks and signature would be left out: {what} since it was trusted; `postil trust` trusts it as it is now"
+            ))));
+        }
+        let trusted = self.is_trusted(home.root());
         // A hook may take its time: not on a thread that others wait for.
         let committing = tokio::task::spawn_blocking(move || {
             vcs::place(&path).and_then(|place| vcs::commit_file(&place, &message, trusted))
@@ -269,10 +276,16 @@ impl Session {
             .await;
         Done {
             committed: Some(commit.hash.is_some()),
-            note: commit
-                .hash
-                .is_none()
-                .then(|| String::from("the file is as HEAD has it: there is nothing to commit")),
+            note: match (&commit.hash, commit.left_out.as_slice()) {
+                (None, _) => Some(String::from(
+                    "the file is as HEAD has it: there is nothing to commit",
+                )),
+                (Some(_), []) => None,
+                (Some(_), left) => Some(format!(
+                    "without {}, for the folder is not trusted (`postil trust`)",
+                    left.join(", ")
+                )),
+            },
             commit_hash: commit.hash,
             other_staged_files: commit.other_staged,
             ..self.done(&view.path)

@@ -1,8 +1,10 @@
 //! What a workspace has that would make us run something, as a hash and in words.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::os;
+use crate::vcs;
 use sha2::{Digest, Sha256};
 
 /// Settings and lists of things to run, and folders of such, relative to the root.
@@ -29,6 +31,7 @@ fn files(root: &Path) -> Option<Vec<PathBuf>> {
         found.push(hook);
     }
     found.sort();
+    found.dedup();
     Some(found)
 }
 
@@ -63,6 +66,9 @@ fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     if let Some(folder) = git_folder(root) {
         collect(&folder.join("hooks"), 3, &mut found)?;
+    }
+    if let Some(folder) = vcs::runs(root).hooks {
+        collect(&folder, 3, &mut found)?;
     }
     found.retain(|p| p.extension().is_none_or(|e| e != "sample"));
     Some(found)
@@ -125,7 +131,34 @@ pub(super) fn of(root: &Path) -> Option<String> {
             part("file", &std::fs::read(&path).ok()?);
         }
     }
-    Some(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    for (name, value) in vcs::runs(root).settings {
+        part("setting", name.as_bytes());
+        part("value", value.as_bytes());
+    }
+    Some(hex(hash))
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A hash of each part by its name, to tell what has changed.
+pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
+    let mut parts = BTreeMap::new();
+    let hashed = |bytes: &[u8]| hex(Sha256::new().chain_update(bytes));
+    for path in files(root).unwrap_or_default() {
+        let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        let small = std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
+        let bytes = small.then(|| std::fs::read(&path).ok()).flatten();
+        parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
+    }
+    for (name, value) in vcs::runs(root).settings {
+        parts.insert(
+            clean(&format!("git's setting {name}")),
+            hashed(value.as_bytes()),
+        );
+    }
+    parts
 }
 
 /// Said where it is asked whether such a folder is trusted.

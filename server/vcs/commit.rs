@@ -43,6 +43,8 @@ pub struct Commit {
     pub id: Option<String>,
     /// What is staged still, relative to the top, with `/`.
     pub other_staged: Vec<String>,
+    /// Hooks that did not run and a signature that was not made, for the workspace is not trusted.
+    pub left_out: Vec<String>,
 }
 
 /// Where a file (canonical, existing) stands in its repository.
@@ -131,6 +133,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
                 hash: None,
                 id: None,
                 other_staged: other_staged(place, &quiet)?,
+                left_out: Vec::new(),
             });
         }
     }
@@ -172,6 +175,10 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         hash: Some(String::from_utf8_lossy(&hash.stdout).trim().to_owned()),
         id,
         other_staged: other_staged(place, &quiet)?,
+        left_out: match run_hooks {
+            true => Vec::new(),
+            false => super::runs::left_out(place),
+        },
     })
 }
 

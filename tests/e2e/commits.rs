@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, Options, Workspace};
 
 mod ends; // what becomes of a commit when something else ends or moves
-mod together; // several at once, and other programs that lock the index
+mod together;
+mod trusted; // hooks and signatures that are left out // several at once, and other programs that lock the index
 
 const CLEAN: &str = "one\ntwo\n";
 const ASKED: &str = "# AUTHOR: why?\none\n2\n";

@@ -147,7 +147,8 @@ pub(in crate::lsp) fn committed(done: &Done) -> String {
         .lines_removed
         .map(|lines| format!("{lines} lines of threads removed from {}", done.file));
     let what = match (&done.commit_hash, &done.note) {
-        (Some(hash), _) => Some(format!("committed {} as {hash}", done.file)),
+        (Some(hash), None) => Some(format!("committed {} as {hash}", done.file)),
+        (Some(hash), Some(note)) => Some(format!("committed {} as {hash}; {note}", done.file)),
         (None, Some(note)) => Some(note.clone()),
         (None, None) => None,
     };

@@ -330,7 +330,8 @@ impl Session {
         match done {
             Ok(done) => {
                 let what = match (done.note, done.commit_hash) {
-                    (Some(note), _) => note,
+                    (Some(note), None) => note,
+                    (Some(note), Some(hash)) => format!("committed as {hash}; {note}"),
                     (None, Some(hash)) => format!("committed as {hash}"),
                     (None, None) => String::from("the thread is removed"),
                 };
