@@ -109,12 +109,7 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
     }
     let taken = ask(cx, &proposals).await;
     for (proposal, taken) in proposals.into_iter().zip(taken) {
-        let shown = proposal.shown.clone();
-        let left = match taken {
-            true => make(cx, proposal).await.err(),
-            false => Some(String::from("the author did not want it")),
-        };
-        verdicts.push(Verdict { shown, left });
+        verdicts.push(decided(cx, proposal, taken).await);
     }
     verdicts.sort_by(|a, b| a.shown.cmp(&b.shown));
     verdicts
@@ -220,8 +215,7 @@ impl Proposal {
     }
 }
 
-/// Every file is asked about at once and decided on its own; what is agreed to is made at once, onto the text as
-/// it is then, for the author may take long and type meanwhile.
+/// Every file is asked about at once and decided on its own; what is agreed to is made at once.
 async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
     let of = proposals.len();
     let mut asked: FuturesUnordered<_> = proposals
@@ -233,18 +227,23 @@ async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
         .collect();
     let mut verdicts = Vec::new();
     while let Some((proposal, taken)) = asked.next().await {
-        let shown = proposal.shown.clone();
-        let left = match taken {
-            true => make_anew(cx, proposal).await.err(),
-            false => Some(String::from("the author did not want it")),
-        };
-        if let Some(why) = left.as_ref().filter(|_| taken) {
-            cx.host
-                .message(Level::Warning, &format!("{shown} was not changed, {why}."));
-        }
-        verdicts.push(Verdict { shown, left });
+        verdicts.push(decided(cx, proposal, taken).await);
     }
     verdicts
+}
+
+/// Makes what was agreed to, onto the text as it is by now. Where that cannot be, the author is told.
+async fn decided(cx: &Context, proposal: Proposal, taken: bool) -> Verdict {
+    let shown = proposal.shown.clone();
+    let left = match taken {
+        true => make_anew(cx, proposal).await.err(),
+        false => Some(String::from("the author did not want it")),
+    };
+    if let Some(why) = left.as_ref().filter(|_| taken) {
+        cx.host
+            .message(Level::Warning, &format!("{shown} was not changed, {why}."));
+    }
+    Verdict { shown, left }
 }
 
 async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {

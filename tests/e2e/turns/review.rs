@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, rename, type_at};
-use crate::harness::{Editor, Options, UNKNOWN, frame};
+use crate::harness::{Editor, NEVER, Options, UNKNOWN, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "src/main.rs";
@@ -382,6 +382,40 @@ fn a_file_that_does_not_take_an_agreed_change_any_more_is_named() {
     });
     decide(&editor, &net, true);
     editor.wait_text(FILE, |text| text.contains("AGENT: You were faster."));
+    assert_eq!(bench.workspace.read(OTHER), typed);
+}
+
+#[test]
+fn what_is_accepted_is_made_onto_the_text_as_it_is_by_then_in_any_editor() {
+    let bench = Bench::asking(vec![Step::text("Renamed."), Step::text("You were faster.")]);
+    let mut editor = bench.typed();
+    editor.state().choices = vec![String::from(NEVER)];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let question = editor.wait_for("the question", |state| {
+        let mut asked = state.received.iter();
+        let asked = asked.find(|m| m["method"] == "window/showMessageRequest")?;
+        Some(asked["id"].clone())
+    });
+    // Elsewhere in one file; in the same line of the other.
+    editor.replace(FILE, "    7\n", "    78\n");
+    let typed = MAIN.replace("load()", "load(1)");
+    bench.workspace.write(OTHER, &typed);
+    let answer = json!({"jsonrpc": "2.0", "id": question, "result": {"title": "Accept all"}});
+    editor.send_raw(&frame(&answer));
+    editor.wait_message("window/showMessage", |m| {
+        m["message"].as_str().is_some_and(|said| {
+            said.contains(
+                "src/main.rs was not changed, because the author has changed the same lines",
+            )
+        })
+    });
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT: You were faster."));
+    assert!(
+        text.contains("pub fn load_all()") && text.contains("    78\n"),
+        "{text}"
+    );
     assert_eq!(bench.workspace.read(OTHER), typed);
 }
 
