@@ -36,6 +36,7 @@ mod notes;
 mod preview;
 mod prompt;
 mod provenance;
+mod renames;
 mod second;
 mod tools;
 mod tries;
@@ -307,6 +308,8 @@ pub struct Session {
     again: tokio::sync::Mutex<()>,
     views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
     provenance: Provenance,
+    /// What files are called by now that were renamed while the server ran.
+    renames: DashMap<PathBuf, PathBuf>,
     turns: Arc<Turns>,
     /// Files cleared in the editor, to be committed when they are saved.
     pending_commits: DashMap<PathBuf, PendingCommit>,
@@ -347,6 +350,7 @@ impl Session {
             session_trust: DashMap::new(),
             views: DashMap::new(),
             provenance: Provenance::default(),
+            renames: DashMap::new(),
             again: tokio::sync::Mutex::default(),
             turns: Arc::default(),
             pending_commits: DashMap::new(),

@@ -18,6 +18,7 @@ mod past;
 mod provenance;
 mod prune;
 mod reads;
+mod renames;
 mod schema;
 mod talk;
 mod undo;

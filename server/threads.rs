@@ -24,7 +24,7 @@ mod why;
 
 pub use again::{again, is_unchanged, stands_twice};
 pub use beginning::{Beginning, beginning};
-pub use identity::{is_whole, renumbered, resolve, words};
+pub use identity::{ids, is_whole, renumbered, resolve, words};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 pub use pieces::Pieces;

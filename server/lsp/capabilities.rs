@@ -199,7 +199,10 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
         "documentSymbolProvider": true,
         "workspaceSymbolProvider": true,
         "executeCommandProvider": {"commands": commands::all(&client.prefix)},
-        "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
+        "workspace": {
+            "workspaceFolders": {"supported": true, "changeNotifications": true},
+            "fileOperations": {"didRename": {"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]}},
+        },
     });
     let Some(object) = all.as_object_mut() else {
         return all;

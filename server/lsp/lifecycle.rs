@@ -183,6 +183,7 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
         "workspace/didChangeConfiguration" => configuration_changed(server, params),
         "workspace/didChangeWorkspaceFolders" => folders_changed(server, &params),
         "workspace/didChangeWatchedFiles" => files_changed(server, &params),
+        "workspace/didRenameFiles" => files_renamed(server, &params),
         "window/workDoneProgress/cancel" => cancel_progress(server, &params),
         "postil/didChangeTrust" => trust_changed(server, &params),
         "$/setTrace" => {}
@@ -379,6 +380,29 @@ fn files_changed(server: &Arc<Server>, params: &Value) {
     if !paths.is_empty() {
         server.watching.tell(paths, false);
     }
+}
+
+fn files_renamed(server: &Arc<Server>, params: &Value) {
+    let files = params.get("files").and_then(Value::as_array);
+    let path = |file: &Value, name: &str| from_proto::path(file.get(name)?.as_str()?);
+    let pairs: Vec<(PathBuf, PathBuf)> = files
+        .into_iter()
+        .flatten()
+        .filter_map(|file| Some((path(file, "oldUri")?, path(file, "newUri")?)))
+        .collect();
+    if pairs.is_empty() {
+        return;
+    }
+    let server = server.clone();
+    server.runtime.clone().spawn_blocking(move || {
+        let Some(session) = server.session.get() else {
+            return;
+        };
+        for (old, new) in pairs {
+            server.publisher.later(session.renamed(&old, &new));
+            server.watching.tell([old, new], false);
+        }
+    });
 }
 
 fn cancel_progress(server: &Arc<Server>, params: &Value) {

@@ -179,6 +179,7 @@ impl Session {
         }
         shown.sort();
         shown.dedup();
+        self.follow_renames(paths, &shown);
         shown
     }
 

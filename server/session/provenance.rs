@@ -60,6 +60,13 @@ impl Session {
         }
     }
 
+    /// What was typed in this file is known by now: it was typed under another name of it.
+    pub(super) fn typed_elsewhere(&self, view: &View) {
+        if let Some(mut arrived) = self.provenance.arrived.get_mut(&view.path) {
+            arrived.retain(|text| !self.stored_as_typed(&view.path, text));
+        }
+    }
+
     pub(super) fn forget_arrived(&self, path: &Path) {
         self.provenance.arrived.remove(path);
         self.provenance.kept.remove(path);

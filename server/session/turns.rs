@@ -188,6 +188,17 @@ impl Turns {
         any
     }
 
+    /// The threads of a file go by other ids, and the file by another name.
+    pub(super) fn renamed(&self, root: &Path, threads: &[(String, String)], file: &str) {
+        self.closed(root, &[], threads);
+        for (_, id) in threads {
+            let run = self.of_thread(root, id).map(|entry| entry.key().clone());
+            if let Some(mut entry) = run.and_then(|run| self.runs.get_mut(&run)) {
+                file.clone_into(&mut entry.state.file);
+            }
+        }
+    }
+
     /// How often a folder was not trusted when it was asked about.
     pub(super) fn refusals(&self, root: &Path) -> Option<u64> {
         self.untrusted.get(root).map(|count| *count)

@@ -25,8 +25,9 @@ pub(super) fn number(path: &str, found: &mut [Found]) {
     }
 }
 
-/// The ids of the threads of one file, in order; those with the same first text are told apart by it.
-pub(super) fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> Vec<String> {
+/// The ids of the threads of one file, as they are (or were) below `path`, in order; those with the same first text are
+/// told apart by it.
+pub fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     threads
         .map(|thread| {

@@ -11,6 +11,7 @@ mod cancel; // a cancel wherever a turn waits
 mod folders; // threads with one id
 mod meanwhile; // threads that change while something is on its way
 mod namesakes; // threads with the same first words
+mod renames; // files that are called otherwise by now
 mod review; // edits that are looked at before they are made
 mod second; // other heads than the one that answers
 mod starts; // between the author's word and the model's first

@@ -48,6 +48,7 @@ impl Session {
                 "an internal error ended the turn; the log has it, and nothing more was changed",
             ))
         });
+        self.follow(&mut task).await;
         let end = self.conclude(&task, outcome).await;
         let message = end
             .error

@@ -1,0 +1,151 @@
+//! A file that is renamed, with its threads: their turns, their history and who typed them go along.
+
+use serde_json::{Value, json};
+
+use super::{Bench, FILE};
+use crate::harness::{Editor, wait_until};
+use crate::model::{Step, call};
+
+const NEW: &str = "src/wire.rs";
+
+/// As an editor renames a file that is open and saved; `told_first`: it tells before it opens the new one.
+fn rename(bench: &Bench, editor: &mut Editor, old: &str, new: &str, told_first: bool) {
+    let text = editor.text(old);
+    let (from, to) = (editor.uri(old), editor.uri(new));
+    bench.workspace.write(old, &text);
+    std::fs::rename(bench.workspace.path(old), bench.workspace.path(new)).expect("renamed");
+    let tell = |editor: &Editor| {
+        let files = json!({"files": [{"oldUri": from, "newUri": to}]});
+        editor.notify("workspace/didRenameFiles", files);
+    };
+    if told_first {
+        tell(editor);
+    }
+    editor.close(old);
+    editor.open_text(new, "rust", &text);
+    if !told_first {
+        tell(editor);
+    }
+}
+
+fn script() -> Vec<Step> {
+    vec![
+        Step::calls(vec![call(
+            "toolu_1",
+            "ask_user",
+            json!({"question": "Into which one?", "choices": ["load_data", "load_all"]}),
+        )]),
+        Step::text("Then load_all it is."),
+    ]
+}
+
+#[test]
+fn a_question_of_the_agent_goes_on_under_the_new_name() {
+    for told_first in [true, false] {
+        let bench = Bench::new(script());
+        let mut editor = bench.typed();
+        editor.save(FILE);
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        editor.wait_text(FILE, |text| text.contains("Into which one?"));
+        bench.wait_status("awaiting_user");
+        editor.save(FILE);
+        rename(&bench, &mut editor, FILE, NEW, told_first);
+        editor.wait_codes(NEW, &["awaiting_user"]);
+        let id = editor.diagnostics(NEW)[0]["data"]["thread_id"].clone();
+        let argument = json!({"uri": editor.uri(NEW), "thread_id": id, "text": "(b)"});
+        wait_until("its run goes along", || {
+            editor.command("postil.choose", argument.clone()).is_ok()
+        });
+        editor.wait_text(NEW, |text| text.contains("Then load_all it is."));
+        let asked = bench.model.requests();
+        let prompt = asked[1].prompt();
+        assert!(
+            prompt.contains("Into which one?"),
+            "the same conversation: {prompt}"
+        );
+        // Nobody had to be asked whether it was typed here.
+        assert!(!editor.state().received.iter().any(|m| {
+            m["params"]["message"]
+                .to_string()
+                .contains("not typed here")
+        }));
+    }
+}
+
+#[test]
+fn a_turn_that_runs_answers_under_the_new_name() {
+    for told_first in [true, false] {
+        let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
+        let mut editor = bench.typed();
+        editor.save(FILE);
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        bench.model.wait_for_requests(1);
+        rename(&bench, &mut editor, FILE, NEW, told_first);
+        bench.model.release();
+        editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
+        bench.wait_status("completed");
+        assert!(!bench.workspace.path(FILE).exists());
+    }
+}
+
+#[test]
+fn a_folder_that_is_renamed_takes_its_threads_along() {
+    let bench = Bench::new(script());
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("awaiting_user");
+    let text = editor.wait_text(FILE, |text| text.contains("Into which one?"));
+    bench.workspace.write(FILE, &text);
+    let (from, to) = (editor.uri("src"), editor.uri("lib"));
+    std::fs::rename(bench.workspace.path("src"), bench.workspace.path("lib")).expect("renamed");
+    editor.close(FILE);
+    let files = json!({"files": [{"oldUri": from, "newUri": to}]});
+    editor.notify("workspace/didRenameFiles", files);
+    let new = "lib/net.rs";
+    editor.open_text(new, "rust", &text);
+    editor.wait_codes(new, &["awaiting_user"]);
+    let id = editor.diagnostics(new)[0]["data"]["thread_id"].clone();
+    let argument = json!({"uri": editor.uri(new), "thread_id": id, "text": "(b)"});
+    wait_until("its run goes along", || {
+        editor.command("postil.choose", argument.clone()).is_ok()
+    });
+    editor.wait_text(new, |text| text.contains("Then load_all it is."));
+}
+
+#[test]
+fn a_rename_that_nobody_tells_of_is_seen_on_the_disk() {
+    let bench = Bench::new(script());
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("awaiting_user");
+    let text = editor.wait_text(FILE, |text| text.contains("Into which one?"));
+    bench.workspace.write(FILE, &text);
+    editor.close(FILE);
+    std::fs::rename(bench.workspace.path(FILE), bench.workspace.path(NEW)).expect("renamed");
+    let changes = json!({"changes": [
+        {"uri": editor.uri(FILE), "type": 3}, {"uri": editor.uri(NEW), "type": 1},
+    ]});
+    editor.notify("workspace/didChangeWatchedFiles", changes);
+    editor.open_text(NEW, "rust", &text);
+    editor.wait_codes(NEW, &["awaiting_user"]);
+    let id = editor.diagnostics(NEW)[0]["data"]["thread_id"].clone();
+    let argument = json!({"uri": editor.uri(NEW), "thread_id": id, "text": "(b)"});
+    wait_until("its run goes along", || {
+        editor.command("postil.choose", argument.clone()).is_ok()
+    });
+    editor.wait_text(NEW, |text| text.contains("Then load_all it is."));
+    let (_, out, _) = bench.cli(&["workflow", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(runs.as_array().expect("runs").len(), 1);
+    assert_eq!(runs[0]["file"], NEW);
+}
