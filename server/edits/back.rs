@@ -30,7 +30,7 @@ pub fn line_edits(old: &str, new: &str) -> Vec<Edit> {
 pub(super) fn lines(mut text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     while !text.is_empty() {
-        let end = match text.find(['\n', '\r']) {
+        let end = match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
             Some(at) if text[at..].starts_with("\r\n") => at + 2,
             Some(at) => at + 1,
             None => text.len(),
@@ -43,8 +43,11 @@ pub(super) fn lines(mut text: &str) -> Vec<&str> {
 }
 
 /// What a line ends with; empty for a last one without.
-pub(super) fn end_of(line: &str) -> &str {
-    line.trim_start_matches(|c| c != '\n' && c != '\r')
+pub(super) fn end_of(line: &str) -> &'static str {
+    let ends = ["\r\n", "\n", "\r"];
+    ends.into_iter()
+        .find(|end| line.ends_with(end))
+        .unwrap_or("")
 }
 
 /// The line end of `now`, where somebody has converted `after` to it.
