@@ -279,15 +279,9 @@ fn keys_typed_during_the_turn_are_all_there() {
         text.contains(&format!("{THREAD}// AGENT: Renamed.\n// AUTHOR:\n")),
         "{text}"
     );
-    // A refused edit is told to the model, never forced.
+    // The keys were beside what the edit replaces, so it is not refused for them.
     let results = bench.model.requests()[2].results();
-    let refused = results
-        .iter()
-        .any(|(_, text, is_error)| *is_error && text.contains("changed"));
-    assert!(
-        refused || text.contains("pub fn load_data()"),
-        "{results:?}\n{text}"
-    );
+    assert!(text.contains("pub fn load_data()"), "{results:?}\n{text}");
 }
 
 #[test]
