@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn a_files_life() {
+    fn a_child_is_told_of_a_file_from_its_opening_to_its_close() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.py");
         let buffers = Buffers::default();

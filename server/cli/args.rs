@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn ages() {
+    fn an_age_is_a_number_of_days_weeks_or_nothing() {
         assert_eq!(age("2d").unwrap().0.as_hours(), 48);
         assert_eq!(age("1w").unwrap().0.as_hours(), 168);
         for wrong in ["", "d", "3", "-3d", "3y", "99999999999d", "3é"] {

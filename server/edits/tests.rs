@@ -445,7 +445,7 @@ fn dangerous_answers_are_escaped() {
 }
 
 #[test]
-fn bytes_around_stay() {
+fn an_answer_keeps_byte_order_mark_line_ends_and_blanks() {
     check(
         "a.rs",
         "\u{feff}// AUTHOR: a?\r\nfn a() {}  \r\nfn b() {}\n",

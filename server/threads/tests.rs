@@ -55,7 +55,7 @@ fn some(path: &str, text: &str) {
 }
 
 #[test]
-fn a_conversation() {
+fn messages_below_each_other_are_one_thread() {
     check(
         "src/net.rs",
         "fn a() {}\n\n// AUTHOR: should we rename this to load_data?\n// AGENT: Renamed. Better reflects async nature.\n// AUTHOR:\npub async fn load_data() {}\n",
@@ -541,7 +541,7 @@ mod any_text {
 
     proptest! {
         #[test]
-        fn is_read(
+        fn any_text_is_read_without_a_panic_and_in_order(
             row in 0..postil_grammars::LANGUAGES.len(),
             text in "(// |# |-- |/\\* | \\*/|<!-- | -->|\\* |AUTHOR: |AGENT: |AUTHOR\\(a\\): |AUTHOR|  |\t|\n|\r\n|\r|x|é|😀|\"|'|\\\\|\\{|\\}|\\PC|Jane Doe|FILE: a){0,40}",
         ) {

@@ -27,7 +27,7 @@ fn a_new_thread_goes_behind_a_last_line_that_has_no_end() {
 }
 
 #[test]
-fn new_threads() {
+fn a_new_thread_stands_above_the_line_in_its_comment_style() {
     assert_eq!(
         opened("a.rs", "fn a() {\n    b();\n}\n", 1, ""),
         "fn a() {\n// AUTHOR: |\n    b();\n}\n"

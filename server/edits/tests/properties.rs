@@ -557,7 +557,7 @@ proptest! {
     }
 
     #[test]
-    fn any_saying(
+    fn any_message_of_an_author_is_read_back(
         sample: Index, thread: Index, kind in 0..6usize, text in text(), keep_indentation: bool,
     ) {
         let file = file(&sample, kind);
@@ -568,14 +568,14 @@ proptest! {
     }
 
     #[test]
-    fn any_beginning(sample: Index, line: Index, kind in 0..6usize, text in text(), keep_indentation: bool) {
+    fn any_new_thread_is_read_back(sample: Index, line: Index, kind in 0..6usize, text in text(), keep_indentation: bool) {
         let file = file(&sample, kind);
         let text = spoken(file.syntax.language(), &text);
         begins(&file, line.index(lines(&file.text).len()), &text, Style { keep_indentation })?;
     }
 
     #[test]
-    fn any_dismissal(sample: Index, thread: Index, kind in 0..6usize) {
+    fn any_dismissal_leaves_all_else(sample: Index, thread: Index, kind in 0..6usize) {
         let file = file(&sample, kind);
         if !file.found.is_empty() {
             dismisses(&file, thread.index(file.found.len()))?;
@@ -583,7 +583,7 @@ proptest! {
     }
 
     #[test]
-    fn any_clearing(sample: Index, kind in 0..6usize) {
+    fn any_clearing_leaves_no_thread(sample: Index, kind in 0..6usize) {
         let file = file(&sample, kind);
         clears(&file)?;
     }
@@ -591,7 +591,7 @@ proptest! {
 
 /// Every thread of every sample with every kind of line ends, and a new one above every line.
 #[test]
-fn every_sample() {
+fn every_thread_of_every_sample_can_be_edited() {
     let mut faults = Vec::new();
     for (i, sample) in SAMPLES.iter().enumerate() {
         for kind in 0..6 {

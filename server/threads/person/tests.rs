@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn people() {
+fn names_of_people_and_groups_are_persons() {
     for text in [
         "Jane Doe",
         "Jane Doe <jane@example.org>",
@@ -51,7 +51,7 @@ fn people() {
 }
 
 #[test]
-fn speech() {
+fn sentences_and_action_words_are_speech() {
     for text in [
         "should we rename this to load_data?",
         "rename this to load_data",
@@ -96,7 +96,7 @@ fn speech() {
 }
 
 #[test]
-fn neither_for_sure() {
+fn what_could_be_either_is_perhaps_a_person() {
     for text in [
         "jane doe",
         "jdoe",

@@ -245,7 +245,7 @@ async fn a_rename_is_edits_of_texts() {
 }
 
 #[tokio::test]
-async fn places_are_plain() {
+async fn places_of_definitions_count_in_bytes_of_their_line() {
     let bench = Bench::new(json!({"encoding": "utf-32"}));
     let a = bench.write("a.scripted", "name\n");
     let b = bench.write("b.scripted", "\n  é def name\n");

@@ -21,7 +21,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_python_sdk() {
+fn the_python_sdk_calls_every_kind_of_tool() {
     if !peers::have(&["mcp-python"]) {
         return;
     }
@@ -59,7 +59,7 @@ fn the_python_sdk() {
 }
 
 #[test]
-fn the_inspector() {
+fn the_inspector_lists_and_calls_tools() {
     if !peers::have(&["mcp-inspector"]) {
         return;
     }
