@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::harness::{Editor, Workspace};
 
 mod history; // turns, runs, rounds
+mod page; // docs/settings.md
 mod refusals; // what cannot be done, and is said in one sentence
 
 const MAIN: &str = "fn main() {\n    // AUTHOR: what is load?\n    load();\n}\n\nfn load() {}\n";
