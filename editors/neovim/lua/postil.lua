@@ -194,26 +194,32 @@ end
 local ended = {}
 local MOST = 3
 
--- The client's `on_exit`.
-function M.ended(code, signal, id)
-  local client = vim.lsp.get_client_by_id(id)
-  -- 15: it was stopped.
-  if client and (code ~= 0 or signal ~= 0 and signal ~= 15) then
-    local root = client.config.root_dir or ""
-    ended[root] = client.initialized and (ended[root] or 0) + 1 or MOST
-  end
-  vim.schedule(function()
-    if package.loaded["postil.show"] then
-      require("postil.show").ended(id)
-    end
-  end)
-end
-
 -- A sentence, where the server of this root is not to be started again unasked.
 local function broken(root)
   if (ended[root] or 0) >= MOST then
     return "its server ends by itself; `:Postil restart` tries again, :checkhealth postil tells more"
   end
+end
+
+-- The client's `on_exit`.
+function M.ended(code, signal, id)
+  local client = vim.lsp.get_client_by_id(id)
+  local why
+  -- 15: it was stopped.
+  if client and (code ~= 0 or signal ~= 0 and signal ~= 15) then
+    local root = client.config.root_dir or ""
+    ended[root] = client.initialized and (ended[root] or 0) + 1 or MOST
+    -- 9: a restart has ended it.
+    why = signal ~= 9 and broken(root) or nil
+  end
+  vim.schedule(function()
+    if why then
+      M.say_once(why, vim.log.levels.WARN)
+    end
+    if package.loaded["postil.show"] then
+      require("postil.show").ended(id)
+    end
+  end)
 end
 
 -- The client's `before_init`: says so when the settings are not as they must be, or the server does not come.

@@ -138,6 +138,8 @@ fn a_file_that_is_saved_in_another_project_goes_over_to_its_server(program: &str
         );
         nvim.wait_codes("awaiting_user");
         nvim.keys(":4<CR>:Postil resolve<CR>");
+        // What was told under the old name goes before, too.
+        nvim.wait("no thread", "not text():find('AUTHOR', 1, true)");
         nvim.wait_codes("");
         // In its own project it stays with its server.
         let id = nvim.lua("return vim.lsp.get_clients({ bufnr = 0 })[1].id");
