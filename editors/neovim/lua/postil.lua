@@ -387,14 +387,14 @@ end
 -- A buffer was written under another name. In another project it goes on with the server of that, as if it were opened
 -- there; Neovim would leave it with the one that it has.
 function M.moved(buffer)
-  -- So that a command waits meanwhile.
-  vim.b[buffer].postil_begins = true
+  -- So that a command waits meanwhile: Neovim may take a key before it does what was scheduled.
+  vim.b[buffer].postil_moves = true
   -- Neovim has to tell of the new name first, so that the old one is closed.
   vim.schedule(function()
     if not vim.api.nvim_buf_is_loaded(buffer) then
       return
     end
-    vim.b[buffer].postil_begins, vim.b[buffer].postil_renamed = nil, nil
+    vim.b[buffer].postil_moves, vim.b[buffer].postil_renamed = nil, nil
     if M.unfit(buffer) then
       return
     end

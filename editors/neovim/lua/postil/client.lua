@@ -25,7 +25,7 @@ end
 -- Whether the server of a buffer is about to be started, or has not yet said what it can do.
 function M.starting(buffer)
   local clients = vim.lsp.get_clients({ bufnr = buffer, name = "postil", _uninitialized = true })
-  return vim.b[buffer].postil_begins or vim.iter(clients):any(function(client)
+  return vim.b[buffer].postil_begins or vim.b[buffer].postil_moves or vim.iter(clients):any(function(client)
     return not client.initialized
   end)
 end
