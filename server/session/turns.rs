@@ -62,8 +62,8 @@ pub(super) struct Entry {
     questions: usize,
     /// Those of its own that its thread shows, oldest first.
     open: Vec<Open>,
-    /// Its answer is being written, or stands there: nothing but the end is left.
-    concluding: bool,
+    /// Its answer is being written behind so many messages, or stands there: nothing but the end is left.
+    concluding: Option<usize>,
 }
 
 /// A question that stands at its turn's thread, where the face shows none.
@@ -93,7 +93,7 @@ impl Entry {
             end: watch::channel(None).0,
             questions: 0,
             open: Vec::new(),
-            concluding: false,
+            concluding: None,
         }
     }
 
@@ -204,17 +204,17 @@ impl Turns {
         self.untrusted.get(root).map(|count| *count)
     }
 
-    /// From here on nothing but the end is left of a turn.
-    fn conclude(&self, run: &str) {
+    /// From here on nothing but the end is left of a turn, which answers the first `seen` messages of its thread.
+    fn conclude(&self, run: &str, seen: usize) {
         if let Some(mut entry) = self.runs.get_mut(run) {
-            entry.concluding = true;
+            entry.concluding = Some(seen);
         }
     }
 
     /// The running turn of a thread, where nothing but its end is left.
     fn concluding(&self, root: &Path, thread_id: &str) -> Option<String> {
         let entry = self.of_thread(root, thread_id)?;
-        (entry.state.running && entry.concluding).then(|| entry.key().clone())
+        (entry.state.running && entry.concluding.is_some()).then(|| entry.key().clone())
     }
 
     /// The running or last turn of a thread.
@@ -273,7 +273,11 @@ impl Session {
     /// be answered, though its end is still being written down.
     pub fn is_at_work(&self, path: &Path, thread: &Thread) -> bool {
         self.entry_of(path, &thread.id).is_some_and(|entry| {
-            entry.state.running && (thread.status == Status::Pending || !entry.concluding)
+            let stands = |seen| {
+                let mut since = thread.spoken().iter().skip(seen);
+                thread.status != Status::Pending || since.any(|message| message.role == Role::Agent)
+            };
+            entry.state.running && !entry.concluding.is_some_and(stands)
         })
     }
 

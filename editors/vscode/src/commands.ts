@@ -106,8 +106,21 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
-    /** Threads that are put away at this moment: another with the same first words has the name of the first of them then. */
-    const resolving = new Set<string>();
+    /**
+     * Threads that are put away at this moment, each with its file: another with the same first words has the name of the
+     * first of them then. One that an undo brings back may be put away again at once.
+     */
+    const resolving = new Map<string, string>();
+    const undone = vscode.workspace.onDidChangeTextDocument(({ document, reason }) => {
+        if (reason === vscode.TextDocumentChangeReason.Undo) {
+            const uri = document.uri.toString();
+            for (const [key, file] of resolving) {
+                if (file === uri) {
+                    resolving.delete(key);
+                }
+            }
+        }
+    });
 
     const resolve = async (located: Located): Promise<void> => {
         const named = nameOf(located);
@@ -115,7 +128,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         if (resolving.has(key)) {
             return;
         }
-        resolving.add(key);
+        resolving.set(key, located.uri.toString());
         const takeBack = comments.resolve(located.uri, located.thread.id);
         if ((await server.run("dismissThread", named)) === undefined) {
             takeBack();
@@ -262,10 +275,11 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
     };
-    return Object.entries(all).map(([id, act]) => {
+    const commands = Object.entries(all).map(([id, act]) => {
         const run = act as (...args: unknown[]) => unknown;
         return vscode.commands.registerCommand(id, ALONE.has(id) ? run : (...args: unknown[]) => (server.runs() ? run(...args) : undefined));
     });
+    return [...commands, undone];
 }
 
 /** What the author looks at, also where the editor hands out no text of it. */

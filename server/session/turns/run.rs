@@ -411,8 +411,9 @@ impl Session {
         if task.thread.id.is_empty() {
             return Ok(());
         }
+        let seen = task.thread.spoken().len();
         // Before it is written: whoever sees it may go on at once.
-        self.turns.conclude(&task.run.id);
+        self.turns.conclude(&task.run.id, seen);
         let since = task.store.newest_change();
         let from = Mutex::new(None);
         // Kept before it is written: what is taken back later may not depend on how this ends.
@@ -436,7 +437,6 @@ impl Session {
             }
         };
         let name = self.signature(task);
-        let seen = task.thread.spoken().len();
         let respond = |source: edits::Source, style, now: &[Thread]| {
             let thread = stands(&task.thread, &task.among, now)?;
             edits::answer(source, &thread.id, seen, name.as_deref(), text, style)

@@ -200,6 +200,23 @@ module.exports = ({ api, listen, until }) => ({
         assert.deepEqual(comments.files.get(uri.toString()).map(({ view }) => view), [below, above]);
         await editor.document.save();
     },
+    async "a thread that an undo brings back is resolved again at once"(root) {
+        const { known } = api();
+        const uri = vscode.Uri.file(path.join(root, "again.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: once more?\nx = 1\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        const there = () => known.threads(uri).length;
+        await until("its thread", () => there() === 1);
+        const { id } = known.threads(uri)[0];
+        const resolve = () => vscode.commands.executeCommand("postil.resolve", { uri: uri.toString(), thread_id: id });
+        await resolve();
+        await until("it is gone", () => there() === 0);
+        await vscode.commands.executeCommand("undo");
+        await until("it is back", () => there() === 1);
+        await resolve();
+        await until("it is gone again", () => there() === 0);
+        await editor.document.save();
+    },
     async "a thread that left the text for good leaves the margin"(root) {
         const { known, comments } = api();
         const uri = vscode.Uri.file(path.join(root, "left.py"));
