@@ -21,6 +21,7 @@ mod reads;
 mod renames;
 mod schema;
 mod talk;
+mod texts;
 mod undo;
 mod windows;
 mod writes;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::leaving;
 use super::reads::{limit_of, run_from, time};
+use super::texts::{self, COLUMNS};
 use super::writes::now;
 use super::{Run, Store, StoreError};
 use crate::threads::{Message, Role, Thread};
@@ -191,13 +192,12 @@ impl Store {
     pub fn changes_of_thread(&self, thread_id: &str) -> Result<Vec<super::Change>, StoreError> {
         let connection = self.light();
         let read = || -> rusqlite::Result<Vec<super::Change>> {
-            let mut statement = connection.prepare_cached(
-                "SELECT file, before, after, mode, folders FROM changes
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM changes
                  WHERE run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0) AND undone = 0
                  ORDER BY num LIMIT 200",
-            )?;
-            let rows = statement.query_map([thread_id], super::undo::change)?;
-            rows.collect()
+            ))?;
+            texts::changes(statement.query([thread_id])?)
         };
         read().map_err(|e| self.fault(e))
     }

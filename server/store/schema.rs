@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::StoreError;
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 6] = [
+pub(super) const MIGRATIONS: [&str; 7] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -128,6 +128,11 @@ pub(super) const MIGRATIONS: [&str; 6] = [
         heartbeat INTEGER NOT NULL,
         UNIQUE (file, thread_id)
      ) STRICT;",
+    // 7: texts of changes that are kept as what differs.
+    "ALTER TABLE changes ADD COLUMN follows INTEGER;
+     ALTER TABLE changes ADD COLUMN front_kept INTEGER;
+     ALTER TABLE changes ADD COLUMN back_kept INTEGER;
+     ALTER TABLE changes ADD COLUMN hash BLOB;",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

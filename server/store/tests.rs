@@ -284,6 +284,64 @@ fn undo_takes_the_newest_turn_first() {
 }
 
 #[test]
+fn a_large_file_that_is_edited_often_is_kept_once() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    let text = |nth: usize| {
+        format!(
+            "{}{}{}",
+            "é\r\n".repeat(100_000),
+            nth % 7,
+            "x\n".repeat(100_000)
+        )
+    };
+    let changes: Vec<Change> = (0..40)
+        .map(|nth| match nth {
+            // Removed, made anew, emptied, and filled.
+            10 => change(Some(&text(10)), None),
+            11 => change(None, Some(&text(12))),
+            20 => change(Some(&text(20)), Some("")),
+            21 => change(Some(""), Some(&text(22))),
+            _ => change(Some(&text(nth)), Some(&text(nth + 1))),
+        })
+        .collect();
+    for change in &changes {
+        store.record_change(&run.id, change).unwrap();
+    }
+    assert_eq!(store.last_changes(&run.id).unwrap(), changes);
+    assert_eq!(store.changes_of_thread("3f9a01bc").unwrap(), changes);
+    let kept: i64 = place
+        .raw()
+        .query_row(
+            "SELECT sum(length(before)) + sum(length(after)) FROM changes",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    let whole = i64::try_from(text(0).len()).unwrap();
+    assert!(kept < 4 * whole, "{kept} of {whole} each");
+    // What the author wrote between, and a write that was not made, break nothing.
+    let since = store.newest_change().unwrap();
+    store
+        .record_change(&run.id, &change(Some("mine"), Some("mine, too")))
+        .unwrap();
+    store.forget_changes(&run.id, since).unwrap();
+    let last = change(Some("mine, too"), Some("mine, two"));
+    store.record_change(&run.id, &last).unwrap();
+    assert_eq!(store.last_changes(&run.id).unwrap().last(), Some(&last));
+    // What comes after an undo in the same turn stands for itself.
+    store.mark_undone(&run.id, 1, "a.rs").unwrap();
+    store
+        .record_change(&run.id, &change(Some("mine, two"), Some("b")))
+        .unwrap();
+    assert_eq!(
+        store.last_changes(&run.id).unwrap(),
+        [change(Some("mine, two"), Some("b"))]
+    );
+}
+
+#[test]
 fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
     let place = Place::new();
     let (store, other) = (place.open().unwrap(), place.open().unwrap());
@@ -397,7 +455,9 @@ fn an_older_store_is_migrated() {
         "INSERT INTO runs (id, thread_id, file, status, started, touched, last_seq, model)
             VALUES ('aaaa1111', '3f9a01bc', 'a.rs', 'completed', 0, 0, 1, 'm');
          INSERT INTO rounds (run, seq, turn, role, time, metadata, content)
-            VALUES (1, 1, 1, 'author', 0, '{}', 'an old question');",
+            VALUES (1, 1, 1, 'author', 0, '{}', 'an old question');
+         INSERT INTO changes (run, turn, file, before, after)
+            VALUES (1, 0, 'a.rs', CAST('old' AS BLOB), CAST('new' AS BLOB));",
     )
     .unwrap();
     drop(old);
@@ -406,6 +466,10 @@ fn an_older_store_is_migrated() {
     assert_eq!(
         store.rounds_back("aaaa1111", None, 5).unwrap()[0].content,
         "an old question"
+    );
+    assert_eq!(
+        store.last_changes("aaaa1111").unwrap(),
+        [change(Some("old"), Some("new"))]
     );
 }
 

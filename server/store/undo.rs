@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::texts::{self, COLUMNS};
 use super::{Change, Store, StoreError};
 
 impl Store {
@@ -11,18 +12,38 @@ impl Store {
         let recorded = self
             .durable()
             .prepare_cached(
-                "INSERT INTO changes (run, turn, file, before, after, mode, folders)
-                 SELECT num, turn, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1",
+                "INSERT INTO changes (run, turn, file, before, after, mode, folders,
+                    follows, front_kept, back_kept, hash)
+                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9
+                 FROM (SELECT num AS run, turn, (
+                        SELECT max(changes.num) FROM changes
+                        WHERE run = runs.num AND undone = 0 AND changes.turn = runs.turn
+                            AND changes.file = ?2 AND hash = ?10
+                    ) AS follows
+                    FROM runs WHERE id = ?1)",
             )
             .and_then(|mut statement| {
                 let Change {
                     file,
                     before,
-                    after,
                     mode,
                     folders,
+                    ..
                 } = change;
-                statement.execute(params![run, file, before, after, mode, folders])
+                let made = texts::made(change);
+                let (front, back) = made.kept.unzip();
+                statement.execute(params![
+                    run,
+                    file,
+                    before,
+                    made.after,
+                    mode,
+                    folders,
+                    front,
+                    back,
+                    made.hash,
+                    made.hash_before
+                ])
             })
             .map_err(|e| self.fault(e))?;
         crate::os::test_step();
@@ -45,12 +66,12 @@ impl Store {
             let Some((num, turn)) = newest_turn(&connection, run)? else {
                 return Ok((0, Vec::new()));
             };
-            let mut statement = connection.prepare_cached(
-                "SELECT file, before, after, mode, folders FROM changes
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM changes
                  WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
-            )?;
-            let rows = statement.query_map([num, turn], change)?;
-            Ok((turn.unsigned_abs(), rows.collect::<rusqlite::Result<_>>()?))
+            ))?;
+            let changes = texts::changes(statement.query([num, turn])?)?;
+            Ok((turn.unsigned_abs(), changes))
         };
         read().map_err(|e| self.fault(e))
     }
@@ -168,15 +189,4 @@ fn newest_turn(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i
         )?
         .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
-}
-
-/// A row of `file, before, after, mode, folders`.
-pub(super) fn change(row: &rusqlite::Row) -> rusqlite::Result<Change> {
-    Ok(Change {
-        file: row.get(0)?,
-        before: row.get(1)?,
-        after: row.get(2)?,
-        mode: row.get(3)?,
-        folders: row.get(4)?,
-    })
 }
