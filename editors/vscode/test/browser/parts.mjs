@@ -41,8 +41,9 @@ export async function openThread(window, at) {
     await window.until(`the ${at + 1}. thread opens`, async () => {
         const now = await look();
         if (now?.fresh) {
-            // The mark moved away under the click, and a thread was begun on the line that came there.
-            await discard(window);
+            // The mark moved away under the click, and a thread was begun on the line that came there. Where it is drawn
+            // anew or gone at this moment, it is looked again.
+            await discard(window, window.short).catch(() => {});
             pressed = 0;
             return false;
         }
@@ -60,7 +61,8 @@ export async function openThread(window, at) {
 }
 
 /** Away with a thread that was begun and has no words: by the bin that the editor puts into its title. */
-export const discard = (window) => window.page.locator(".review-widget:has(.comment-form)", { hasText: "Start discussion" }).first().locator(".review-actions .action-label").last().click();
+export const discard = (window, patience = {}) =>
+    window.page.locator(".review-widget:has(.comment-form)", { hasText: "Start discussion" }).first().locator(".review-actions .action-label").last().click(patience);
 
 /** What the margin shows: a list of texts for each open thread. */
 export const margin = async (window) =>

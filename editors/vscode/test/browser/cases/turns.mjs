@@ -150,7 +150,7 @@ export async function turn(code, windows, model) {
         return all.some((row) => row.includes("awaiting agent: how shall it load?")) && all;
     });
     ok(!listed.some((row) => row.includes("notes.rs")), `one that is answered is no problem: ${listed}`);
-    await window.again("its line", () => window.page.locator(".markers-panel .monaco-list-row", { hasText: "awaiting agent" }).click(), () => window.isAt(4));
+    await window.again("its line", () => window.page.locator(".markers-panel .monaco-list-row", { hasText: "awaiting agent" }).click(window.short), () => window.isAt(4));
 
     // The status bar leads to the view; there by what they wait for.
     await window.command("View: Show Explorer");
