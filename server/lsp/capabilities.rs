@@ -66,6 +66,9 @@ pub(super) struct Client {
     pub knows_own_settings: bool,
     /// Sends no change of a buffer while a command of its own is not answered: eglot, whose changes go by an idle timer.
     pub waits_for_commands: bool,
+    /// Sends what was typed just before a save only after it, unless it is asked before: eglot, as above. Such a change
+    /// could not be told from a reload of the file (`session/provenance.rs`).
+    pub sends_late: bool,
     /// Writes the error of a command to its log, where nobody looks: Helix.
     pub hides_errors: bool,
     /// Puts the server's name before what is told of progress: Helix.
@@ -151,6 +154,7 @@ impl Client {
             reviews: opted("reviews"),
             knows_own_settings: opted("ownSettings"),
             waits_for_commands: name == Some("Eglot"),
+            sends_late: name == Some("Eglot"),
             hides_errors: name == Some("helix"),
             names_us: name == Some("helix"),
             prefix: params
@@ -237,6 +241,12 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     if client.links {
         object.insert(String::from("documentLinkProvider"), json!({}));
     }
+    // The answer is always "nothing to change"; the request has eglot send its changes, and wait, before the disk is written.
+    if client.sends_late
+        && let Some(Value::Object(sync)) = object.get_mut("textDocumentSync")
+    {
+        sync.insert(String::from("willSaveWaitUntil"), json!(true));
+    }
     // Without being asked for again, one would stay behind when its turn has ended.
     if client.inlay_hints && client.hint_refresh {
         object.insert(String::from("inlayHintProvider"), json!(true));
@@ -291,7 +301,11 @@ mod tests {
         let client = Client::read(&Value::Null);
         assert!(!client.apply_edit && !client.progress && !client.pull_diagnostics);
         assert!(!client.waits_for_commands);
-        assert!(Client::read(&json!({"clientInfo": {"name": "Eglot"}})).waits_for_commands);
+        let eglot = Client::read(&json!({"clientInfo": {"name": "Eglot"}}));
+        assert!(eglot.waits_for_commands);
+        let asks =
+            |client| announce(client, false)["textDocumentSync"]["willSaveWaitUntil"] == true;
+        assert!(asks(&eglot) && !asks(&client));
         assert_eq!(client.prefix, "postil.");
         let announced = announce(&client, false);
         for provider in [

@@ -437,6 +437,7 @@ fn own(
             value(async move { hints::of(&server, params) }.boxed())
         }
         "codeAction/resolve" => value(fixes::resolve(server, params()).boxed()),
+        "textDocument/willSaveWaitUntil" => value(std::future::ready(Ok(Value::Null)).boxed()),
         "workspace/textDocumentContent" => value(conversation::content(server, params()).boxed()),
         method if navigation::takes(method) => navigation::request(
             server,

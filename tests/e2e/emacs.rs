@@ -89,6 +89,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "# AUTHOR: where is `load` used?\ndef load(path):\n    return path\n\n\nload(1)\n",
     );
     workspace.write("other.py", "# AUTHOR: is this so?\nx = 1\n");
+    workspace.write("late.py", "last = 1\n");
     workspace.git(&["init", "-q"]);
     let trust = workspace.postil().args(["trust", "--yes"]).output();
     assert!(trust.expect("it runs").status.success());
@@ -126,7 +127,16 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "unsaved: t",
         "replaced: ((\"other.py\" \"postil [pending]: awaiting agent: was this so?\"))",
         "renamed: ((\"renamed.py\" \"postil [pending]: awaiting agent: was this so?\"))",
+        "saved: (\"postil [pending]: awaiting agent: where is `last` used?\")",
     ] {
         assert!(said.contains(part), "no {part} in {said}");
     }
+    // It counts as typed all the same: nobody has to be asked whether it may have files changed.
+    let reply = workspace
+        .postil()
+        .args(["reply", "--all", "late.py"])
+        .output();
+    let reply = reply.expect("it runs");
+    let said = String::from_utf8_lossy(&reply.stderr);
+    assert!(reply.status.success(), "{said}");
 }

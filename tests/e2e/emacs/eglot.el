@@ -42,5 +42,13 @@
 (call-process "mv" nil nil nil "other.py" "renamed.py")
 (wait-for (says "^((\"renamed.py\" [^()]*))$"))
 (message "renamed: %S" (elsewhere))
+;; A question that is saved before eglot has sent a key of it.
 (set-buffer-modified-p nil)
+(find-file (expand-file-name "late.py" (file-name-directory (getenv "POSTIL_FILE"))))
+(python-mode)
+(wait-for (lambda () eglot--managed-mode))
+(insert "# AUTHOR: where is `last` used?\n")
+(save-buffer)
+(wait-for (lambda () (flymake-start) (flymake-diagnostics)))
+(message "saved: %S" (mapcar #'flymake-diagnostic-text (flymake-diagnostics)))
 (eglot-shutdown (eglot-current-server))
