@@ -124,6 +124,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "shown: (\"postil [pending]: awaiting agent: where is `load` used?\")",
         "\"Reply as agent\"",
         "answered: \"stray = 1\n\n# AUTHOR: where is `load` used?\n# AGENT: ",
+        "mine = 1\n\"",
         "unsaved: t",
         "replaced: ((\"other.py\" \"postil [pending]: awaiting agent: was this so?\"))",
         "renamed: ((\"renamed.py\" \"postil [pending]: awaiting agent: was this so?\"))",

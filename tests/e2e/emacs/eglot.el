@@ -18,6 +18,9 @@
 (end-of-line)
 (let ((actions (eglot-code-actions (point-min) (point) nil nil))
       (before (buffer-string)))
+  ;; Another program writes the file, which has a change that is not saved: no question comes between.
+  (save-excursion (goto-char (point-max)) (insert "mine = 1\n"))
+  (call-process "sh" nil nil nil "-c" "echo 'theirs = 1' >> notes.py")
   ;; A line that is typed just before the answer comes, and that eglot has not sent yet.
   (let (typed)
     (define-advice eglot--apply-workspace-edit (:before (&rest _) typed)
