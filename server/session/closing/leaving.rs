@@ -4,15 +4,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Closing, changed};
+use super::{Closing, changed, words_hash};
 use crate::files::FileError;
 use crate::host::Level;
 use crate::present;
 use crate::session::documents::threads_of;
 use crate::session::verbs::Made;
 use crate::session::{Session, Workspace};
-use crate::store::{Left, Store, StoreError};
-use crate::vcs;
+use crate::store::{Closed, Left, Store, StoreError};
+use crate::vcs::{self, LineMap};
 
 impl Session {
     /// The threads `ids` are about to be taken out of the file by `made`. Blocking for the time of a durable write.
@@ -131,12 +131,15 @@ impl Workspace {
                 continue;
             };
             let file = &first.closed.file;
-            let now = match self.tree.read(file) {
-                Ok(now) => threads_of(file, &now.text),
-                Err(FileError::NotFound(_)) => Vec::new(),
+            let text = match self.tree.read(file) {
+                Ok(now) => Some(now.text),
+                Err(FileError::NotFound(_)) => None,
                 // What cannot be read is looked at another time.
                 Err(_) => continue,
             };
+            let now = text
+                .as_deref()
+                .map_or_else(Vec::new, |text| threads_of(file, text));
             let stands = |left: &&Left| now.iter().any(|thread| thread.id == left.closed.thread_id);
             let (stay, gone): (Vec<&Left>, Vec<&Left>) = of_file.iter().partition(stands);
             if stand == Stand::Forget {
@@ -146,18 +149,24 @@ impl Workspace {
                     .collect();
                 store.forget_leaving(file, &ids)?;
             }
-            let head = vcs::text_in(&self.root().join(file), None).map(|(head, _)| head);
+            let (head, base) = vcs::text_in(&self.root().join(file), None).unzip();
+            let base = base.flatten();
             let closed: Vec<_> = gone
                 .iter()
                 .map(|left| {
                     let mut closed = left.closed.clone();
+                    if let (Some(text), Some(base)) = (&text, &base) {
+                        find_in(&mut closed, text, base);
+                    }
                     closed.ties.extend(changed(store, &closed.thread_id));
                     closed.commit.clone_from(&head);
                     closed
                 })
                 .collect();
             store.close_threads(&closed, &[])?;
-            if gone.iter().any(|left| left.to_commit) {
+            // git may have gone on alone, to the end of what it was asked for.
+            let is_committed = text.is_some() && text.as_deref() == base.as_deref();
+            if !is_committed && gone.iter().any(|left| left.to_commit) {
                 uncommitted.push(file.clone());
             }
         }
@@ -171,5 +180,16 @@ impl Workspace {
             );
             self.host.message(Level::Warning, &present::visible(&text));
         }
+    }
+}
+
+/// Where the lines that a thread stood at are in the commit that HEAD is by now: plain ones are told apart by that.
+fn find_in(closed: &mut Closed, text: &str, base: &str) {
+    let (map, lines) = (LineMap::new(text, base), vcs::lines(text));
+    for tie in &mut closed.ties {
+        let line = tie.line.saturating_sub(1);
+        // The text may be another than that which the thread was taken out of.
+        let stands = lines.get(line).and_then(|line| words_hash(line)) == Some(tie.hash);
+        tie.base_line = map.after(line).filter(|_| stands).map(|line| line + 1);
     }
 }

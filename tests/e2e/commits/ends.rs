@@ -164,6 +164,22 @@ fn a_command_that_is_killed_while_a_hook_runs_loses_nothing_that_was_said() {
     it.go();
 }
 
+/// git goes on alone: the commit is there, and nobody is told to make it.
+#[test]
+fn a_commit_that_outlives_its_killed_command_is_not_told_as_missing() {
+    let it = Repository::new();
+    it.hook("pre-commit", SLOW);
+    let clear = it.begin_clear();
+    signal("-KILL", &clear.id().to_string());
+    end_of(clear);
+    it.go();
+    wait_until("git has committed", || it.log().lines().count() == 2);
+    wait_until("git has ended", || {
+        !it.workspace.path(".git/index.lock").exists()
+    });
+    assert_eq!(it.why(), (vec![String::from("why?")], String::new()));
+}
+
 #[test]
 fn a_commit_that_waited_for_a_save_when_the_server_was_killed_is_told() {
     let it = Repository::new();
