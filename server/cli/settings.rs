@@ -298,18 +298,22 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     let mut add = |what, well, text: String| findings.push(Finding { what, well, text });
 
     add("workspace", None, root.display().to_string());
-    let trusted = session.is_trusted(&root);
-    add(
-        "trust",
-        None,
-        if trusted {
-            String::from("trusted")
-        } else {
+    let (well, text) = match (session.is_trusted(&root), session.trust_lapsed(&root)) {
+        (true, _) => (None, String::from("trusted")),
+        (false, None) => (
+            None,
             String::from(
                 "not trusted: turns are read-only, no language server starts; `postil trust`",
-            )
-        },
-    );
+            ),
+        ),
+        (false, Some(what)) => (
+            Some(false),
+            format!(
+                "not trusted any more: {what} since it was trusted; turns are read-only, no language server starts; `postil trust` trusts it as it is now"
+            ),
+        ),
+    };
+    add("trust", well, text);
     let config_file = folders.config_file();
     let there = if config_file.exists() {
         "read"

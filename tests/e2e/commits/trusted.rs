@@ -54,6 +54,14 @@ fn a_hook_that_is_new_since_the_folder_was_trusted_is_not_passed_by() {
     it.trust();
     it.hook("pre-commit", NO);
     it.is_refused_for("`.git/hooks/pre-commit` is new");
+    let doctor = it.workspace.postil().arg("doctor").output();
+    let doctor = doctor.expect("postil runs");
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("not trusted any more: `.git/hooks/pre-commit` is new"),
+        "{said}"
+    );
     it.trust();
     it.hook("pre-commit", "exit 1");
     it.is_refused_for("`.git/hooks/pre-commit` is another");
