@@ -235,7 +235,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Servers => settings::servers(cx),
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),
-        Command::Doctor { online } => settings::doctor(cx, online).await,
+        Command::Doctor { online } => doctor::doctor(cx, online).await,
         Command::Editor(command) => editor::run(cx, &command),
         Command::Demo => demo::run(cx).await,
         Command::Man { folder } => {

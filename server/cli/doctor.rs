@@ -1,33 +1,202 @@
-//! What `postil doctor` says of the model: which one and why, where its key comes from, what it holds and
-//! costs, and whether it answers.
+//! `postil doctor`: what was found, what is wrong with it, and the way out. Of the model: which one and why, where its
+//! key comes from, what it holds and costs, and whether it answers.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use super::out::{BOLD, DIM, GREEN, RED, YELLOW};
+use super::settings::known_servers;
+use super::{Cx, Outcome};
 use crate::acp;
+use crate::bridge;
 use crate::children;
-use crate::config::{Network, Settings};
+use crate::config::{self, Loaded, Network, Settings};
 use crate::models::KeySource;
-use crate::sandbox::Found;
+use crate::os;
+use crate::present::one_line;
+use crate::sandbox::{self, Found};
+use crate::session::Session;
 use crate::turn::{self, Answerer};
+use crate::vcs;
 
 /// A model that has to be loaded first takes its time.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// `Some(true)`: well; `Some(false)`: a fault, with its way out; `None`: worth knowing. With `online` the
-/// model is asked one small question.
-pub(super) async fn model(
-    settings: &Settings,
-    root: &Path,
-    online: bool,
-) -> Vec<(Option<bool>, String)> {
+/// `Some(true)`: well; `Some(false)`: a fault, with its way out; `None`: worth knowing, no fault.
+type Told = (Option<bool>, String);
+
+/// What each finding is about, and what was found.
+#[derive(Default)]
+struct Findings(Vec<(&'static str, Told)>);
+
+impl Findings {
+    fn add(&mut self, what: &'static str, told: Told) {
+        self.0.push((what, told));
+    }
+
+    fn extend(&mut self, what: &'static str, told: impl IntoIterator<Item = Told>) {
+        self.0.extend(told.into_iter().map(|told| (what, told)));
+    }
+
+    fn is_well(&self) -> bool {
+        self.0.iter().all(|(_, (well, _))| *well != Some(false))
+    }
+
+    fn print(&self, cx: &Cx) {
+        if cx.out.json {
+            let row = |(what, (well, text)): &(&str, Told)| json!({"what": what, "ok": well, "text": text});
+            cx.out.data(&self.0.iter().map(row).collect::<Vec<Value>>());
+            return;
+        }
+        for (what, (well, text)) in &self.0 {
+            let mark = match well {
+                Some(true) => format!("{GREEN}✓{GREEN:#}"),
+                Some(false) => format!("{RED}✗{RED:#}"),
+                None => format!("{YELLOW}·{YELLOW:#}"),
+            };
+            let text = one_line(text);
+            cx.out
+                .line(format!("{mark} {BOLD}{what:<16}{BOLD:#} {text}"));
+        }
+        if !cx.out.quiet {
+            cx.out.line(format!(
+                "\n{DIM}each value and its source: postil config show{DIM:#}"
+            ));
+        }
+    }
+}
+
+/// With `online` the model is asked one small question.
+pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
+    let folders = cx.folders()?;
+    let root = os::resolved(&cx.root()?);
+    let loaded = config::load(&folders, Some(&root), None);
+    let session = Session::new(
+        vec![root.clone()],
+        None,
+        Arc::new(crate::host::Nobody),
+        folders.clone(),
+    )?;
+    let sandbox = sandbox::find(&root);
+    let mut found = Findings::default();
+    found.add("version", (None, env!("CARGO_PKG_VERSION").to_owned()));
+    found.add("workspace", (None, root.display().to_string()));
+    found.add("trust", trust(&session, &root));
+    found.extend("settings", settings(&folders.config_file(), &loaded));
+    found.extend("model", model(&loaded.settings, &root, online).await);
+    found.extend("language server", servers(&session));
+    found.add("git", git(&root));
+    found.add("repository", (None, repository(&root)));
+    found.add(
+        "sandbox",
+        (sandbox.confines().then_some(true), sandbox.describe()),
+    );
+    found.add(
+        "network",
+        network(&loaded.settings.sandbox.network, &sandbox),
+    );
+    found.extend("history", history(&session));
+    let socket = bridge::owner(&folders.data, &root);
+    let through = socket.map_or_else(
+        || String::from("none has this workspace open: `postil mcp` works on the files"),
+        |socket| format!("`postil mcp` goes through {}", socket.display()),
+    );
+    found.add("editor's server", (None, through));
+    found.extend("editor", editors());
+    found.print(cx);
+    Ok(found.is_well())
+}
+
+fn trust(session: &Session, root: &Path) -> Told {
+    if session.is_trusted(root) {
+        return (None, String::from("trusted"));
+    }
+    let meanwhile = "turns are read-only, no language server starts";
+    match session.trust_lapsed(root) {
+        None => (None, format!("not trusted: {meanwhile}; `postil trust`")),
+        Some(what) => (
+            Some(false),
+            format!(
+                "not trusted any more: {what} since it was trusted; {meanwhile}, and nothing is committed; `postil trust` trusts it as it is now"
+            ),
+        ),
+    }
+}
+
+fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
+    let there = match file.exists() {
+        true => "read",
+        false => "none, and none is needed",
+    };
+    let whole = format!("{} ({there})", file.display());
+    let mut told = vec![(Some(loaded.problems.is_empty()), whole)];
+    told.extend(loaded.problems.iter().map(|problem| {
+        let file = problem.file.as_ref();
+        let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+        (Some(false), format!("{file}{}", problem.message))
+    }));
+    told
+}
+
+fn servers(session: &Session) -> Vec<Told> {
+    let is_there = known_servers(session).into_iter();
+    is_there
+        .filter_map(|(row, found)| {
+            let text = format!("{}: {}", row.language, found?.display());
+            Some((Some(true), text))
+        })
+        .collect()
+}
+
+fn git(root: &Path) -> Told {
+    match vcs::version(root) {
+        Some(version) => (Some(true), version),
+        None => (
+            Some(false),
+            String::from("not found: threads work, committing does not"),
+        ),
+    }
+}
+
+fn repository(root: &Path) -> String {
+    let Some(top) = vcs::top(root) else {
+        return String::from("the workspace is in no git repository");
+    };
+    match vcs::obstacle(root) {
+        None => top.display().to_string(),
+        Some(why) => format!(
+            "{}: its threads are found, its history is not read ({why})",
+            top.display()
+        ),
+    }
+}
+
+fn history(session: &Session) -> Option<Told> {
+    Some(match session.workspaces().first()?.store() {
+        Ok(store) => (Some(true), store.path().display().to_string()),
+        Err(error) => (Some(false), error.to_string()),
+    })
+}
+
+fn editors() -> impl Iterator<Item = Told> {
+    let known = ["nvim", "hx", "code", "emacs", "kak", "vim"].into_iter();
+    known.filter_map(|editor| {
+        let found = children::find_program(editor, &[])?;
+        Some((None, format!("{editor}: {}", found.display())))
+    })
+}
+
+async fn model(settings: &Settings, root: &Path, online: bool) -> Vec<Told> {
     let mut findings = chosen(settings, root, online).await;
     findings.extend(agents(settings, root));
     findings
 }
 
 /// What an agent's commands reach of the network.
-pub(super) fn network(granted: &Network, found: &Found) -> (Option<bool>, String) {
+fn network(granted: &Network, found: &Found) -> Told {
     let proxied = matches!(granted, Network::Hosts(_) | Network::Public);
     if !found.confines() {
         return (
@@ -47,7 +216,7 @@ pub(super) fn network(granted: &Network, found: &Found) -> (Option<bool>, String
 }
 
 /// The agents on PATH that nobody chose, and how one is chosen.
-fn agents(settings: &Settings, root: &Path) -> Option<(Option<bool>, String)> {
+fn agents(settings: &Settings, root: &Path) -> Option<Told> {
     let found = acp::found(&settings.agents, &[root.to_owned()]);
     let is_chosen = |name: &str| settings.model.as_deref() == Some(&format!("acp/{name}"));
     let others: Vec<_> = found
@@ -72,7 +241,7 @@ fn agents(settings: &Settings, root: &Path) -> Option<(Option<bool>, String)> {
     ))
 }
 
-async fn chosen(settings: &Settings, root: &Path, online: bool) -> Vec<(Option<bool>, String)> {
+async fn chosen(settings: &Settings, root: &Path, online: bool) -> Vec<Told> {
     let choice = match turn::choose(settings, None).await {
         Ok(choice) => choice,
         Err(error) => return vec![(Some(false), error.to_string())],

@@ -1,4 +1,4 @@
-//! What is trusted, known and found: trust, servers, tools, config, doctor.
+//! What is trusted and known: trust, servers, tools, config.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,14 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::args::{ConfigCommand, ToolsCommand};
-use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use super::out::{BOLD, CYAN, DIM, GREEN};
 use super::{Cx, Outcome, Stop};
-use crate::bridge;
 use crate::children::{self, State};
 use crate::config;
 use crate::os;
 use crate::present::{one_line, visible};
-use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::tools::Registry;
 use crate::vcs;
@@ -158,7 +156,7 @@ pub(super) fn servers(cx: &Cx) -> Outcome {
     Ok(true)
 }
 
-fn known_servers(session: &Session) -> Vec<(children::Row, Option<PathBuf>)> {
+pub(super) fn known_servers(session: &Session) -> Vec<(children::Row, Option<PathBuf>)> {
     let own = session
         .workspaces()
         .first()
@@ -270,162 +268,4 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
         }
     }
     Ok(true)
-}
-
-/// One finding of `doctor`.
-struct Finding {
-    what: &'static str,
-    /// `None`: worth knowing, no fault.
-    well: Option<bool>,
-    text: String,
-}
-
-pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
-    let folders = cx.folders()?;
-    let root = os::resolved(&cx.root()?);
-    let loaded = config::load(&folders, Some(&root), None);
-    let session = Session::new(
-        vec![root.clone()],
-        None,
-        Arc::new(crate::host::Nobody),
-        folders.clone(),
-    )?;
-    let mut findings = vec![Finding {
-        what: "version",
-        well: None,
-        text: env!("CARGO_PKG_VERSION").to_owned(),
-    }];
-    let mut add = |what, well, text: String| findings.push(Finding { what, well, text });
-
-    add("workspace", None, root.display().to_string());
-    let (well, text) = match (session.is_trusted(&root), session.trust_lapsed(&root)) {
-        (true, _) => (None, String::from("trusted")),
-        (false, None) => (
-            None,
-            String::from(
-                "not trusted: turns are read-only, no language server starts; `postil trust`",
-            ),
-        ),
-        (false, Some(what)) => (
-            Some(false),
-            format!(
-                "not trusted any more: {what} since it was trusted; turns are read-only, no language server starts; `postil trust` trusts it as it is now"
-            ),
-        ),
-    };
-    add("trust", well, text);
-    let config_file = folders.config_file();
-    let there = if config_file.exists() {
-        "read"
-    } else {
-        "none, and none is needed"
-    };
-    add(
-        "settings",
-        Some(loaded.problems.is_empty()),
-        format!("{} ({there})", config_file.display()),
-    );
-    for problem in &loaded.problems {
-        let file = problem
-            .file
-            .as_ref()
-            .map_or_else(String::new, |file| format!("{}: ", file.display()));
-        add(
-            "settings",
-            Some(false),
-            format!("{file}{}", problem.message),
-        );
-    }
-    for (well, text) in super::doctor::model(&loaded.settings, &root, online).await {
-        add("model", well, text);
-    }
-    for (row, found) in known_servers(&session) {
-        if let Some(found) = found {
-            add(
-                "language server",
-                Some(true),
-                format!("{}: {}", row.language, found.display()),
-            );
-        }
-    }
-    match vcs::version(&root) {
-        Some(version) => add("git", Some(true), version),
-        None => add(
-            "git",
-            Some(false),
-            String::from("not found: threads work, committing does not"),
-        ),
-    }
-    add(
-        "repository",
-        None,
-        vcs::top(&root).map_or_else(
-            || String::from("the workspace is in no git repository"),
-            |top| match vcs::obstacle(&root) {
-                None => top.display().to_string(),
-                Some(why) => format!(
-                    "{}: its threads are found, its history is not read ({why})",
-                    top.display()
-                ),
-            },
-        ),
-    );
-    let sandbox = sandbox::find(&root);
-    add(
-        "sandbox",
-        sandbox.confines().then_some(true),
-        sandbox.describe(),
-    );
-    let (well, text) = super::doctor::network(&loaded.settings.sandbox.network, &sandbox);
-    add("network", well, text);
-    match session
-        .workspaces()
-        .first()
-        .map(|workspace| workspace.store())
-    {
-        Some(Ok(store)) => add("history", Some(true), store.path().display().to_string()),
-        Some(Err(error)) => add("history", Some(false), error.to_string()),
-        None => {}
-    }
-    add(
-        "editor's server",
-        None,
-        bridge::owner(&folders.data, &root).map_or_else(
-            || String::from("none has this workspace open: `postil mcp` works on the files"),
-            |socket| format!("`postil mcp` goes through {}", socket.display()),
-        ),
-    );
-    for editor in ["nvim", "hx", "code", "emacs", "kak", "vim"] {
-        if let Some(found) = children::find_program(editor, &[]) {
-            add("editor", None, format!("{editor}: {}", found.display()));
-        }
-    }
-
-    let well = findings.iter().all(|finding| finding.well != Some(false));
-    if cx.out.json {
-        let all: Vec<Value> = findings
-            .iter()
-            .map(|f| json!({"what": f.what, "ok": f.well, "text": f.text}))
-            .collect();
-        cx.out.data(&all);
-        return Ok(well);
-    }
-    for finding in &findings {
-        let mark = match finding.well {
-            Some(true) => format!("{GREEN}✓{GREEN:#}"),
-            Some(false) => format!("{RED}✗{RED:#}"),
-            None => format!("{YELLOW}·{YELLOW:#}"),
-        };
-        cx.out.line(format!(
-            "{mark} {BOLD}{:<16}{BOLD:#} {}",
-            finding.what,
-            one_line(&finding.text)
-        ));
-    }
-    if !cx.out.quiet {
-        cx.out.line(format!(
-            "\n{DIM}each value and its source: postil config show{DIM:#}"
-        ));
-    }
-    Ok(well)
 }
