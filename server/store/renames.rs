@@ -5,15 +5,17 @@ use rusqlite::{TransactionBehavior, params};
 use super::{Store, StoreError};
 
 impl Store {
-    /// The files, `file` itself or below the folder `file`, of which something goes along with a rename: open runs, and
-    /// what was typed.
+    /// The files, `file` itself or below the folder `file`, of which something goes along with a rename: open runs,
+    /// what was typed, and what turns wrote.
     pub fn files_at(&self, file: &str) -> Result<Vec<String>, StoreError> {
         let connection = self.light();
         let read = || -> rusqlite::Result<Vec<String>> {
             // `0` is the character behind `/`.
             let mut statement = connection.prepare_cached(
                 "SELECT file FROM runs WHERE closed = 0 AND (file = ?1 OR file >= ?1 || '/' AND file < ?1 || '0')
-                 UNION SELECT file FROM typed WHERE file = ?1 OR file >= ?1 || '/' AND file < ?1 || '0'",
+                 UNION SELECT file FROM typed WHERE file = ?1 OR file >= ?1 || '/' AND file < ?1 || '0'
+                 UNION SELECT file FROM changes
+                    WHERE undone = 0 AND (file = ?1 OR file >= ?1 || '/' AND file < ?1 || '0')",
             )?;
             let rows = statement.query_map([file], |row| row.get(0))?;
             rows.collect()
@@ -57,6 +59,16 @@ impl Store {
             .execute([from, to])?;
             tx.prepare_cached("DELETE FROM typed WHERE file = ?1")?
                 .execute([from])?;
+            // What a turn changed is taken back under the new name. What it made or removed is the author's under another
+            // name, and two files of one turn stay two.
+            tx.prepare_cached(
+                "UPDATE changes SET file = ?2 WHERE file = ?1 AND undone = 0 AND NOT EXISTS (
+                    SELECT 1 FROM changes AS other
+                    WHERE other.run = changes.run AND other.turn = changes.turn AND other.undone = 0 AND (
+                        other.file = ?2 OR other.file = ?1 AND (
+                            other.after IS NULL OR other.before IS NULL AND other.follows IS NULL)))",
+            )?
+            .execute([from, to])?;
             tx.commit()
         };
         rename().map_err(|e| self.fault(e))?;

@@ -93,6 +93,36 @@ fn a_turn_that_runs_answers_under_the_new_name() {
 }
 
 #[test]
+fn a_turn_is_undone_under_the_new_name_and_what_it_made_is_left_to_who_renamed_it() {
+    let patch = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+Loads all.\n\
+        --- /dev/null\n+++ b/docs/new.md\n@@ -0,0 +1 @@\n+New.\n";
+    let step = call("toolu_1", "patch_apply", json!({"patch": patch}));
+    let bench = Bench::new(vec![Step::calls(vec![step]), Step::text("Done.")]);
+    let w = &bench.workspace;
+    w.write("docs/load.md", "Loads.\n");
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Done."));
+    let ended = bench.wait_status("completed");
+    editor.save(FILE);
+    rename(&bench, &mut editor, FILE, NEW, true);
+    std::fs::rename(w.path("docs"), w.path("guide")).expect("renamed");
+    let files = json!({"files": [{"oldUri": editor.uri("docs"), "newUri": editor.uri("guide")}]});
+    editor.notify("workspace/didRenameFiles", files);
+    editor.wait_codes(NEW, &["awaiting_user"]);
+    let run = json!({"run_id": ended["id"]});
+    wait_until("all of it is undone", || {
+        let undone = editor.command("postil.undoTurn", run.clone());
+        undone.is_ok_and(|undone| undone["success"] == true)
+    });
+    editor.wait_text(NEW, |text| !text.contains("AGENT:"));
+    assert_eq!(w.read("guide/load.md"), "Loads.\n");
+    assert_eq!(w.read("guide/new.md"), "New.\n");
+}
+
+#[test]
 fn a_folder_that_is_renamed_takes_its_threads_along() {
     let bench = Bench::new(script());
     let mut editor = bench.typed();
