@@ -227,19 +227,23 @@ async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
         .collect();
     let mut verdicts = Vec::new();
     while let Some((proposal, taken)) = asked.next().await {
-        verdicts.push(decided(cx, proposal, taken).await);
+        verdicts.push(decided(cx, proposal, Some(taken)).await);
     }
     verdicts
 }
 
-/// Makes what was agreed to, onto the text as it is by now. Where that cannot be, the author is told.
-async fn decided(cx: &Context, proposal: Proposal, taken: bool) -> Verdict {
+/// Makes what was agreed to, onto the text as it is by now. Where that cannot be, or nobody has answered (`None`), the
+/// author is told.
+async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdict {
     let shown = proposal.shown.clone();
     let left = match taken {
-        true => make_anew(cx, proposal).await.err(),
-        false => Some(String::from("the author did not want it")),
+        Some(true) => make_anew(cx, proposal).await.err(),
+        Some(false) => Some(String::from("the author did not want it")),
+        None => Some(String::from(
+            "because it is to be agreed to first (turn.review) and nobody answered",
+        )),
     };
-    if let Some(why) = left.as_ref().filter(|_| taken) {
+    if let Some(why) = left.as_ref().filter(|_| taken != Some(false)) {
         cx.host
             .message(Level::Warning, &format!("{shown} was not changed, {why}."));
     }
@@ -314,8 +318,8 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
     verdicts
 }
 
-/// Which of these the author agrees to.
-async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<bool> {
+/// Which of these the author agrees to; `None`: nobody answered.
+async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<Option<bool>> {
     if proposals.is_empty() {
         return Vec::new();
     }
@@ -340,17 +344,17 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<bool> {
     };
     let answer = cx.host.ask(question(text, &choices)).await;
     match (answer, proposals.len()) {
-        (Some(0), count) => vec![true; count],
+        (Some(0), count) => vec![Some(true); count],
         (Some(1), 2..) => {
             let mut taken = Vec::new();
             for proposal in &list {
                 let text = format!("Change {proposal}?");
                 let answer = cx.host.ask(question(text, &["Accept", "Reject"])).await;
-                taken.push(answer == Some(0));
+                taken.push(answer.map(|answer| answer == 0));
             }
             taken
         }
-        (_, count) => vec![false; count],
+        (answer, count) => vec![answer.map(|_| false); count],
     }
 }
 

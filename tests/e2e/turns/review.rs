@@ -131,6 +131,30 @@ fn reviewed_edits_are_made_when_all_are_accepted_and_not_before() {
 }
 
 #[test]
+fn where_nobody_can_be_asked_nothing_is_changed_and_both_are_told_why() {
+    let bench = Bench::asking(vec![
+        Step::text("Renamed."),
+        Step::text("Nobody was there."),
+    ]);
+    let w = &bench.workspace;
+    w.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (_, _, err) = bench.cli(&["reply", "--all", "--yes"]);
+    let why = "because it is to be agreed to first (turn.review) and nobody answered";
+    for file in [FILE, OTHER] {
+        let told = format!("{file} was not changed, {why}");
+        assert!(err.contains(&told), "{err}");
+    }
+    let told = bench.model.requests()[4].prompt();
+    assert!(
+        told.contains(&format!("{OTHER}: not changed, {why}")),
+        "{told}"
+    );
+    assert_eq!(w.read(OTHER), MAIN);
+    assert!(w.read(FILE).ends_with(CODE), "{}", w.read(FILE));
+}
+
+#[test]
 fn reviewed_edits_are_chosen_by_file_and_the_model_is_told() {
     let bench = Bench::asking(vec![
         Step::text("Renamed."),
