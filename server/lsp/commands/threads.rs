@@ -143,9 +143,10 @@ impl Call {
 
 /// What to tell the author of a commit.
 pub(in crate::lsp) fn committed(done: &Done) -> String {
-    let cleared = done
-        .lines_removed
-        .map(|lines| format!("{lines} lines of threads removed from {}", done.file));
+    let cleared = done.lines_removed.map(|lines| {
+        let plural = if lines == 1 { "" } else { "s" };
+        format!("{lines} line{plural} of threads removed from {}", done.file)
+    });
     let what = match (&done.commit_hash, &done.note) {
         (Some(hash), None) => Some(format!("committed {} as {hash}", done.file)),
         (Some(hash), Some(note)) => Some(format!("committed {} as {hash}; {note}", done.file)),
