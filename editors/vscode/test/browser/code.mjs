@@ -162,8 +162,21 @@ export class Code {
             }, options.web);
         }
         const what = options.web ? "ew=true" : `${folder.endsWith(".code-workspace") ? "workspace" : "folder"}=${folder}`;
-        await page.goto(`${this.url}/?${what}`);
+        const url = `${this.url}/?${what}`;
+        await page.goto(url);
         await page.waitForSelector(".monaco-workbench");
+        if (what.startsWith("workspace")) {
+            // A busy VS Code now and then reads nothing of a workspace file when it opens it, with and without
+            // extensions: a person loads it again.
+            await window.again(
+                "the folders of the workspace",
+                async () => {
+                    await options.anew?.();
+                    await page.goto(url);
+                },
+                () => page.locator(".explorer-folders-view .monaco-list-row").first().waitFor(window.short).then(() => true, () => false),
+            );
+        }
         return window;
     }
 

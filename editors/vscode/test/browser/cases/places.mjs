@@ -12,7 +12,7 @@ export async function roots(code, windows) {
     const program = join(code.dir, "counted");
     writeFileSync(program, `#!/bin/sh\n[ "$1" = --version ] || echo start >>${starts}\nexec postil "$@"\n`, { mode: 0o755 });
     writeFileSync(code.machine, JSON.stringify({ "postil.path": program }));
-    const window = await code.open(join(folder, "all.code-workspace"));
+    const window = await code.open(join(folder, "all.code-workspace"), { anew: () => rmSync(starts, { force: true }) });
     windows.push(window);
     await window.until("both are counted", async () => (await window.status()).trim() === "2");
     await window.command("View: Show postil");
