@@ -40,6 +40,22 @@ pub fn no_window(command: &mut Command) {
     let _ = command;
 }
 
+/// Gives the system back what was freed. glibc keeps it, for each thread that freed some: after a walk of a large tree
+/// that is most of what we hold. Takes milliseconds, and what is allocated meanwhile may wait for it.
+pub fn return_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    malloc_trim(0);
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(
+    unsafe_code,
+    reason = "malloc_trim(3): any thread may call it at any time, with any number"
+)]
+unsafe extern "C" {
+    safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
+}
+
 /// Where a program is started that has no business in any project: no folder of a person.
 pub fn neutral_folder() -> PathBuf {
     #[cfg(windows)]

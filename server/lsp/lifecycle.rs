@@ -230,6 +230,7 @@ async fn publish_all(server: &Arc<Server>) {
         };
         server.publisher.later(session.files_with_threads());
         settings_changed(&server, session);
+        os::return_memory();
     });
     if walked.await.is_err() {
         tracing::error!("a defect while the workspace was walked");

@@ -15,6 +15,7 @@ use super::{Server, lifecycle};
 use crate::config::PROJECT_FILE;
 use crate::files::{News, Watch, watch};
 use crate::host::Level;
+use crate::os;
 use crate::session::STORM;
 use crate::vcs;
 
@@ -24,6 +25,8 @@ const CALM: Duration = Duration::from_millis(100);
 /// wait so long for it, many so long.
 const LONG: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(10);
+/// What took so long to catch up with read much, and freed it again.
+const MUCH: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 pub(super) struct Watching {
@@ -151,6 +154,7 @@ pub(super) fn start(server: &Arc<Server>) {
                 server.watching.done(told);
                 continue;
             };
+            let began = Instant::now();
             let caught_up =
                 std::panic::catch_unwind(AssertUnwindSafe(|| session.disk_changed(&paths, all)));
             match caught_up {
@@ -163,6 +167,9 @@ pub(super) fn start(server: &Arc<Server>) {
                 Err(_) => tracing::error!("a defect while changed files were read"),
             }
             server.watching.done(told);
+            if began.elapsed() > MUCH {
+                os::return_memory();
+            }
         }
     });
 }
