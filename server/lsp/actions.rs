@@ -11,7 +11,7 @@ use tower_lsp::lsp_types::{
     CodeLens, CodeLensParams, Command, Url,
 };
 
-use super::{Server, fixes, to_proto};
+use super::{Server, fixes, margin, to_proto};
 use crate::present;
 use crate::session::Session;
 use crate::threads::{Role, Status, Thread};
@@ -318,7 +318,8 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
     let document = to_proto::document(&view);
     let client = server.capabilities();
     let mut all = Vec::new();
-    for thread in view.threads.iter() {
+    let past = margin::past(session, &path, &view.threads);
+    for (thread, past) in view.threads.iter().zip(past) {
         let marker: Range<usize> = thread
             .messages
             .first()
@@ -350,6 +351,9 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
                 add(String::from("Resolve"), "dismissThread");
             }
             None => {
+                if margin::is_paused(session, &path, thread, past) {
+                    add(String::from("Continue"), "continue");
+                }
                 add(format!("{} · Reply", present::state(thread)), "reply");
                 add(String::from("Resolve"), "dismissThread");
             }

@@ -93,7 +93,7 @@ fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
 }
 
 /// What the history has of each thread; nothing where it is off.
-fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Past> {
+pub(super) fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Past> {
     let store = session
         .workspace_of(path)
         .and_then(|workspace| workspace.store().ok());
@@ -147,7 +147,13 @@ fn described(
         "turn": turn,
         "has_run": past.has_run,
         "has_changes": past.has_changes,
+        "is_paused": is_paused(session, &view.path, thread, past),
     })
+}
+
+/// Whether its turn paused, and goes on by a word. Cheap for a thread of which nothing is unfinished.
+pub(super) fn is_paused(session: &Session, path: &Path, thread: &Thread, past: Past) -> bool {
+    past.is_unfinished && thread.status == Status::AwaitingUser && session.can_go_on(thread, path)
 }
 
 /// Tells of the turns that run, and once more of each that has ended.

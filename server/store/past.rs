@@ -16,6 +16,8 @@ pub struct Past {
     pub has_run: bool,
     /// Its newest run changed files, and not all of that is undone.
     pub has_changes: bool,
+    /// Its newest run runs, or stopped half-way.
+    pub is_unfinished: bool,
 }
 
 #[derive(Default)]
@@ -47,7 +49,8 @@ impl Store {
                 };
             }
             let mut statement = connection.prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0)
+                "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0),
+                        EXISTS (SELECT 1 FROM talk WHERE run = runs.num)
                  FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
             )?;
             threads
@@ -55,15 +58,18 @@ impl Store {
                     if let Some(past) = known.by_thread.get(id) {
                         return Ok(*past);
                     }
-                    let found = statement.query_row(params![id], |row| row.get(0));
-                    let found = match (found.optional()?, thread.and_then(Said::kept)) {
-                        (None, Some(kept)) => changes_brought_back(&connection, id, &kept)?,
+                    let found = statement.query_row(params![id], |row| {
+                        Ok(Past {
+                            has_run: true,
+                            has_changes: row.get(0)?,
+                            is_unfinished: row.get(1)?,
+                        })
+                    });
+                    let past = match (found.optional()?, thread.and_then(Said::kept)) {
+                        (None, Some(kept)) => past_brought_back(&connection, id, &kept)?,
                         (found, _) => found,
                     };
-                    let past = found.map_or_else(Past::default, |has_changes| Past {
-                        has_run: true,
-                        has_changes,
-                    });
+                    let past = past.unwrap_or_default();
                     known.by_thread.insert(id.to_owned(), past);
                     Ok(past)
                 })
@@ -73,12 +79,12 @@ impl Store {
     }
 }
 
-/// Whether the run of a thread that was brought back has changed files; `None`: it has none.
-fn changes_brought_back(
+/// Of a thread that was brought back; `None`: it has no run.
+fn past_brought_back(
     connection: &Connection,
     id: &str,
     kept: &str,
-) -> rusqlite::Result<Option<bool>> {
+) -> rusqlite::Result<Option<Past>> {
     let Some(run) = brought_back(connection, id, kept)? else {
         return Ok(None);
     };
@@ -87,5 +93,9 @@ fn changes_brought_back(
             "SELECT 1 FROM changes WHERE run = (SELECT num FROM runs WHERE id = ?1) AND undone = 0",
         )?
         .exists([run.id])?;
-    Ok(Some(has_changes))
+    Ok(Some(Past {
+        has_run: true,
+        has_changes,
+        is_unfinished: false,
+    }))
 }

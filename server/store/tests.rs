@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 use serde_json::{Map, json};
 
-use super::{Change, Closed, Format, RunStatus, Said, Store, StoreError, Tie, location, schema};
+use super::{
+    Change, Closed, Format, RunStatus, Said, Step, Store, StoreError, Tie, location, schema,
+};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -354,6 +356,10 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
             .map(|p| (p.has_run, p.has_changes))
             .collect::<Vec<_>>()
     };
+    let unfinished = || {
+        let all = store.past(ids.into_iter().map(|id| (id, None))).unwrap();
+        all.iter().map(|p| p.is_unfinished).collect::<Vec<_>>()
+    };
     assert_eq!(past(&store), [(false, false), (false, false)]);
     let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     assert_eq!(past(&store), [(true, false), (false, false)]);
@@ -364,6 +370,13 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
     assert_eq!(past(&other), [(true, true), (false, false)]);
     other.mark_undone(&run.id, 1, "a.rs").unwrap();
     assert_eq!(past(&store), [(true, false), (false, false)]);
+    assert_eq!(unfinished(), [false, false]);
+    let step = Step {
+        talk: vec![String::from("{}")],
+        ..Step::default()
+    };
+    store.step(&run.id, &step).unwrap();
+    assert_eq!(unfinished(), [true, false]);
 }
 
 #[test]

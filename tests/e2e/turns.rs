@@ -144,6 +144,18 @@ fn type_at(editor: &Editor, mut at: usize, text: &str) {
     }
 }
 
+/// The title of the first lens over the only thread.
+fn lens(editor: &mut Editor) -> String {
+    let document = json!({"textDocument": {"uri": editor.uri(FILE)}});
+    let lenses = editor
+        .request("textDocument/codeLens", document)
+        .expect("lenses");
+    lenses[0]["command"]["title"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
 /// Takes an action as soon as it is offered: a turn ends a moment after its answer stands there.
 fn take_when_offered(editor: &mut Editor, title: &str) {
     let began = Instant::now();

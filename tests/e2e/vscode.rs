@@ -153,6 +153,11 @@ fn a_turn_is_begun_cancelled_and_answered_by_lens_bulb_and_button() {
 }
 
 #[test]
+fn a_turn_that_paused_goes_on_from_where_the_thread_stands() {
+    case("paused", &[("load.rs", LOAD)]);
+}
+
+#[test]
 fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
     case("review", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

@@ -578,5 +578,5 @@ function range(thread: Thread): vscode.Range {
  */
 export function contextOf(thread: Thread, known: Known): string {
     const waits = thread.turn && known.isReviewed(thread.turn.run_id);
-    return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.has_changes ? ".changes" : "") + (waits ? ".review" : "");
+    return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.is_paused ? ".paused" : "") + (thread.has_changes ? ".changes" : "") + (waits ? ".review" : "");
 }

@@ -40,6 +40,8 @@ export interface Thread {
     has_run: boolean;
     /** Its newest run changed files, and not all of that is undone. */
     has_changes: boolean;
+    /** Its turn paused and goes on by `continue`. A server may be older than this. */
+    is_paused?: boolean;
 }
 
 /** `postil/threads`: every thread of a file; none: it has none any more. */

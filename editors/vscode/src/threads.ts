@@ -24,7 +24,7 @@ export function stateLabel(thread: Thread): string {
         case "pending":
             return thread.turn?.failed ? `Awaiting agent (the last turn failed: ${thread.turn.message})` : "Awaiting agent";
         case "answered":
-            return "Answered";
+            return thread.is_paused ? "Paused" : "Answered";
         case "new":
             return "New";
     }

@@ -4,23 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD};
+use super::{Bench, CODE, FILE, THREAD, lens};
 use crate::harness::{Editor, NEVER, Options, wait_until};
 use crate::model::{Step, call};
 
 const QUESTION: &str = "window/showMessageRequest";
-
-/// The title of the lens over the only thread.
-fn lens(editor: &mut Editor) -> String {
-    let document = json!({"textDocument": {"uri": editor.uri(FILE)}});
-    let lenses = editor
-        .request("textDocument/codeLens", document)
-        .expect("lenses");
-    lenses[0]["command"]["title"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
-}
 
 #[test]
 fn a_turn_that_waits_for_the_author_says_so() {

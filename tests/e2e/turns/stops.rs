@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered, type_at};
-use crate::harness::{Editor, Options};
+use super::{Bench, CODE, FILE, THREAD, lens, read, rename, take_when_offered, type_at};
+use crate::harness::{Editor, Options, wait_until};
 use crate::model::{Step, call};
 
 fn ask(choices: Value) -> Step {
@@ -191,10 +191,14 @@ fn a_turn_that_paused_at_a_cap_goes_on_with_its_whole_context() {
                 .expect("it goes on");
         } else {
             editor.wait_codes(FILE, &["awaiting_user"]);
+            wait_until("the lens offers it", || lens(&mut editor) == "Continue");
             take_when_offered(&mut editor, "Continue");
         }
         editor.wait_text(FILE, |text| text.contains("// AGENT: All done."));
         bench.wait_status("completed");
+        wait_until("the lens offers it no more", || {
+            lens(&mut editor).ends_with("· Reply")
+        });
         let asked = &bench.model.requests()[1];
         assert_eq!(
             asked.body["messages"][1]["content"][0]["signature"],

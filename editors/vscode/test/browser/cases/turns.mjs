@@ -15,6 +15,23 @@ async function askAbove(window) {
     await openThread(window, 0);
 }
 
+/** A turn that stops at a cap goes on from where the thread stands: its lens, its title, its row. */
+export async function paused(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await askAbove(window);
+    await titleAction(window, "Reply as Agent", async () => (await window.text()).includes("Paused after 1 model rounds"));
+    const lens = window.page.locator(".codelens-decoration a", { hasText: /^Continue$/ });
+    await window.until("the lens", () => lens.isVisible());
+    await window.until("the thread tells too", async () => (await head(window)).startsWith("Paused"));
+    await window.command("View: Show postil");
+    const row = window.page.locator(".pane-body .monaco-list-row", { hasText: "say what it gives" });
+    await row.hover();
+    await row.locator('.action-label[aria-label^="Continue the Turn"]').waitFor();
+    await titleAction(window, "Continue the Turn", async () => (await window.text()).includes("AGENT: Looked at all of it."));
+    await window.until("nothing is left of it", async () => (await lens.count()) === 0);
+}
+
 /** A run with a model: its conversation grows while it works, its changes are reviewed, one put back. */
 export async function run(code, windows, model) {
     const window = await code.open(folder);
