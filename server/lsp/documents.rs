@@ -248,7 +248,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
 /// The text here is no longer the editor's: nothing is shown or written until it is opened anew.
 fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
     server.documents.unfit.insert(path.to_owned(), ());
-    let named = from_proto::folder(uri);
+    let named = from_proto::named(uri);
     let name = named.as_deref().unwrap_or(path).file_name();
     let name = name.unwrap_or_default().to_string_lossy();
     tracing::warn!("lost track of {}: {why}", path.display());

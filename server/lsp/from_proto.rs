@@ -10,13 +10,11 @@ use crate::text::{Change, Position, Range};
 
 /// The path of a `file:` URI, links resolved as far as it exists; `None` for other schemes.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
-    let url = Url::parse(uri).ok().filter(|url| url.scheme() == "file")?;
-    let path = url.to_file_path().ok()?;
-    Some(os::resolved(&path))
+    Some(os::resolved(&named(uri)?))
 }
 
-/// The path of a workspace folder as the client names it.
-pub(super) fn folder(uri: &str) -> Option<PathBuf> {
+/// The path as the client names it.
+pub(super) fn named(uri: &str) -> Option<PathBuf> {
     Url::parse(uri)
         .ok()
         .filter(|url| url.scheme() == "file")?

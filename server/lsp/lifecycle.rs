@@ -14,7 +14,7 @@ use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
 use crate::os;
 use crate::present;
-use crate::session::Session;
+use crate::session::{STORM, Session};
 
 /// Stands for the warning of settings that are not in their section, among what was told.
 const MISPLACED: &str = "postil: misplaced settings";
@@ -98,13 +98,13 @@ fn roots(params: &Value) -> Vec<PathBuf> {
     if let Some(folders) = folders {
         return folders
             .iter()
-            .filter_map(|folder| from_proto::folder(folder.get("uri")?.as_str()?))
+            .filter_map(|folder| from_proto::named(folder.get("uri")?.as_str()?))
             .collect();
     }
     let uri = params
         .get("rootUri")
         .and_then(Value::as_str)
-        .and_then(from_proto::folder);
+        .and_then(from_proto::named);
     uri.or_else(|| {
         params
             .get("rootPath")
@@ -343,7 +343,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
             .and_then(Value::as_array);
         list.into_iter()
             .flatten()
-            .filter_map(|folder| from_proto::folder(folder.get("uri")?.as_str()?))
+            .filter_map(|folder| from_proto::named(folder.get("uri")?.as_str()?))
             .collect()
     };
     for gone in folders("removed") {
@@ -371,15 +371,24 @@ fn files_changed(server: &Arc<Server>, params: &Value) {
     let paths: Vec<PathBuf> = changes
         .into_iter()
         .flatten()
-        .filter_map(|change| from_proto::path(change.get("uri")?.as_str()?))
+        .filter_map(|change| from_proto::named(change.get("uri")?.as_str()?))
+        .collect();
+    let watched = server.clone();
+    let tell = move || {
+        let mut paths = os::resolved_all(paths);
         // git's own files are no text of the author's; its index says what it tracks.
-        .filter(|path| {
+        paths.retain(|path| {
             path.file_name().is_some_and(|name| name == "index")
                 || !path.components().any(|part| part.as_os_str() == ".git")
-        })
-        .collect();
-    if !paths.is_empty() {
-        server.watching.tell(paths, false);
+        });
+        if !paths.is_empty() {
+            watched.watching.tell(paths, false);
+        }
+    };
+    // Of a checkout the system is asked thousands of times: no key waits for that.
+    match changes.is_some_and(|changes| changes.len() > STORM) {
+        true => drop(server.runtime.spawn_blocking(tell)),
+        false => tell(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Paths and folders, where systems differ.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,20 @@ pub fn resolved(path: &Path) -> PathBuf {
     }
 }
 
+/// [`resolved`] of many, of which most stand in a few folders.
+pub fn resolved_all(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut folders: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut one = |path: PathBuf| match (path.parent(), path.file_name()) {
+        // Elsewhere one file has several names (`a.rs`, `A.rs`), of which only the system knows the right one.
+        (Some(folder), Some(name)) if cfg!(target_os = "linux") && !path.is_symlink() => folders
+            .entry(folder.to_owned())
+            .or_insert_with(|| resolved(folder))
+            .join(name),
+        _ => resolved(&path),
+    };
+    paths.into_iter().map(&mut one).collect()
+}
+
 /// A relative path with `/`, as git and the store have it on every system.
 pub fn slashed(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -50,4 +65,38 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn many_are_resolved_as_each_of_them() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("real/sub")).unwrap();
+        std::fs::write(at("real/a.rs"), "").unwrap();
+        symlink(at("real"), at("link")).unwrap();
+        symlink(at("real/a.rs"), at("real/sub/b.rs")).unwrap();
+        symlink(at("nowhere"), at("real/broken")).unwrap();
+        let names = [
+            "link/a.rs",
+            "link/gone.rs",
+            "link/gone/deep.rs",
+            "link/sub/b.rs",
+            "link/sub/c.rs",
+            "link/broken",
+            "link",
+            "real",
+            "real/../link/a.rs",
+            "real/sub/..",
+        ];
+        let paths = names.map(at);
+        let each: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect();
+        assert_eq!(resolved_all(paths), each);
+        assert_eq!(resolved_all([PathBuf::from("/")]), [PathBuf::from("/")]);
+    }
 }

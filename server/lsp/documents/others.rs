@@ -157,6 +157,6 @@ pub(super) fn succeed(server: &Arc<Server>, closed: &str, path: &Path) -> bool {
 
 /// A file as the client names it.
 fn named(uri: &str) -> String {
-    let path = from_proto::folder(uri).unwrap_or_default();
+    let path = from_proto::named(uri).unwrap_or_default();
     visible(&path.to_string_lossy())
 }
