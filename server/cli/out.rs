@@ -1,7 +1,9 @@
 //! How commands print: data on standard output, the rest on standard error. The one place that writes there.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
@@ -32,6 +34,14 @@ pub(super) fn is_whole() -> bool {
     !LOST.load(Ordering::Relaxed)
 }
 
+/// Whether the output goes into the log of a service that takes some of its lines for commands: GitHub Actions (and what
+/// is compatible with it), Azure Pipelines, TeamCity.
+static OBEYED: LazyLock<bool> = LazyLock::new(|| {
+    ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+});
+
 #[derive(Clone, Copy)]
 pub(super) struct Out {
     pub json: bool,
@@ -55,9 +65,13 @@ impl Out {
 
     /// One line of a result. What came from a file must have been through [`present::visible`].
     pub fn line(&self, text: impl Display) {
-        if !self.is_gone() {
-            ended(writeln!(anstream::stdout(), "{text}"));
+        if self.is_gone() {
+            return;
         }
+        ended(match *OBEYED {
+            true => writeln!(anstream::stdout(), "{}", disarmed(&text.to_string())),
+            false => writeln!(anstream::stdout(), "{text}"),
+        });
     }
 
     /// Text just as it is for a pipe; cleaned for a terminal, which would obey it.
@@ -76,6 +90,7 @@ impl Out {
     /// Data, as JSON on one line a value.
     pub fn data(&self, value: &impl Serialize) {
         match serde_json::to_string(value) {
+            Ok(text) if *OBEYED => self.raw(&(escaped(&text).replace("##", "#\\u0023") + "\n")),
             Ok(text) => self.raw(&(escaped(&text) + "\n")),
             Err(error) => self.complain(&error.to_string()),
         }
@@ -124,7 +139,30 @@ impl Out {
 /// others wrote may be in it, so that only its first line begins as it likes: a log could take one for a command to it.
 fn told(text: &str) -> String {
     let text = text.strip_prefix("postil: ").unwrap_or(text);
-    present::visible(text.trim_end()).replace('\n', "\n  | ")
+    let text = present::visible(text.trim_end()).replace('\n', "\n  | ");
+    match *OBEYED {
+        true => disarmed(&text).into_owned(),
+        false => text,
+    }
+}
+
+/// `text` without what a CI service takes for a command to it: `::` as the first of a line, `##[`, `##vso[` and
+/// `##teamcity[` anywhere.
+fn disarmed(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("::") {
+            out.push_str("| ");
+        }
+        out.push_str(line);
+    }
+    for command in ["[", "vso[", "teamcity["] {
+        out = out.replace(&format!("##{command}"), &format!("## {command}"));
+    }
+    Cow::Owned(out)
 }
 
 fn ended(written: std::io::Result<()>) {
@@ -151,4 +189,22 @@ fn escaped(json: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_others_wrote_is_a_command_to_a_ci_service() {
+        for (text, shown) in [
+            ("::error file=a::b", "| ::error file=a::b"),
+            ("a\n  ::add-mask::x\nb", "a\n|   ::add-mask::x\nb"),
+            ("a ##[error]b ##vso[task]", "a ## [error]b ## vso[task]"),
+            ("##teamcity[x]", "## teamcity[x]"),
+            ("std::mem, ## Heading", "std::mem, ## Heading"),
+        ] {
+            assert_eq!(disarmed(text), shown);
+        }
+    }
 }

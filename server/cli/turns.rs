@@ -107,7 +107,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     for question in session.gate.unanswered() {
         well = false;
         cx.out.warn(&visible(&format!(
-            "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in [permissions] of config.toml."
+            "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in config.toml."
         )));
     }
     Ok(well)

@@ -214,7 +214,7 @@ impl Gate {
         said
     }
 
-    fn note_unanswered(&self, text: &str) {
+    pub fn note_unanswered(&self, text: &str) {
         self.unanswered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

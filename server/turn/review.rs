@@ -239,9 +239,13 @@ async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdi
     let left = match taken {
         Some(true) => make_anew(cx, proposal).await.err(),
         Some(false) => Some(String::from("the author did not want it")),
-        None => Some(String::from(
-            "because it is to be agreed to first (turn.review) and nobody answered",
-        )),
+        None => {
+            cx.gate
+                .note_unanswered(&format!("may {shown} be changed (turn.review)?"));
+            Some(String::from(
+                "because it is to be agreed to first (turn.review) and nobody answered",
+            ))
+        }
     };
     if let Some(why) = left.as_ref().filter(|_| taken != Some(false)) {
         cx.host

@@ -544,3 +544,39 @@ fn attack_11_hidden_text_is_shown_and_escapes_are_not_carried_out() {
         }
     }
 }
+
+#[test]
+fn attack_11_a_ci_log_takes_nothing_that_others_said_for_a_command() {
+    const SAID: &str =
+        "Done.\n::add-mask::e\n::stop-commands::x\nand ##[error]gone ##vso[task.complete]";
+    let ground = Ground::new(vec![Step::text(SAID), Step::text(SAID), Step::text(SAID)]);
+    ground.workspace.write("a.rs", "fn a() {}\n");
+    ground.trust();
+    let service = |args: &[&str]| {
+        let output = ground.postil(args).env("GITHUB_ACTIONS", "true").output();
+        let output = output.expect("timeout of coreutils runs");
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", all(&output));
+        for line in all(&output).lines() {
+            let is_command = line.trim_start().starts_with("::") || line.contains("##");
+            assert!(!is_command || line.contains("## "), "{args:?}: {line}");
+        }
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let first = ground.ask("a.rs:1", "why ##[group] here?");
+    let out = service(&["reply", &first]);
+    assert!(out.contains("| ") && out.contains("::add-mask::e"), "{out}");
+    service(&["threads"]);
+    let second = ground.ask("a.rs:1", "and now?");
+    let out = service(&["reply", &second, "--json"]);
+    let end = out.lines().last().expect("an end");
+    let end: Value = serde_json::from_str(end).expect("JSON");
+    assert_eq!(
+        end["answer"].as_str(),
+        Some(SAID),
+        "what is read is as it was said"
+    );
+    // For whoever is no such service, it is printed as it is.
+    let third = ground.ask("a.rs:1", "and then?");
+    let out = ground.well(&["reply", &third]);
+    assert!(out.contains("and ##[error]gone"), "{out}");
+}

@@ -139,7 +139,8 @@ fn where_nobody_can_be_asked_nothing_is_changed_and_both_are_told_why() {
     let w = &bench.workspace;
     w.write(FILE, format!("{THREAD}{CODE}"));
     assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
-    let (_, _, err) = bench.cli(&["reply", "--all", "--yes"]);
+    let (code, _, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "what was asked for is not done: {err}");
     let why = "because it is to be agreed to first (turn.review) and nobody answered";
     for file in [FILE, OTHER] {
         let told = format!("{file} was not changed, {why}");
@@ -273,7 +274,7 @@ fn rejected_edits_and_edits_that_nobody_looks_at_change_nothing() {
             bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
             assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
             let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
-            assert_eq!(code, Some(0), "{out}{err}");
+            assert_eq!(code, Some(1), "{out}{err}");
             assert!(bench.workspace.read(FILE).contains("pub fn load() -> u32"));
         } else {
             let mut editor = bench.typed();
