@@ -277,6 +277,8 @@ pub struct TurnState {
     /// What it is doing, or why it failed.
     pub message: String,
     pub failed: bool,
+    /// It stands still until the author answers a question.
+    pub waits: bool,
 }
 
 /// How a turn ended.

@@ -12,7 +12,7 @@ use tower_lsp::jsonrpc::Result;
 
 use super::{Server, to_proto};
 use crate::present;
-use crate::session::{Session, View};
+use crate::session::{Session, TurnState, View};
 use crate::store::Past;
 use crate::text::Document;
 use crate::threads::{Role, Status, Thread};
@@ -130,7 +130,7 @@ fn described(
         })
         .collect();
     let turn = session.turn_of(&view.path, &thread.id).map(|turn| {
-        json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message)})
+        json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message), "waits": turn.waits})
     });
     let choices = match session.is_at_work(&view.path, thread) {
         true => Vec::new(),
@@ -174,7 +174,7 @@ pub(super) fn turns(server: &Server) {
     let mut all = Vec::new();
     for turn in &running {
         told.insert(turn.run_id.clone());
-        all.extend(turn_facts(session, &turn.run_id, Some(&turn.message)));
+        all.extend(turn_facts(session, &turn.run_id, Some(turn)));
     }
     for run in &ended {
         told.remove(run);
@@ -186,12 +186,15 @@ pub(super) fn turns(server: &Server) {
 }
 
 /// `doing`: what it does now; `None`: it has ended.
-fn turn_facts(session: &Session, run: &str, doing: Option<&str>) -> Option<Value> {
+fn turn_facts(session: &Session, run: &str, doing: Option<&TurnState>) -> Option<Value> {
     let (_, run) = session.run_of(run).ok()?;
     let mut all = facts(&run);
     let fields = all.as_object_mut()?;
     fields.insert("running".to_owned(), json!(doing.is_some()));
-    fields.insert("message".to_owned(), json!(doing.map(present::visible)));
+    let message = doing.map(|turn| present::visible(&turn.message));
+    fields.insert("message".to_owned(), json!(message));
+    let waits = doing.is_some_and(|turn| turn.waits);
+    fields.insert("waits".to_owned(), json!(waits));
     fields.insert("model".to_owned(), json!(run.model));
     let error = run.error.as_deref().map(present::visible);
     fields.insert("error".to_owned(), json!(error));
@@ -222,7 +225,7 @@ pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
         })
         .collect();
     let doing = session.turn(&run.id).filter(|turn| turn.running);
-    let mut facts = turn_facts(session, &run.id, doing.as_ref().map(|t| t.message.as_str()));
+    let mut facts = turn_facts(session, &run.id, doing.as_ref());
     if let Some(facts) = facts.as_mut().and_then(Value::as_object_mut) {
         let changes = store.has_changes(&run.id).unwrap_or(false);
         facts.insert("has_changes".to_owned(), json!(changes));

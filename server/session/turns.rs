@@ -88,6 +88,7 @@ impl Entry {
                 running: true,
                 message: String::from("starting"),
                 failed: false,
+                waits: false,
             },
             cancel,
             end: watch::channel(None).0,
@@ -108,6 +109,7 @@ impl Entry {
         let mut state = self.state.clone();
         if state.running && self.questions > 0 {
             WAITS.clone_into(&mut state.message);
+            state.waits = true;
         }
         state
     }

@@ -66,7 +66,7 @@ manifest.contributes.menus["view/item/context"] = rows.flatMap(([verb, view, fit
     return [...(icon > 0 ? [`inline@${icon}`] : []), group].map((group) => ({ command: `postil.${verb}`, group, when }));
 });
 /** What is done in a place alone is not in the palette. */
-const PLACED = /^postil\.(comment\.|groupBy|review\.diff$)/;
+const PLACED = /^postil\.(comment\.|changeFilter$|review\.diff$)/;
 const palette = manifest.contributes.menus.commandPalette.filter(({ when }) => when !== "false");
 const placed = manifest.contributes.commands.filter(({ command }) => PLACED.test(command));
 manifest.contributes.menus.commandPalette = [...placed.map(({ command }) => ({ command, when: "false" })), ...palette];

@@ -22,7 +22,7 @@ const DOUBLE = 500;
 /** What needs no server. The boxes in the margin ask for one themselves: what stands in them is kept where there is none. */
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
-        .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile"])
+        .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile", "filter", "changeFilter", "showAll"])
         .concat(["restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
@@ -252,6 +252,11 @@ export function register(parts: Parts): vscode.Disposable[] {
         },
         "postil.groupByFile": () => {
             tree.group(false);
+        },
+        "postil.filter": () => tree.chooseFilter(),
+        "postil.changeFilter": () => tree.chooseFilter(),
+        "postil.showAll": () => {
+            tree.show("all");
         },
         "postil.restart": () => server.restart(),
         "postil.stop": () => server.halt(),

@@ -33,6 +33,7 @@ export interface Api {
     reviews: Reviews;
     conversations: Conversations;
     status: Status;
+    tree: ThreadTree;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -112,7 +113,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = loading + performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, comments, server: running, reviews, conversations, status };
+    return { activation, known, comments, server: running, reviews, conversations, status, tree };
 }
 
 export async function deactivate(): Promise<void> {

@@ -85,8 +85,9 @@ export class Known implements vscode.Disposable {
             let moved = false;
             for (const thread of threads) {
                 const turn = thread.turn?.running ? running.get(thread.turn.run_id) : undefined;
-                if (thread.turn && turn && thread.turn.message !== (turn.message ?? "")) {
-                    thread.turn.message = turn.message ?? "";
+                const [message, waits] = [turn?.message ?? "", turn?.waits ?? false];
+                if (thread.turn && turn && (thread.turn.message !== message || thread.turn.waits !== waits)) {
+                    Object.assign(thread.turn, { message, waits });
                     moved = true;
                 }
             }
@@ -176,6 +177,11 @@ export class Known implements vscode.Disposable {
         for (const { threads } of this.files.values()) {
             yield* threads;
         }
+    }
+
+    /** Whether its turn stands still until the author has answered a question or looked at its changes. */
+    waits({ turn }: Thread): boolean {
+        return turn?.running === true && (turn.waits === true || this.isReviewed(turn.run_id));
     }
 
     /** The thread at a line, or the nearest below it within the same block of lines; `undefined`: none. */

@@ -23,6 +23,8 @@ export interface TurnOfThread {
     running: boolean;
     failed: boolean;
     message: string;
+    /** It stands still until a question is answered. A server may be older than this. */
+    waits?: boolean;
 }
 
 export interface Thread {
@@ -63,6 +65,8 @@ export interface Turn {
     cost: number;
     running: boolean;
     message: string | null;
+    /** It stands still until a question is answered. A server may be older than this. */
+    waits?: boolean;
     model: string;
     error: string | null;
 }

@@ -30,6 +30,26 @@ export function stateLabel(thread: Thread): string {
     }
 }
 
+/** Which threads are shown. */
+export const FILTERS = ["all", "pending", "waiting", "running"] as const;
+export type Filter = (typeof FILTERS)[number];
+
+/** Whether a thread is shown; `waits`: its turn stands still until the author says something. */
+export function fits(filter: Filter, thread: Thread, waits: boolean): boolean {
+    const state = stateOf(thread);
+    switch (filter) {
+        case "all":
+            return true;
+        case "pending":
+            return state === "pending";
+        // The agent has spoken last, also to say that it paused; or it is for the author to write the first word.
+        case "waiting":
+            return waits || state === "answered" || state === "new";
+        case "running":
+            return state === "running";
+    }
+}
+
 /** Messages that say something: an empty AUTHOR line is where the author goes on. */
 export function said(thread: Thread): Message[] {
     return thread.messages.filter((message) => message.text !== "");

@@ -4,7 +4,8 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { contextOf } from "./comments";
 import type { Known, Located } from "./known";
-import { count, countsLabel, stateLabel, stateOf, type State } from "./threads";
+import type { Thread } from "./protocol";
+import { count, countsLabel, type Filter, FILTERS, fits, stateLabel, stateOf, type State } from "./threads";
 
 export type Node =
     | { is: "file"; uri: vscode.Uri }
@@ -26,11 +27,20 @@ const STATES: [State, string, string][] = [
     ["new", "New", "comment-draft"],
 ];
 
+/** What each filter is called, its icon, and what it shows. */
+const SHOWN: Record<Filter, [string, string, string]> = {
+    all: ["All", "comment-discussion", "Every thread"],
+    pending: ["Awaiting Agent", "comment-unresolved", "Your words are the last, and no agent is at work"],
+    waiting: ["Waiting for Me", "account", "The agent's words are the last, or its turn is paused or asks you something"],
+    running: ["Running", "sync", "An agent is at work"],
+};
+
 export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
     private readonly changed = new vscode.EventEmitter<undefined>();
     readonly onDidChangeTreeData = this.changed.event;
     readonly view: vscode.TreeView<Node>;
     private byState: boolean;
+    private filter: Filter;
     private due: NodeJS.Timeout | undefined;
     /** What the rows were made from. */
     private drawn = "";
@@ -41,6 +51,8 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
         private readonly known: Known,
     ) {
         this.byState = context.workspaceState.get("byState", false);
+        const kept = context.workspaceState.get<unknown>("filter");
+        this.filter = FILTERS.find((one) => one === kept) ?? "all";
         this.view = vscode.window.createTreeView<Node>("postil.threads", { treeDataProvider: this, showCollapseAll: true });
         this.subscriptions = [
             this.view,
@@ -52,6 +64,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             }),
         ];
         this.group(this.byState);
+        this.show(this.filter);
     }
 
     /** A scan tells of many files at once, and a turn of each step: a row that is drawn anew loses the mouse. */
@@ -59,12 +72,12 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
         this.due ??= setTimeout(() => {
             this.due = undefined;
             const all = [...this.known.all()];
-            const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known)]));
+            const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known), this.known.waits(thread)]));
             if (drawn === this.drawn) {
                 return;
             }
             this.drawn = drawn;
-            this.changed.fire(undefined);
+            this.redraw();
             const waiting = count(all.map(({ thread }) => thread));
             this.view.badge =
                 waiting.answered > 0 ? { value: waiting.answered, tooltip: `${waiting.answered} answered, awaiting you` } : undefined;
@@ -75,24 +88,75 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
         this.byState = byState;
         void this.context.workspaceState.update("byState", byState);
         void vscode.commands.executeCommand("setContext", "postil.byState", byState);
+        this.redraw();
+    }
+
+    /** Those threads alone that the filter lets through. */
+    show(filter: Filter): void {
+        this.filter = filter;
+        void this.context.workspaceState.update("filter", filter);
+        void vscode.commands.executeCommand("setContext", "postil.filter", filter);
+        // Of a view that stands alone in the side bar its description is not shown.
+        this.view.title = filter === "all" ? "Threads" : `Threads - ${SHOWN[filter][0]}`;
+        this.redraw();
+    }
+
+    async chooseFilter(): Promise<void> {
+        const all = [...this.known.each()];
+        const picker = vscode.window.createQuickPick<vscode.QuickPickItem & { filter: Filter }>();
+        picker.title = "Filter Threads";
+        picker.placeholder = "Which threads does the view show?";
+        picker.items = FILTERS.map((filter) => {
+            const [label, icon, detail] = SHOWN[filter];
+            const description = String(all.filter((thread) => fits(filter, thread, this.known.waits(thread))).length);
+            return { filter, label: `$(${icon}) ${label}`, description, detail };
+        });
+        picker.activeItems = picker.items.filter(({ filter }) => filter === this.filter);
+        const chosen = await new Promise<Filter | undefined>((resolve) => {
+            picker.onDidAccept(() => {
+                resolve(picker.activeItems[0]?.filter);
+                picker.hide();
+            });
+            picker.onDidHide(() => {
+                resolve(undefined);
+            });
+            picker.show();
+        });
+        picker.dispose();
+        if (chosen) {
+            this.show(chosen);
+        }
+    }
+
+    private redraw(): void {
+        // What stands in the empty view says which filter it is that lets nothing through.
+        const nothing = this.known.files.size > 0 && this.getChildren().length === 0;
+        void vscode.commands.executeCommand("setContext", "postil.nothing", nothing ? this.filter : "");
         this.changed.fire(undefined);
     }
 
+    /** Those of a file that are shown. */
+    private threads(uri: vscode.Uri): Thread[] {
+        return this.known.threads(uri).filter((thread) => fits(this.filter, thread, this.known.waits(thread)));
+    }
+
     getChildren(node?: Node): Node[] {
-        const all = [...this.known.all()];
+        const files = [...this.known.files.values()].map(({ uri }) => ({ uri, threads: this.threads(uri) }));
+        const all = files.flatMap(({ uri, threads }) => threads.map((thread) => ({ uri, thread })));
         const byPlace = (a: Located, b: Located): number =>
             a.uri.fsPath.localeCompare(b.uri.fsPath) || a.thread.range.start.line - b.thread.range.start.line;
         if (!node) {
             if (this.byState) {
                 return STATES.filter(([state]) => all.some(({ thread }) => stateOf(thread) === state)).map(([state]) => ({ is: "state", state }));
             }
-            return [...this.known.files.values()]
+            return files
+                .filter(({ threads }) => threads.length > 0)
                 .sort((a, b) => a.uri.fsPath.localeCompare(b.uri.fsPath))
                 .map(({ uri }) => ({ is: "file", uri }));
         }
         switch (node.is) {
             case "file":
-                return this.known.threads(node.uri).map((thread) => ({ is: "thread", uri: node.uri, thread }));
+                return this.threads(node.uri).map((thread) => ({ is: "thread", uri: node.uri, thread }));
             case "state":
                 return all
                     .filter(({ thread }) => stateOf(thread) === node.state)
@@ -111,7 +175,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 item.iconPath = vscode.ThemeIcon.File;
                 // The label is the name alone, which several roots and folders may have in common.
                 const folder = path.posix.dirname(vscode.workspace.asRelativePath(node.uri));
-                const counts = count(this.known.threads(node.uri));
+                const counts = count(this.threads(node.uri));
                 const label = countsLabel(counts);
                 item.description = folder === "." ? label : `${folder} · ${label}`;
                 item.contextValue = counts.pending > 0 ? "file.pending" : "file";
@@ -130,9 +194,11 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const state = stateOf(thread);
                 const item = new vscode.TreeItem(thread.title);
                 item.id = `thread ${uri.toString()} ${thread.id}`;
-                item.iconPath = new vscode.ThemeIcon(STATES.find(([one]) => one === state)?.[2] ?? "comment");
+                const waits = this.known.waits(thread);
+                item.iconPath = new vscode.ThemeIcon(waits ? "bell-dot" : (STATES.find(([one]) => one === state)?.[2] ?? "comment"));
                 const line = thread.range.start.line + 1;
-                item.description = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
+                const place = this.byState ? `${vscode.workspace.asRelativePath(uri)}:${line}` : `line ${line}`;
+                item.description = waits ? `${place} · waits for you` : place;
                 item.contextValue = `thread.${contextOf(thread, this.known)}`;
                 // The icon has the state for who sees it.
                 item.accessibilityInformation = { label: `${thread.title}, ${stateLabel(thread)}, ${item.description}` };

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, NEVER, Options, Workspace, frame};
 use crate::model::{Model, Step, call};
 
 fn start(workspace: &Workspace, options: Value, env: Vec<(String, String)>) -> Editor {
@@ -298,4 +298,36 @@ fn trust_that_changes_counts_from_then_on() {
             .all(|m| m["method"] != "window/showMessageRequest"),
         "the editor's own answer counts, nothing is asked again"
     );
+}
+
+/// So that a client can show what stands still until the author has answered.
+#[test]
+fn a_turn_that_waits_for_an_answer_is_told_to_wait() {
+    const QUESTION: &str = "window/showMessageRequest";
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: list todos\nfn a() {}\n");
+    let mut editor = start(
+        &workspace,
+        json!({"trusted": true, "threads": true}),
+        vec![],
+    );
+    editor.state().choices = vec![NEVER.to_owned()];
+    editor.open("a.rs");
+    editor.wait_codes("a.rs", &["pending"]);
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+    let told = editor.wait_message("postil/turns", |m| m["turns"][0]["waits"] == true);
+    assert_eq!(told["turns"][0]["message"], "waits for your answer");
+    threads(&editor, "a.rs", |list| list[0]["turn"]["waits"] == true);
+    let id = editor.wait_for("the question", |state| {
+        let asked = state.received.iter().find(|m| m["method"] == QUESTION);
+        asked.map(|question| question["id"].clone())
+    });
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"title": "Allow edits"}});
+    editor.send_raw(&frame(&answer));
+    let ended = threads(&editor, "a.rs", |list| {
+        list[0]["status"] == "awaiting_user" && list[0]["turn"]["running"] == false
+    });
+    assert_eq!(ended[0]["turn"]["waits"], false);
 }

@@ -60,7 +60,7 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         view.comments[0].body = "what I wrote";
         const note = () => view.comments.find((one) => one.edited);
         // These leave nothing to be said, or act on what is there already.
-        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|groupBy|review\.|comment\.)/;
+        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|groupBy|filter|changeFilter|showAll|review\.|comment\.)/;
         const served = extension.packageJSON.contributes.commands.map(({ command }) => command).filter((command) => !free.test(command));
         const boxed = ["reply", "ask"].map((command) => `postil.comment.${command}`);
         const each = async (kind, why) => {

@@ -70,6 +70,50 @@ module.exports = ({ api, listen, until }) => ({
         await vscode.workspace.fs.delete(uri);
         await until("all are gone", () => !comments.files.has(uri.toString()));
     },
+    async "the view Threads shows and counts what its filter lets through"(root) {
+        const { known, tree } = api();
+        const before = new Map(known.files);
+        known.files.clear();
+        const told = (name, threads) => known.told({ uri: vscode.Uri.file(path.join(root, "filter", name)).toString(), version: null, threads });
+        const thread = (id, status, turn) => ({
+            ...{ id, status, malformed: false, title: id, turn: turn && { run_id: id, running: true, failed: false, message: "", ...turn } },
+            range: { start: { line: 0, character: 0 }, end: { line: 0, character: 9 } },
+            messages: [{ role: status === "pending" ? "author" : "agent", name: null, line: 0, text: id }],
+        });
+        told("a.py", [thread("asked", "pending"), thread("asks", "pending", { waits: true }), thread("answered", "awaiting_user")]);
+        told("b.py", [thread("works", "pending", {})]);
+        const shown = () => {
+            const files = tree.getChildren();
+            const counts = files.map((file) => tree.getTreeItem(file).description);
+            return [tree.view.title, counts, files.flatMap((file) => tree.getChildren(file)).map((one) => one.thread.id)];
+        };
+        const kept = () => tree.context.workspaceState.get("filter");
+        const all = ["Threads", ["filter · 1 at work · 1 awaiting agent · 1 answered", "filter · 1 at work"], ["asked", "asks", "answered", "works"]];
+        assert.deepEqual(shown(), all);
+        tree.show("waiting");
+        assert.deepEqual(shown(), ["Threads - Waiting for Me", ["filter · 1 at work · 1 answered"], ["asks", "answered"]]);
+        assert.equal(kept(), "waiting");
+        // Answered, its turn goes on.
+        known.toldTurns({ turns: [{ id: "asks", running: true, message: "thinking", waits: false, cost: 0, started: "" }] });
+        assert.deepEqual(shown()[2], ["answered"]);
+        known.reviewing("works", true);
+        assert.deepEqual(shown()[2], ["answered", "works"]);
+        known.reviewing("works", false);
+        tree.show("running");
+        assert.deepEqual(shown(), ["Threads - Running", ["filter · 1 at work", "filter · 1 at work"], ["asks", "works"]]);
+        tree.group(true);
+        assert.deepEqual(tree.getChildren().map((state) => tree.getTreeItem(state).description), ["2"]);
+        tree.group(false);
+        tree.show("pending");
+        assert.deepEqual(shown(), ["Threads - Awaiting Agent", ["filter · 1 awaiting agent"], ["asked"]]);
+        await vscode.commands.executeCommand("postil.showAll");
+        assert.deepEqual(shown(), all);
+        assert.equal(kept(), "all");
+        known.turns.delete("asks");
+        for (const name of ["a.py", "b.py"]) told(name, []);
+        for (const [key, file] of before) known.files.set(key, file);
+        tree.group(false);
+    },
     async "of many files that are told of at once the threads are counted once"(root) {
         const { known } = api();
         const { each } = known;

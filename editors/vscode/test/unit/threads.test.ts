@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { marked } from "marked";
 import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, buttons, content, count, countsLabel, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asMarkdown, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -130,6 +130,26 @@ test("states and their words", () => {
     pending.turn = { run_id: "r", running: false, failed: true, message: "no key" };
     assert.match(stateLabel(pending), /failed: no key/);
     assert.equal(countsLabel(count([pending, answered, answered])), "1 awaiting agent · 2 answered");
+});
+
+test("which threads a filter lets through", () => {
+    const turn = { run_id: "r", running: true, failed: false, message: "" };
+    const all = {
+        asked: thread("p", 0, ["author", "why?"]),
+        failed: { ...thread("f", 0, ["author", "why?"]), turn: { ...turn, running: false, failed: true } },
+        answered: thread("a", 0, ["author", "why?"], ["agent", "so"], ["author", ""]),
+        paused: { ...thread("s", 0, ["author", "why?"], ["agent", "Paused"], ["author", ""]), is_paused: true },
+        empty: thread("n", 0, ["author", ""]),
+        running: { ...thread("r", 0, ["author", "why?"]), turn },
+        asks: { ...thread("q", 0, ["author", "why?"]), turn },
+    };
+    const shown = FILTERS.map((filter) => [filter, Object.entries(all).flatMap(([name, one]) => (fits(filter, one, name === "asks") ? [name] : []))]);
+    assert.deepEqual(Object.fromEntries(shown), {
+        all: Object.keys(all),
+        pending: ["asked", "failed"],
+        waiting: ["answered", "paused", "empty", "asks"],
+        running: ["running", "asks"],
+    });
 });
 
 test("each answer that a question offers is a link that gives it, whatever stands in it", () => {

@@ -111,6 +111,15 @@ export async function reload(code, windows, model) {
     await window.until("what was read", async () => /file_read/.test(await shown()));
     await window.until("the model is asked again", () => model.requests.length === 2);
 
+    // The view Threads: only what runs, also in the window that is loaded anew.
+    await window.command("View: Show postil");
+    const view = window.page.locator(".part.sidebar");
+    await window.take(">postil: Filter Threads", "postil: Filter Threads");
+    await window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Running" }).click();
+    const title = view.locator(".composite.title", { hasText: "Threads - Running" });
+    await title.waitFor();
+    await window.until("the one that runs", async () => (await rowTexts(window)).join().startsWith("load.rs1atwork"));
+
     const loaded = window.page.waitForEvent("load");
     await window.command("Developer: Reload Window");
     await loaded;
@@ -122,6 +131,11 @@ export async function reload(code, windows, model) {
     ok(!again.includes("running"), `it does not run any more: ${again}`);
     ok(/say what it gives/.test(again), `what was asked: ${again}`);
     equal(await tab.count(), 1, "tabs of it");
+    await view.locator(".welcome-view", { hasText: "No agent is at work." }).waitFor();
+    await title.waitFor();
+    await view.locator(".welcome-view .monaco-button", { hasText: "Show All Threads" }).click();
+    await window.until("all", async () => (await rowTexts(window)).some((row) => row.includes("saywhatitgives")));
+    await title.waitFor({ state: "hidden" });
 
     // The turn goes on, and so does its conversation.
     await window.command("View: Focus First Editor Group");
