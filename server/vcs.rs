@@ -10,6 +10,7 @@ mod commit;
 mod follow;
 mod found;
 mod head;
+mod index;
 mod notes;
 mod program;
 mod runs;

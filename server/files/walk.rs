@@ -1,5 +1,5 @@
 //! Which files the scan reads: those that git tracks, and what is neither hidden nor ignored. One pass
-//! over the folders by several threads; a name that is tracked is known by a look into a set, and the
+//! over the folders by several threads; a name that is tracked is known by a look into a list, and the
 //! rules are asked for the rest alone.
 
 use std::cell::OnceCell;
@@ -77,10 +77,8 @@ fn counts(root: &Path, path: &Path, is_folder: bool) -> bool {
         ignored::is_ignored(rules.as_ref(), &user, at, is_folder || at != path)
     };
     (!hidden && !path.ancestors().take_while(below).any(ignored)) || {
-        let tracked = crate::vcs::tracked(root).unwrap_or_default();
-        tracked
-            .iter()
-            .any(|path| path == relative || (is_folder && path.starts_with(relative)))
+        let (tracked, name) = (Tracked::of(root), at::bytes_of(relative.to_owned()));
+        tracked.has_file(&name) || (is_folder && tracked.has_folder(&name))
     }
 }
 
@@ -361,6 +359,7 @@ impl<'a, E> Walk<'a, E> {
         let (entries, makes) = read(handle)?;
         let rules = ignored::inside(absolute, makes, folder.rules.clone());
         let tracked = self.tracked();
+        let tracked_files = tracked.files(&folder.path);
         let mut head = Head {
             tracked_only: folder.tracked_only,
             makes,
@@ -393,14 +392,14 @@ impl<'a, E> Walk<'a, E> {
             let hidden = is_hidden(name.to_bytes());
             match kind {
                 Kind::File => {
-                    let wanted = tracked.files.contains(&path)
+                    let wanted = tracked_files.have(name.to_bytes())
                         || (!folder.tracked_only && !hidden && !is_ignored(&path, false));
                     if wanted {
                         files.push(name);
                     }
                 }
                 Kind::Folder => {
-                    let has_tracked = tracked.folders.contains(&path);
+                    let has_tracked = tracked.has_folder(&path);
                     let tracked_only = folder.tracked_only || hidden;
                     if has_tracked || (!tracked_only && !is_ignored(&path, true)) {
                         if self.keeping.is_some() {
@@ -479,7 +478,7 @@ impl<'a, E> Walk<'a, E> {
         let tracked = self.tracked();
         let folders = path
             .ancestors()
-            .filter(|a| tracked.folders.contains(a.as_os_str().as_encoded_bytes()));
+            .filter(|a| tracked.has_folder(a.as_os_str().as_encoded_bytes()));
         let mut folders = folders.filter(|a| !a.as_os_str().is_empty());
         folders.any(|folder| ignored::is_ignored(rules, &self.user, &self.root.join(folder), true))
     }

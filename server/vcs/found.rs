@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 
-use super::GitError;
 use super::program::{git, untrusted};
+use super::{GitError, index};
 use crate::os;
 
 /// A repository that is there.
@@ -61,9 +61,10 @@ fn referred(folder: &Path, file: &Path, before: &str) -> Option<PathBuf> {
     os::canonical(&folder.join(path)).ok()
 }
 
-/// The ordinary files that git tracks below `root` (links and submodules are none), relative to it, in
-/// the order of the index; empty where there is no repository. An error: git cannot read it either.
-pub fn tracked(root: &Path) -> Result<Vec<PathBuf>, String> {
+/// The ordinary files that git tracks below `root` (links and submodules are none): their names relative to it with `/`,
+/// each ended by a NUL, in the order of the index; empty where there is no repository. An error: git cannot read it
+/// either.
+pub fn tracked(root: &Path) -> Result<Vec<u8>, String> {
     match found(root) {
         None => Ok(Vec::new()),
         Some(Found::Opened(repository)) if repository.is_bare() => Ok(Vec::new()),
@@ -76,27 +77,31 @@ pub fn tracked(root: &Path) -> Result<Vec<PathBuf>, String> {
     .map_err(|error| error.to_string())
 }
 
-fn listed(repository: &Repository, root: &Path) -> Option<Vec<PathBuf>> {
+fn listed(repository: &Repository, root: &Path) -> Option<Vec<u8>> {
     let top = os::canonical(repository.workdir()?).ok()?;
-    let index = repository.index().ok()?;
     let below = os::canonical(root).ok()?;
-    let below = below.strip_prefix(&top).ok()?;
-    let files = index
-        .iter()
-        .filter(|entry| entry.mode & 0o170_000 == 0o100_000);
-    Some(
-        files
-            .filter_map(|entry| {
-                super::bytes_to_path(&entry.path)
-                    .strip_prefix(below)
-                    .ok()
-                    .map(Path::to_owned)
-            })
-            .collect(),
-    )
+    let below = super::path_for_git(below.strip_prefix(&top).ok()?);
+    let mut below = below.as_os_str().as_encoded_bytes().to_vec();
+    if !below.is_empty() {
+        below.push(b'/');
+    }
+    let file = std::fs::read(repository.path().join("index"));
+    if let Some(names) = file.ok().and_then(|file| index::names(&file, &below)) {
+        return Some(names);
+    }
+    let mut names = Vec::new();
+    for entry in repository.index().ok()?.iter() {
+        if let Some(name) = entry.path.strip_prefix(&*below)
+            && entry.mode & 0o170_000 == 0o100_000
+        {
+            names.extend_from_slice(name);
+            names.push(0);
+        }
+    }
+    Some(names)
 }
 
-fn asked(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+fn asked(root: &Path) -> Result<Vec<u8>, GitError> {
     let mut settings = untrusted();
     // Whose a repository is matters for what its configuration would run; to list the index nothing of it runs.
     settings.push(String::from("safe.directory=*"));
@@ -107,16 +112,18 @@ fn asked(root: &Path) -> Result<Vec<PathBuf>, GitError> {
         return Err(GitError::Refused(first));
     }
     // `<mode> <id> <stage>\t<path>`, relative to the folder that was asked in.
-    let files = out.stdout.split(|byte| *byte == 0).filter_map(|entry| {
-        let tab = entry.iter().position(|byte| *byte == b'\t')?;
-        let (facts, path) = entry.split_at(tab);
-        let path = super::bytes_to_path(path.get(1..)?);
-        facts.starts_with(b"100").then(|| path.into_owned())
-    });
-    let mut files: Vec<PathBuf> = files.collect();
-    // One entry for each side of a conflict.
-    files.dedup();
-    Ok(files)
+    let mut names = Vec::new();
+    for entry in out.stdout.split(|byte| *byte == 0) {
+        let Some(tab) = memchr::memchr(b'\t', entry) else {
+            continue;
+        };
+        let (facts, name) = entry.split_at(tab);
+        if facts.starts_with(b"100") {
+            names.extend_from_slice(name.get(1..).unwrap_or_default());
+            names.push(0);
+        }
+    }
+    Ok(names)
 }
 
 /// The index file of the repository at or above `root`, and the top of its work tree.

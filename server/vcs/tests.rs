@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{blame, commit_file, place};
+use super::{blame, commit_file, index, place, tracked};
 
 struct Repository {
     folder: tempfile::TempDir,
@@ -175,4 +175,92 @@ fn blame_tells_committed_lines_from_new_ones() {
         ("Ada", "the reason")
     );
     assert_eq!(blame(&file, 1, b"zero\none\ntwo\n").unwrap(), None);
+}
+
+#[test]
+fn the_names_in_an_index_are_those_that_git_lists_in_every_form_of_it() {
+    let it = Repository::new();
+    let long = format!(
+        "deep/{}/x.rs",
+        "n".repeat(200)
+            .repeat(20)
+            .replace("nnnnnnnnnn", "nnnnnnnnn/")
+    );
+    for name in [
+        "a.rs",
+        "a/b.rs",
+        "a/b/c.rs",
+        "a b/\u{e9}.rs",
+        "ab.rs",
+        &long,
+    ] {
+        it.write(name, name);
+    }
+    std::os::unix::fs::symlink("a.rs", it.path("link.rs")).unwrap();
+    it.git(&["add", "."]);
+    it.git(&["commit", "-qm", "first"]);
+    // Both sides of a conflict are entries.
+    for (branch, text) in [("one", "1\n"), ("two", "2\n")] {
+        it.git(&["checkout", "-q", "-b", branch, "main"]);
+        it.write("a.rs", text);
+        it.git(&["commit", "-qam", branch]);
+    }
+    let merge = Command::new("git")
+        .args(["merge", "-q", "one"])
+        .current_dir(it.folder.path())
+        .status();
+    assert!(!merge.unwrap().success());
+
+    let listed = |below: &str| {
+        let out = it.git(&["-C", below, "ls-files", "-z", "--stage"]);
+        let entries = out
+            .split_terminator('\0')
+            .filter(|entry| entry.starts_with("100"));
+        let names = entries.map(|entry| entry.split_once('\t').unwrap().1.to_owned() + "\0");
+        names.collect::<String>()
+    };
+    let file = || std::fs::read(it.path(".git/index")).unwrap();
+    let mut forms = Vec::new();
+    // Version 3 is what an entry with more flags makes of version 2.
+    for (version, added) in [("2", None), ("3", Some("new.rs")), ("4", Some("newer.rs"))] {
+        if let Some(name) = added {
+            it.write(name, "n\n");
+            it.git(&["add", "--intent-to-add", name]);
+        }
+        it.git(&["update-index", "--index-version", version]);
+        let file = file();
+        assert_eq!(file[7].to_string(), version);
+        for (below, folder) in [("", "."), ("a/", "a"), ("deep/", "deep")] {
+            let names = index::names(&file, below.as_bytes()).unwrap();
+            assert_eq!(
+                String::from_utf8(names).unwrap(),
+                listed(folder),
+                "{version} {below}"
+            );
+            let below = it.path(below);
+            assert_eq!(tracked(&below).unwrap(), listed(folder).into_bytes());
+        }
+        forms.push(file);
+    }
+
+    // One that has most of itself in another file is not read here, and known all the same.
+    it.git(&["update-index", "--split-index"]);
+    assert!(index::names(&file(), b"").is_none());
+    assert_eq!(tracked(&it.path("")).unwrap(), listed(".").into_bytes());
+
+    // What is cut off gives all names or none, and nothing that is altered ends in a panic.
+    for form in forms {
+        let whole = index::names(&form, b"");
+        for end in 0..form.len() {
+            let names = index::names(&form[..end], b"");
+            assert!(names.is_none() || names == whole, "{end}");
+        }
+        for at in 0..form.len() {
+            for bit in 0..8 {
+                let mut altered = form.clone();
+                altered[at] ^= 1 << bit;
+                let _names = index::names(&altered, b"");
+            }
+        }
+    }
 }
