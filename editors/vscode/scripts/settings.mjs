@@ -40,6 +40,7 @@ const THREADS = [
     ["openConversation", "\\.run(\\.|$)", 3, 2, "1_show@2"],
     ["replyAsAgent", "^pending", 1, 1, "2_turn@1"],
     ["cancel", "^running", 1, 1, "2_turn@1"],
+    ["showQuestion", "^running.*\\.asks", 2, 2, "2_turn@2"],
     ["continue", "^(answered|new).*\\.paused", 1, 1, "2_turn@1"],
     ["plan", "^pending", 0, 0, "2_turn@2"],
     ["reviewTurn", "^(pending|answered|new).*\\.changes|review$", 2, 0, "2_turn@3"],

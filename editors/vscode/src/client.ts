@@ -25,7 +25,7 @@ import {
 import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 import { Lenses } from "./lenses";
-import { complain, inform, warn } from "./say";
+import { complain, inform, press, warn } from "./say";
 import { unlinked } from "./threads";
 
 export interface Hooks {
@@ -232,7 +232,8 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     const say = (kind: MessageType): typeof inform => (kind === MessageType.Error ? complain : kind === MessageType.Warning ? warn : inform);
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void say(type)(message));
     client.onRequest(ShowMessageRequest.type, async ({ type, message, actions = [] }, token) => {
-        const pressed = await say(type)(message, ...actions.map(({ title }) => title));
+        const labels = actions.map(({ title }) => title);
+        const pressed = await press(say(type), message, labels, token);
         // The window takes no notification back.
         if (pressed !== undefined && token.isCancellationRequested) {
             void inform("postil: this was no longer asked: its turn was cancelled or has ended. Nothing was done.");

@@ -258,6 +258,14 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.showAll": () => {
             tree.show("all");
         },
+        // Unanswered it goes behind the bell after a while, from where the window lets nobody take one alone.
+        "postil.showQuestion": async () => {
+            if ([...known.each()].some(({ turn }) => turn?.running && turn.waits)) {
+                await vscode.commands.executeCommand("notifications.showList");
+            } else {
+                void inform("postil: no agent waits for an answer of yours.");
+            }
+        },
         "postil.restart": () => server.restart(),
         "postil.stop": () => server.halt(),
         // The editor's own answer is the one that counts here.

@@ -1,7 +1,7 @@
 // What the author is told in a notification. The words may be a file's or a model's.
 
 import * as vscode from "vscode";
-import { unlinked } from "./threads";
+import { asked, MORE, unadorned, unlinked } from "./threads";
 
 export function inform(text: string, ...buttons: string[]): Thenable<string | undefined> {
     return vscode.window.showInformationMessage(unlinked(text), ...buttons);
@@ -13,6 +13,23 @@ export function warn(text: string, ...buttons: string[]): Thenable<string | unde
 
 export function complain(text: string, ...buttons: string[]): Thenable<string | undefined> {
     return vscode.window.showErrorMessage(unlinked(text), ...buttons);
+}
+
+/** Which of `labels` is pressed below a question of the server, where there may be more of them than a notification has room for. */
+export async function press(say: typeof inform, text: string, labels: string[], token: vscode.CancellationToken): Promise<string | undefined> {
+    const buttons = asked(labels);
+    for (;;) {
+        const pressed = await say(text, ...buttons);
+        if (buttons === labels || pressed !== MORE) {
+            return pressed;
+        }
+        const items = labels.map((label) => ({ label: unadorned(label), title: label }));
+        const picked = await vscode.window.showQuickPick(items, { title: unadorned(text), placeHolder: "Your answer", ignoreFocusOut: true }, token);
+        if (picked || token.isCancellationRequested) {
+            return picked?.title;
+        }
+        // Escape leads back to the question.
+    }
 }
 
 /** Asked in the middle of the window, before something is done; `button` does it. */

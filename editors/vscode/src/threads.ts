@@ -97,15 +97,25 @@ const QUESTION = 300;
 /** Characters for which the buttons of a notification have room. */
 const ROOM = 36;
 
+const fitting = (labels: string[]): boolean => labels.join("").length + 4 * labels.length <= ROOM;
+
+/** The button that leads to a list. */
+export const MORE = "More …";
+
+/** The buttons of a question that the server asks. Cut off by the window nobody could read them: then the first, the last, which refuses, and a list of all. */
+export function asked(labels: string[]): string[] {
+    const [first, last] = [labels[0], labels.at(-1)];
+    return labels.length < 3 || fitting(labels) || first === undefined || last === undefined ? labels : [first, last, MORE];
+}
+
 /**
  * What the buttons say under which a question's answers are chosen: the answers, or their letters where there is no room
  * and the question has them whole. `undefined`: they want a list.
  */
 export function buttons(thread: Thread): string[] | undefined {
     const choices = thread.choices ?? [];
-    const fits = (labels: string[]): boolean => labels.join("").length + 4 * labels.length <= ROOM;
     const letters = choices.map((choice) => choice.slice(0, 3));
-    return fits(choices) ? choices : fits(letters) && !question(thread).endsWith("…") ? letters : undefined;
+    return fitting(choices) ? choices : fitting(letters) && !question(thread).endsWith("…") ? letters : undefined;
 }
 
 /** What a question offers, below it: a link for each answer that gives it. Empty: nothing. */
@@ -124,6 +134,11 @@ export const CHOOSE = "postil.choose";
 /** The editor makes a link of `[words](command:…)` in a notification, and a click on it runs the command: not of what others say. */
 export function unlinked(text: string): string {
     return text.replaceAll("](", "]\u200b(");
+}
+
+/** The editor makes an icon of `$(name)` in a list: not of what others say. */
+export function unadorned(text: string): string {
+    return text.replaceAll("$(", "$\u200b(");
 }
 
 /** Why nothing can be asked in what the author looks at; `undefined`: it can. `open`: the editor hands out its text. */

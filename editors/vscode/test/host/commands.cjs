@@ -41,7 +41,21 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         const thread = { uri: uri.toString(), thread_id: begun.thread_id };
         await server.ask("replyAsAgent", thread);
         await until("it asks", () => asks.texts.some((text) => text.includes("wants to run")));
-        asks.press(asks.texts.findIndex((text) => text.includes("wants to run")), "Allow once");
+        // All that can be answered would be cut off.
+        const at = asks.texts.findIndex((text) => text.includes("wants to run"));
+        assert.deepEqual(asks.rows[at], ["Allow once", "Refuse", "More …"]);
+        const { showQuickPick } = vscode.window;
+        const lists = [];
+        vscode.window.showQuickPick = async (items) => {
+            lists.push(items.map(({ label }) => label));
+            return lists.length > 1 ? items[1] : undefined;
+        };
+        asks.press(at, "More …");
+        await until("it is asked again", () => asks.texts.filter((text) => text.includes("wants to run")).length === 2);
+        asks.press(-1, "More …");
+        await until("all answers, twice", () => lists.length === 2);
+        vscode.window.showQuickPick = showQuickPick;
+        assert.deepEqual(lists[1].slice(0, 3), ["Allow once", "Allow in this run", "Allow in this workspace"]);
         await until("what the command says", () => texts.some((text) => text.includes("[so]")));
         assert.ok(texts.some((text) => text.includes("[what]")), texts.join("\n"));
         assert.doesNotMatch(texts.join("\n"), /\]\(/);

@@ -19,13 +19,16 @@ const api = () => vscode.extensions.getExtension("postil.postil").exports;
 /** Takes the place of a notification: what is said, and a press of its buttons. */
 function listen(kind) {
     const shown = vscode.window[kind];
-    const [texts, presses] = [[], []];
-    vscode.window[kind] = (text) => {
+    const [texts, presses, rows] = [[], [], []];
+    vscode.window[kind] = (text, ...buttons) => {
         texts.push(text);
+        rows.push(buttons);
         return new Promise((resolve) => presses.push(resolve));
     };
     return {
         texts,
+        /** The buttons of each. */
+        rows,
         press: (at, button) => presses.at(at)(button),
         over: () => {
             vscode.window[kind] = shown;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { marked } from "marked";
 import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asMarkdown, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asked as below, asMarkdown, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -172,6 +172,12 @@ test("a notification's buttons are the answers where these fit, else their lette
     assert.deepEqual(buttons(asked("Which?", "(a) tokio", "(b) smol", "(c) no runtime at all")), ["(a)", "(b)", "(c)"]);
     assert.equal(buttons(asked("Which? ".repeat(60), "(a) tokio", "(b) smol", "(c) no runtime at all")), undefined);
     assert.equal(buttons(asked("Which?", ..."abcdefgh".split("").map((letter) => `(${letter}) one`))), undefined);
+});
+
+test("a question that the server asks has buttons that can be read", () => {
+    assert.deepEqual(below(["Allow edits", "Read-only"]), ["Allow edits", "Read-only"]);
+    assert.deepEqual(below(["Allow once", "No", "Refuse"]), ["Allow once", "No", "Refuse"]);
+    assert.deepEqual(below(["Allow once", "Allow in this run", "Allow in this workspace", "Always allow", "Refuse"]), ["Allow once", "Refuse", "More …"]);
 });
 
 test("what others say has no links in a notification", () => {

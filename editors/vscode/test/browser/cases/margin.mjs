@@ -41,6 +41,7 @@ export async function main(code, windows) {
     await window.sees("// AUTHOR: list todos");
     // A question is a notification with buttons: half of this thread came with the file.
     await window.notice("was not typed here");
+    await titleAction(window, "Show What Is Asked", () => window.page.locator(".notifications-center.visible", { hasText: "was not typed here" }).isVisible());
     await window.press("Allow edits");
     await window.sees("// AGENT: Found 1 to-do");
     await window.until("the answer in the margin", async () => (await margin(window))[0]?.some((text) => text.includes("Found 1 to-do")));
