@@ -1,5 +1,6 @@
 //! Code actions and lenses: what can be done with the threads of a file, as far as it applies now.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -319,6 +320,11 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
     let client = server.capabilities();
     let mut all = Vec::new();
     let past = margin::past(session, &path, &view.threads);
+    let first_line = |thread: &Thread| thread.messages.first().map(|message| message.line);
+    let mut on_line: HashMap<_, usize> = HashMap::new();
+    for thread in view.threads.iter() {
+        *on_line.entry(first_line(thread)).or_default() += 1;
+    }
     for (thread, past) in view.threads.iter().zip(past) {
         let marker: Range<usize> = thread
             .messages
@@ -326,7 +332,16 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
             .map_or(0..0, |message| message.marker.clone());
         let range = to_proto::typed_range(document.range(&marker, client.encoding));
         let argument = json!({"uri": uri, "thread_id": thread.id});
+        // Beside those of others the first one of each says whose they are.
+        let several = on_line
+            .get(&first_line(thread))
+            .is_some_and(|&many| many > 1);
+        let mut whose = several.then(|| present::short(&present::title(thread), 30));
         let mut add = |title: String, verb: &str| {
+            let title = match whose.take() {
+                Some(whose) => format!("{whose}: {title}"),
+                None => title,
+            };
             let command = Command {
                 title,
                 command: format!("{}{verb}", client.prefix),

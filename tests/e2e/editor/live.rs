@@ -286,3 +286,29 @@ fn what_begins_turns_or_commits_is_offered_to_a_hand_alone() {
     assert_eq!(offered(by_hand), (2, 2));
     assert_eq!(offered(json!({"diagnostics": []})).0, 2);
 }
+
+#[test]
+fn lenses_of_several_threads_on_one_line_say_whose_they_are() {
+    let workspace = Workspace::new();
+    let code = "fn a() {} /* AUTHOR: why? */ // AUTHOR: since when, and for how much longer shall it stay?\nfn b() {} // AUTHOR: alone\n";
+    workspace.write("a.rs", code);
+    let mut editor = Editor::start(&workspace);
+    editor.open("a.rs");
+    let document = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    let lenses = editor
+        .request("textDocument/codeLens", document)
+        .expect("lenses");
+    let all = lenses.as_array().expect("a list").iter();
+    let titles: Vec<&str> = all.filter_map(|l| l["command"]["title"].as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "why?: Reply as agent",
+            "Resolve",
+            "since when, and for how much…: Reply as agent",
+            "Resolve",
+            "Reply as agent",
+            "Resolve",
+        ]
+    );
+}
