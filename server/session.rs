@@ -318,6 +318,8 @@ pub struct Session {
     closings: Underway,
     commits: Underway,
     ending: AtomicBool,
+    /// It ends with its editor: what stops then nobody has cancelled.
+    leaving: AtomicBool,
     spares_home: AtomicBool,
     stamps: Mutex<Vec<Option<(SystemTime, u64)>>>,
 }
@@ -359,6 +361,7 @@ impl Session {
             closings: Underway::default(),
             commits: Underway::default(),
             ending: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             spares_home: AtomicBool::new(false),
             stamps: Mutex::default(),
         });
@@ -629,6 +632,13 @@ impl Session {
         self.keep_provenance(None);
         self.end_turns().await;
         tokio::join!(self.children.shutdown(), self.let_commits_end());
+    }
+
+    /// As `shutdown`, where nobody has cancelled anything: an editor is closed or loaded anew. Turns are recorded as
+    /// interrupted, and go on when they are asked for again.
+    pub async fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+        self.shutdown().await;
     }
 
     /// The end is near: no further commit is begun, and what git refuses is put back on disk.

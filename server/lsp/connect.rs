@@ -189,7 +189,7 @@ fn serve_one(
         server.bridges.clear();
         server.client.gone();
         if let Some(session) = server.session.get() {
-            let _ = tokio::time::timeout(WIND_UP, session.shutdown()).await;
+            let _ = tokio::time::timeout(WIND_UP, session.leave()).await;
             session.let_commits_end().await;
         }
         why

@@ -438,7 +438,7 @@ fn cancel_progress(server: &Arc<Server>, params: &Value) {
 pub(super) async fn shutdown(server: &Server) {
     server.publisher.end_news();
     if let Some(session) = server.session.get() {
-        session.shutdown().await;
+        session.leave().await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! One turn of a session, from its spawn to what stands in the thread and in the history.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ use crate::turn::{self, Answerer, Job, Outcome};
 
 /// How often a cancel from another process is looked for.
 const CANCEL_POLL: Duration = Duration::from_millis(200);
+
+/// Why a turn stopped whose editor went.
+const LEFT: &str = "the editor was closed or loaded anew in mid-turn";
 
 impl Session {
     pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task) {
@@ -373,6 +377,10 @@ impl Session {
                     }
                     Err(why) => (RunStatus::Failed, Some(why)),
                 }
+            }
+            Outcome::Cancelled if self.leaving.load(Ordering::Relaxed) => {
+                self.note_round(task, "system", json!({}), LEFT);
+                (RunStatus::Interrupted, Some(String::from(LEFT)))
             }
             Outcome::Cancelled => (RunStatus::Cancelled, None),
             Outcome::Failed(why) => {

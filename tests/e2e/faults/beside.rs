@@ -165,29 +165,37 @@ fn fault_05_a_second_server_refuses_that_run_only_and_takes_it_over() {
 
 #[test]
 fn fault_08_a_terminated_server_records_its_turn_and_ends() {
-    let mut desk = Desk::new(vec![
-        read(),
-        Step::text("never").stall(10),
-        Step::text("Now."),
-    ]);
-    desk.editor.save(FILE);
-    desk.ask();
-    desk.world.model.wait_for_requests(2);
-    let id = desk.editor.process_id().to_string();
-    let mut kill = std::process::Command::new("kill");
-    assert!(
-        kill.args(["-TERM", &id])
-            .status()
-            .expect("kill runs")
-            .success()
-    );
-    desk.editor.wait_exit();
-    assert_eq!(desk.world.runs()[0]["status"], "cancelled");
-    let rounds = desk.world.rounds();
-    let roles: Vec<&str> = rounds.iter().map(|(role, _)| role.as_str()).collect();
-    assert_eq!(roles, ["user", "assistant", "tool", "system"]);
-    let output = desk.world.run(&["reply", "--all", "--yes"], None);
-    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    for is_told in [false, true] {
+        let mut desk = Desk::new(vec![
+            read(),
+            Step::text("never").stall(10),
+            Step::text("Now."),
+        ]);
+        desk.editor.save(FILE);
+        desk.ask();
+        desk.world.model.wait_for_requests(2);
+        if is_told {
+            // A window that is closed, or loaded anew.
+            let done = desk.editor.request("shutdown", Value::Null);
+            assert_eq!(done, Ok(Value::Null));
+            desk.editor.notify("exit", Value::Null);
+        } else {
+            let id = desk.editor.process_id().to_string();
+            let mut kill = std::process::Command::new("kill");
+            let killed = kill.args(["-TERM", &id]).status().expect("kill runs");
+            assert!(killed.success());
+        }
+        desk.editor.wait_exit();
+        // Nobody has cancelled it: asked for again it goes on with what it has.
+        assert_eq!(desk.world.runs()[0]["status"], "interrupted");
+        let rounds = desk.world.rounds();
+        let roles: Vec<&str> = rounds.iter().map(|(role, _)| role.as_str()).collect();
+        assert_eq!(roles, ["user", "assistant", "tool", "system"]);
+        let output = desk.world.run(&["reply", "--all", "--yes"], None);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        let asked = desk.world.model.requests();
+        assert!(asked[2].prompt().contains("toolu_r"), "it went on");
+    }
 }
 
 #[test]

@@ -140,8 +140,9 @@ export async function reload(code, windows, model) {
     // The turn goes on, and so does its conversation.
     await window.command("View: Focus First Editor Group");
     await window.goto(1);
-    await window.command("postil: Continue the Turn");
+    await window.command("postil: Reply as Agent");
     await window.sees("// AGENT: Gives nothing");
+    ok(JSON.stringify(model.requests.at(-1)).includes("tool_result"), "nothing is read twice");
     await window.until("the answer in the conversation", async () => /completed[^]*Gives nothing where there is no file/.test(await shown()));
     equal(await tab.count(), 1, "tabs of it");
     equal(await window.notices(), [], "nothing is wrong");
