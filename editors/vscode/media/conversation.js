@@ -55,10 +55,18 @@
         }
     };
 
+    /** A place in a file, which a press leads to. */
+    const place = (file, line) => {
+        const button = make("button", "link", `${file}${line ? `:${line}` : ""}`);
+        button.addEventListener("click", () => vscode.postMessage({ is: "open", file, line }));
+        return button;
+    };
+
     const draw = (round) => {
         const role = round.role ?? "unknown";
         const box = make("section", `round ${role}`);
-        const who = make("div", "who");
+        // By headings a screen reader goes from one to the next.
+        const who = make("h2", "who");
         const meta = round.metadata;
         who.append(make("b", "", role === "tool" && meta.tool ? meta.tool : (WHO[role] ?? role)));
         const facts = [];
@@ -67,8 +75,8 @@
         if (meta.cost) facts.push(money(meta.cost));
         if (meta.duration_ms !== undefined) facts.push(`${(meta.duration_ms / 1000).toFixed(1)} s`);
         if (meta.is_error) facts.push("refused or failed");
-        if (meta.file) facts.push(`${meta.file}${meta.line ? `:${meta.line}` : ""}`);
         for (const fact of facts) who.append(make("span", "", fact));
+        if (meta.file) who.append(place(meta.file, meta.line));
         box.append(who);
         const text = round.content + (round.cut ? "\n… (more in: postil workflow thread)" : "");
         if (role === "tool") {
@@ -98,17 +106,23 @@
     window.addEventListener("message", ({ data }) => {
         if (data.is === "failed") at("doing").textContent = data.why;
         if (data.is !== "rounds") return;
-        if (data.first) at("rounds").replaceChildren();
+        const rounds = at("rounds");
+        if (data.first) {
+            // What was there before is not read out; what comes is.
+            rounds.ariaLive = "off";
+            rounds.replaceChildren();
+        }
         const { run } = data;
         // Who has scrolled up is reading.
         const below = window.innerHeight + window.scrollY >= document.body.scrollHeight - 40;
-        at("title").textContent = run.file;
+        at("title").replaceChildren(place(run.file));
         const facts = [run.running ? "running" : run.status, run.model, `${number.format(run.rounds)} rounds`, `${number.format(run.tokens)} tokens`, money(run.cost)];
         at("facts").textContent = facts.filter(Boolean).join(" · ");
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
         at("cancel").hidden = !run.running;
         at("review").hidden = run.running || run.has_changes === false;
-        at("rounds").append(...data.rounds.map(draw));
+        rounds.append(...data.rounds.map(draw));
+        if (!data.more) setTimeout(() => (rounds.ariaLive = "polite"));
         if (below && !data.first) window.scrollTo(0, document.body.scrollHeight);
     });
     vscode.postMessage({ is: "ready" });

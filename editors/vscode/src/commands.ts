@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
-import { type Known, type Located, type Named, nameOf, UNREAD } from "./known";
+import { columnOf, type Known, type Located, type Named, nameOf, UNREAD } from "./known";
 import type { Models } from "./models";
 import type { Position } from "./protocol";
 import type { Questions } from "./questions";
@@ -304,7 +304,7 @@ function looked(): vscode.Uri | undefined {
 /** Goes to a thread and opens it in the margin. */
 export async function reveal({ uri, thread }: Located, comments: Comments): Promise<void> {
     const at = new vscode.Position(thread.range.start.line, thread.range.start.character);
-    await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at) });
+    await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at), viewColumn: columnOf(uri) });
     const view = comments.viewOf(uri, thread.id);
     if (view) {
         view.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;

@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { Known } from "./known";
+import { columnOf, type Known, type Located } from "./known";
 import type { Rounds } from "./protocol";
-import { because } from "./say";
+import { because, inform } from "./say";
 import type { Server } from "./server";
 
 const KIND = "postil.conversation";
@@ -18,7 +18,8 @@ export class Conversations implements vscode.Disposable {
     constructor(
         private readonly context: vscode.ExtensionContext,
         private readonly server: Server,
-        known: Known,
+        private readonly known: Known,
+        private readonly reveal: (located: Located) => Promise<void>,
     ) {
         this.subscriptions = [
             known.onTurns((turns) => {
@@ -78,9 +79,32 @@ export class Conversations implements vscode.Disposable {
     private fill(view: vscode.WebviewPanel, id: string): void {
         view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] };
         view.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "resources", "agent.svg");
-        const panel = new Panel(view, this.server, id, this.context.extensionUri);
+        const panel = new Panel(view, this.server, id, this.context.extensionUri, (thread, file, line) => this.goTo(thread, file, line));
         this.open.set(id, panel);
         view.onDidDispose(() => this.open.delete(id));
+    }
+
+    /** To the thread, wherever it stands by now; else to the line of the file where it stood. */
+    private async goTo(thread: string | undefined, file: string, line: number): Promise<void> {
+        const places = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => vscode.Uri.joinPath(uri, file));
+        const named = places.map((uri) => uri.toString());
+        const located = [...this.known.all()].find((one) => one.thread.id === thread && named.includes(one.uri.toString()));
+        if (located) {
+            await this.reveal(located);
+            return;
+        }
+        for (const uri of places) {
+            const isThere = await vscode.workspace.fs.stat(uri).then(
+                () => true,
+                () => false,
+            );
+            if (isThere) {
+                const at = new vscode.Position(Math.max(0, line - 1), 0);
+                await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at), viewColumn: columnOf(uri) });
+                return;
+            }
+        }
+        void inform(`postil: ${file} is not in this workspace any more.`);
     }
 
     dispose(): void {
@@ -92,6 +116,8 @@ export class Conversations implements vscode.Disposable {
 }
 
 class Panel {
+    /** Whose run it is. */
+    private thread: string | undefined;
     /** The last round that the page has. */
     private last = 0;
     /** Which page it is: each time it is shown it begins anew, and an answer for the one before is not for it. */
@@ -106,8 +132,9 @@ class Panel {
         private readonly server: Server,
         private readonly run: string,
         extension: vscode.Uri,
+        goTo: (thread: string | undefined, file: string, line: number) => Promise<void>,
     ) {
-        view.webview.onDidReceiveMessage((message: { is?: unknown }) => {
+        view.webview.onDidReceiveMessage((message: { is?: unknown; file?: unknown; line?: unknown }) => {
             switch (message.is) {
                 case "ready":
                     this.ready = true;
@@ -117,6 +144,11 @@ class Panel {
                     break;
                 case "cancel":
                     void this.server.run("cancelTurn", { run_id: this.run });
+                    break;
+                case "open":
+                    if (typeof message.file === "string") {
+                        void goTo(this.thread, message.file, typeof message.line === "number" ? message.line : 1);
+                    }
                     break;
                 case "review":
                     void vscode.commands.executeCommand("postil.reviewTurn", { run_id: this.run });
@@ -155,6 +187,7 @@ class Panel {
                     }
                     this.last = read.rounds.at(-1)?.seq ?? last;
                     more = read.more;
+                    this.thread = read.run?.thread_id;
                     await this.view.webview.postMessage({ is: "rounds", first: last === 0, ...read });
                 }
             })
@@ -187,7 +220,7 @@ function page(webview: vscode.Webview, extension: vscode.Uri, run: string): stri
 </head>
 <body data-run="${run.replace(/[^\w-]/g, "")}">
 <header><h1 id="title"></h1><p id="facts"></p><p id="doing" role="status"></p><p><button id="cancel" hidden>Cancel</button><button id="review" hidden>Review changes</button></p></header>
-<main id="rounds"></main>
+<main><div id="rounds" role="log" aria-label="Conversation" aria-live="off"></div></main>
 <script nonce="${nonce}" src="${media("conversation.js")}"></script>
 </body>
 </html>`;

@@ -59,7 +59,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     const reviews: Reviews = new Reviews(running, known);
     const whys: Whys = new Whys(running);
     const questions = new Questions(running, known, (located) => reveal(located, comments));
-    const conversations: Conversations = new Conversations(context, running, known);
+    const conversations: Conversations = new Conversations(context, running, known, (located) => reveal(located, comments));
     const models = new Models(running);
     const status = new Status(running, known, models);
     context.subscriptions.push(

@@ -20,6 +20,14 @@ export function nameOf({ uri, thread: { id } }: Located): Named {
     return { uri: uri.toString(), thread_id: id };
 }
 
+/** Where a file is shown: where it is seen already, and not over a page of ours. */
+export function columnOf(uri: vscode.Uri): vscode.ViewColumn {
+    const { activeTextEditor, visibleTextEditors, tabGroups } = vscode.window;
+    const seen = [activeTextEditor, ...visibleTextEditors].find((editor) => editor?.document.uri.toString() === uri.toString());
+    const isPage = tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputWebview;
+    return seen?.viewColumn ?? (isPage ? vscode.ViewColumn.One : vscode.ViewColumn.Active);
+}
+
 /** Why nothing is known of a file's threads for a moment. */
 export const UNREAD = "the server was started again and has not read this file yet";
 

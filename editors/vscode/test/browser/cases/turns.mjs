@@ -52,6 +52,15 @@ export async function run(code, windows, model) {
     await window.sees("// AGENT: Gives nothing");
     await window.until("the answer in the margin", async () => (await margin(window))[0]?.at(-1) === "Gives nothing where there is no file.");
 
+    // Without eyes: what comes is read out, each round has a heading; and its place leads to the thread.
+    const log = frame.getByRole("log", { name: "Conversation" });
+    equal(await log.getAttribute("aria-live"), "polite", "what comes is read out");
+    equal(await log.getByRole("heading", { level: 2 }).count(), await frame.locator(".round").count(), "headings");
+    await window.goto(4);
+    await frame.getByRole("button", { name: "load.rs:1" }).first().click();
+    await window.at(1);
+    equal(await window.page.locator(".tab.active", { hasText: "Conversation" }).count(), 1, "the conversation is seen still");
+
     // The native diff, file by file.
     const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
     const row = (file) => changed.filter({ hasText: file });
