@@ -147,6 +147,7 @@ fn described(
         "turn": turn,
         "has_run": past.has_run,
         "has_changes": past.has_changes,
+        "has_edits": past.has_edits,
         "is_paused": is_paused(session, &view.path, thread, past),
     })
 }
@@ -229,6 +230,8 @@ pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
     if let Some(facts) = facts.as_mut().and_then(Value::as_object_mut) {
         let changes = store.has_changes(&run.id).unwrap_or(false);
         facts.insert("has_changes".to_owned(), json!(changes));
+        let edits = store.has_edits(&run.id).unwrap_or(changes);
+        facts.insert("has_edits".to_owned(), json!(edits));
     }
     Ok(json!({"run": facts, "rounds": rounds, "more": more}))
 }

@@ -16,6 +16,8 @@ pub struct Past {
     pub has_run: bool,
     /// Its newest run changed files, and not all of that is undone.
     pub has_changes: bool,
+    /// Among them are others than the writing of its answer.
+    pub has_edits: bool,
     /// Its newest run runs, or stopped half-way.
     pub is_unfinished: bool,
 }
@@ -26,6 +28,14 @@ pub(super) struct Read {
     version: Option<i64>,
     by_thread: HashMap<String, Past>,
 }
+
+/// Of a row of `runs`: whether its newest turn with changes made others than its answer. Where the answer is not among
+/// the last rounds, as of a turn before one that failed, each change counts.
+const EDITS: &str = "(
+    SELECT (SELECT count(*) FROM changes WHERE run = runs.num AND turn = newest) > EXISTS (
+        SELECT 1 FROM rounds WHERE run = runs.num AND seq > runs.last_seq - 4 AND turn = newest
+            AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%')
+    FROM (SELECT coalesce(max(turn), -1) AS newest FROM changes WHERE run = runs.num AND undone = 0))";
 
 /// Threads that are kept: one that is being typed has another name with each key.
 const KEPT: usize = 10_000;
@@ -48,11 +58,11 @@ impl Store {
                     by_thread: HashMap::new(),
                 };
             }
-            let mut statement = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0),
-                        EXISTS (SELECT 1 FROM talk WHERE run = runs.num)
+                        EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
                  FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
-            )?;
+            ))?;
             threads
                 .map(|(id, thread)| {
                     if let Some(past) = known.by_thread.get(id) {
@@ -63,6 +73,7 @@ impl Store {
                             has_run: true,
                             has_changes: row.get(0)?,
                             is_unfinished: row.get(1)?,
+                            has_edits: row.get(2)?,
                         })
                     });
                     let past = match (found.optional()?, thread.and_then(Said::kept)) {
@@ -74,6 +85,19 @@ impl Store {
                     Ok(past)
                 })
                 .collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+}
+
+impl Store {
+    /// Whether the newest turn of a run that has changes made others than its answer.
+    pub fn has_edits(&self, run: &str) -> Result<bool, StoreError> {
+        let connection = self.light();
+        let read = || {
+            connection
+                .prepare_cached(&format!("SELECT {EDITS} FROM runs WHERE id = ?1"))?
+                .query_row([run], |row| row.get(0))
         };
         read().map_err(|e| self.fault(e))
     }
@@ -96,6 +120,7 @@ fn past_brought_back(
     Ok(Some(Past {
         has_run: true,
         has_changes,
+        has_edits: has_changes,
         is_unfinished: false,
     }))
 }

@@ -120,7 +120,7 @@
         at("facts").textContent = facts.filter(Boolean).join(" · ");
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
         at("cancel").hidden = !run.running;
-        at("review").hidden = run.running || run.has_changes === false;
+        at("review").hidden = run.running || (run.has_edits ?? run.has_changes) === false;
         rounds.append(...data.rounds.map(draw));
         if (!data.more) setTimeout(() => (rounds.ariaLive = "polite"));
         if (below && !data.first) window.scrollTo(0, document.body.scrollHeight);

@@ -43,7 +43,7 @@ const THREADS = [
     ["showQuestion", "^running.*\\.asks", 2, 2, "2_turn@2"],
     ["continue", "^(answered|new).*\\.paused", 1, 1, "2_turn@1"],
     ["plan", "^pending", 0, 0, "2_turn@2"],
-    ["reviewTurn", "^(pending|answered|new).*\\.changes|review$", 2, 0, "2_turn@3"],
+    ["reviewTurn", "^(pending|answered|new).*\\.edits|review$", 2, 0, "2_turn@3"],
     ["undoTurn", "^(pending|answered|new).*\\.changes", 4, 0, "2_turn@4"],
     ["askAnother", "^(pending|answered)", 0, 0, "2_turn@5"],
     ["consult", "^pending.*\\.run(\\.|$)|^answered", 0, 0, "2_turn@6"],

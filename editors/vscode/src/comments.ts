@@ -574,10 +574,10 @@ function range(thread: Thread): vscode.Range {
 
 /**
  * `pending`, `running`, `answered`, `new`; behind it `.run` where there is a conversation to read, `.changes` where its last
- * turn changed files, `.asks` where it stands still until a question is answered, and `.review` where it waits for one.
+ * turn changed files, `.edits` where it did more than write its answer, `.asks` where it stands still until a question is answered, and `.review` where it waits for one.
  */
 export function contextOf(thread: Thread, known: Known): string {
     const waits = thread.turn && known.isReviewed(thread.turn.run_id);
     const asks = thread.turn?.running && thread.turn.waits;
-    return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.is_paused ? ".paused" : "") + (asks ? ".asks" : "") + (thread.has_changes ? ".changes" : "") + (waits ? ".review" : "");
+    return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.is_paused ? ".paused" : "") + (asks ? ".asks" : "") + (thread.has_changes ? ".changes" : "") + ((thread.has_edits ?? thread.has_changes) ? ".edits" : "") + (waits ? ".review" : "");
 }

@@ -42,6 +42,8 @@ export interface Thread {
     has_run: boolean;
     /** Its newest run changed files, and not all of that is undone. */
     has_changes: boolean;
+    /** Among them are others than its answer. A server may be older than this. */
+    has_edits?: boolean;
     /** Its turn paused and goes on by `continue`. A server may be older than this. */
     is_paused?: boolean;
 }

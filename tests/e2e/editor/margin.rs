@@ -215,6 +215,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     assert_eq!(read["run"]["thread_id"], thread);
     assert_eq!(read["more"], false);
     assert_eq!(read["run"]["has_changes"], true);
+    assert_eq!(read["run"]["has_edits"], true);
     assert!(rounds.len() >= 4, "{rounds:?}");
     let last = rounds.last().expect("one")["seq"].as_u64();
     let rest = editor
@@ -235,7 +236,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     assert_eq!(changes["files"].as_array().map(Vec::len), Some(1));
 
     threads(&editor, "a.rs", |list| {
-        list[0]["has_run"] == true && list[0]["has_changes"] == true
+        list[0]["has_run"] == true && list[0]["has_edits"] == true
     });
     editor
         .command("postil.undoTurn", json!({"run_id": run}))
@@ -330,4 +331,14 @@ fn a_turn_that_waits_for_an_answer_is_told_to_wait() {
         list[0]["status"] == "awaiting_user" && list[0]["turn"]["running"] == false
     });
     assert_eq!(ended[0]["turn"]["waits"], false);
+
+    // It only answered: that can be undone, and there is nothing to review.
+    threads(&editor, "a.rs", |list| {
+        list[0]["has_changes"] == true && list[0]["has_edits"] == false
+    });
+    let read = editor.command(
+        "postil.workflowRounds",
+        json!({"run_id": ended[0]["turn"]["run_id"], "after": 0}),
+    );
+    assert_eq!(read.expect("rounds")["run"]["has_edits"], false);
 }

@@ -46,6 +46,10 @@ export async function main(code, windows) {
     await window.sees("// AGENT: Found 1 to-do");
     await window.until("the answer in the margin", async () => (await margin(window))[0]?.some((text) => text.includes("Found 1 to-do")));
     equal((await margin(window)).length, 1, "one thread, still open");
+    // It changed nothing but that.
+    const above = (label) => window.page.locator(`.review-widget .review-actions .action-label[aria-label^="${label}"]`);
+    await above("Undo Last Turn").waitFor();
+    equal(await above("Review Changes").count(), 0, "something to review");
     equal((await margin(window))[0][2], "list todos", "the reply in the margin");
 
     // What is typed in the text is in the margin at once, and an unsent reply is not lost by it.
