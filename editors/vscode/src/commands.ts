@@ -152,7 +152,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             if (file) {
                 await act(file);
             } else {
-                void inform("postil: open the diff of a file that is to be reviewed first: *Review Changes* at its thread leads there.");
+                void inform("postil: open the diff of a file that is to be reviewed first: Review Changes at its thread leads there.");
             }
         };
 

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Known, Located } from "./known";
 import type { Turn } from "./protocol";
 import { inform, warn } from "./say";
+import type { Server } from "./server";
 import { short } from "./threads";
 
 /** Milliseconds for which those that end at the same time are gathered. */
@@ -14,26 +15,48 @@ const LONGEST = 30_000;
 export class Endings implements vscode.Disposable {
     private readonly running = new Set<string>();
     private ended: Turn[] = [];
+    /** Those that their server left when it went. */
+    private left: Turn[] = [];
     private due: { timer: NodeJS.Timeout; alone: boolean } | undefined;
     private readonly subscription: vscode.Disposable;
 
     constructor(
+        server: Server,
         private readonly known: Known,
         private readonly reveal: (located: Located) => Promise<void>,
         /** Whether the conversation of this run is seen. */
         private readonly isRead: (run: string) => boolean,
     ) {
-        this.subscription = known.onTurns((turns) => {
+        const turns = known.onTurns((turns) => {
             for (const turn of turns) {
                 this.told(turn);
             }
-            // Cut off with their server, of which the author is told.
             for (const id of this.running) {
-                if (this.known.turns.get(id)?.running !== true) {
+                const turn = this.known.turns.get(id);
+                if (turn?.running !== true) {
                     this.running.delete(id);
+                    this.left.push(...(turn ? [turn] : []));
                 }
             }
         });
+        // Which turns these are was found out just before: what is known has heard of it first.
+        const lost = server.onLost(({ crashed }) => {
+            const left = this.left.splice(0);
+            // Who stops a server, or starts it again, knows.
+            if (crashed && left.length > 0) {
+                void this.cutOff(left);
+            }
+        });
+        this.subscription = vscode.Disposable.from(turns, lost);
+    }
+
+    private async cutOff(left: Turn[]): Promise<void> {
+        const [only, ...more] = left;
+        const what = only && more.length === 0 ? `the turn in ${only.file} was` : `${left.length} turns were`;
+        if (await warn(`postil: the server ended while ${what} at work. Reply as Agent goes on where it stopped.`, "Show")) {
+            const located = only && more.length === 0 ? this.located(only) : undefined;
+            await (located ? this.reveal(located) : vscode.commands.executeCommand("postil.threads.focus"));
+        }
     }
 
     private told(turn: Turn): void {

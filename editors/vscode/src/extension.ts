@@ -75,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         models,
         status,
         new Endings(
+            running,
             known,
             (located) => reveal(located, comments),
             (run) => conversations.isSeen(run),

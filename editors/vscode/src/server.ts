@@ -32,8 +32,8 @@ export class Server implements vscode.Disposable {
     readonly onThreads = this.threads.event;
     private readonly turns = new vscode.EventEmitter<TurnsParams>();
     readonly onTurns = this.turns.event;
-    /** Nothing that an earlier server told of holds any more. */
-    private readonly lost = new vscode.EventEmitter<undefined>();
+    /** Nothing that an earlier server told of holds any more. `crashed`: nobody asked it to end. */
+    private readonly lost = new vscode.EventEmitter<{ crashed: boolean }>();
     readonly onLost = this.lost.event;
 
     constructor(
@@ -167,7 +167,7 @@ export class Server implements vscode.Disposable {
         const gone = this.connection;
         this.connection = undefined;
         void gone?.stop();
-        this.lost.fire(undefined);
+        this.lost.fire({ crashed: true });
         this.retry("postil ended unexpectedly, again and again, and is not started any more. Its log says why.");
     }
 
@@ -225,7 +225,7 @@ export class Server implements vscode.Disposable {
         this.connection = undefined;
         await connection?.stop();
         if (connection) {
-            this.lost.fire(undefined);
+            this.lost.fire({ crashed: false });
         }
         this.set({ is: "off" });
     }

@@ -287,4 +287,20 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         await late;
         warnings.over();
     },
+    async "a turn that is cut off with its server is told of, unless the author stopped it"() {
+        const { known, server } = api();
+        const said = listen("showWarningMessage");
+        const cut = () => said.texts.filter((text) => text.includes("at work"));
+        const begin = (file) => known.toldTurns({ turns: [{ id: file, thread_id: file, file, running: true, message: "", cost: 0, started: "", status: "running" }] });
+        begin("restarted.py");
+        await server.restart();
+        await until("the next one", () => server.state.is === "running");
+        begin("killed.py");
+        process.kill(Number(servers()[0]), "SIGKILL");
+        await until("it is told", () => cut().length > 0);
+        assert.deepEqual(cut(), ["postil: the server ended while the turn in killed.py was at work. Reply as Agent goes on where it stopped."]);
+        said.over();
+        await until("the one after", () => server.state.is === "running");
+        for (const id of ["restarted.py", "killed.py"]) known.turns.delete(id);
+    },
 });
