@@ -40,9 +40,7 @@ impl Live {
         let answered = self.turns.put(&self.run, question)?;
         self.host.message(Level::Info, &text);
         self.host.changed(std::slice::from_ref(&self.path));
-        let answer = answered.await.ok();
-        self.host.changed(std::slice::from_ref(&self.path));
-        answer
+        answered.await.ok()
     }
 }
 
@@ -85,6 +83,8 @@ impl Host for Live {
     fn waits(&self, more: bool) {
         if let Some(message) = self.turns.asks(&self.run, more) {
             self.host.progress(&self.run, Progress::Report { message });
+            // Its thread tells of it too, and was told of as the turn began.
+            self.host.changed(std::slice::from_ref(&self.path));
         }
     }
 
