@@ -3,10 +3,12 @@
 //! of the turns that run (`postil/turns`). The text stays the truth: what such a client does with a thread goes
 //! through the same commands as everything else.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use dashmap::{DashMap, DashSet};
+use dashmap::DashMap;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -28,8 +30,9 @@ const ROUND: usize = 100_000;
 pub(super) struct Margin {
     /// By file: under which URI, and a hash of the list. Only lists that are not empty.
     files: DashMap<PathBuf, (String, u64)>,
-    /// Runs that it was told of as running.
-    running: DashSet<String>,
+    /// What it was told of the runs that run. Held from the look at the turns until they are told of: what is told
+    /// last is what is so last.
+    running: Mutex<HashMap<String, Value>>,
 }
 
 impl Margin {
@@ -71,7 +74,9 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     };
     let mut hasher = DefaultHasher::new();
     uri.hash(&mut hasher);
-    Value::Array(threads.clone()).to_string().hash(&mut hasher);
+    serde_json::to_string(&threads)
+        .unwrap_or_default()
+        .hash(&mut hasher);
     let hash = hasher.finish();
     if known.as_ref().is_some_and(|(_, told)| *told == hash)
         || (known.is_none() && threads.is_empty())
@@ -87,9 +92,14 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     }
 }
 
+/// In place of an older list of that file that still waits to be read.
 fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
     let params = json!({"uri": uri, "version": version, "threads": threads});
-    server.client.notify("postil/threads", params);
+    let message = json!({"jsonrpc": "2.0", "method": "postil/threads", "params": params});
+    server
+        .client
+        .outbox
+        .publish(&format!("postil/threads {uri}"), &message);
 }
 
 /// What the history has of each thread; nothing where it is off.
@@ -165,21 +175,26 @@ pub(super) fn turns(server: &Server) {
     let Ok(session) = server.session() else {
         return;
     };
-    let running = session.running_turns();
-    let told = &server.margin.running;
-    let ended: Vec<String> = told
-        .iter()
-        .map(|run| run.clone())
-        .filter(|run| running.iter().all(|turn| turn.run_id != *run))
-        .collect();
+    let margin = &server.margin;
+    let mut told = margin
+        .running
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut before = std::mem::take(&mut *told);
     let mut all = Vec::new();
-    for turn in &running {
-        told.insert(turn.run_id.clone());
-        all.extend(turn_facts(session, &turn.run_id, Some(turn)));
+    for turn in session.running_turns() {
+        let last = before.remove(&turn.run_id);
+        if let Some(facts) = turn_facts(session, &turn.run_id, Some(&turn)).or(last) {
+            told.insert(turn.run_id, facts.clone());
+            all.push(facts);
+        }
     }
-    for run in &ended {
-        told.remove(run);
-        all.extend(turn_facts(session, run, None));
+    for (run, mut last) in before {
+        // Nothing is known any more of a run whose folder was taken out of the workspace.
+        last["status"] = json!("interrupted");
+        last["running"] = json!(false);
+        last["waits"] = json!(false);
+        all.push(turn_facts(session, &run, None).unwrap_or(last));
     }
     if !all.is_empty() {
         server.client.notify("postil/turns", json!({"turns": all}));

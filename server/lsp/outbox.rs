@@ -1,7 +1,7 @@
 //! What goes out: a queue that any thread fills and one thread writes, a frame a write, so that a client
 //! that does not read never keeps the server from reading.
 //!
-//! Memory is bounded: of the diagnostics of one file only the newest wait, and past [`CROWDED`] bytes what can
+//! Memory is bounded: of the diagnostics and the threads of one file only the newest wait, and past [`CROWDED`] bytes what can
 //! be left out is left out, until past [`ABANDONED`] the client counts as gone.
 
 use std::collections::{HashMap, VecDeque};
@@ -26,8 +26,8 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Queue {
     entries: VecDeque<Entry>,
-    /// The newest diagnostics of each file that waits, by URI.
-    diagnostics: HashMap<String, Vec<u8>>,
+    /// The newest list of each subject that waits: a file's diagnostics by its URI, its threads.
+    newest: HashMap<String, Vec<u8>>,
     bytes: usize,
     writing: bool,
     closed: bool,
@@ -36,7 +36,7 @@ struct Queue {
 
 enum Entry {
     Frame(Vec<u8>),
-    Diagnostics(String),
+    Newest(String),
 }
 
 /// A message with its header.
@@ -74,17 +74,17 @@ impl Outbox {
         }
     }
 
-    /// Sends the diagnostics of a file in place of those that still wait.
-    pub(crate) fn publish(&self, uri: &str, message: &impl Serialize) {
+    /// Sends what is known of a subject (the diagnostics of a file) in place of what still waits of it.
+    pub(crate) fn publish(&self, subject: &str, message: &impl Serialize) {
         let frame = frame(message);
         let mut queue = self.lock();
         if queue.closed {
             return;
         }
         queue.bytes += frame.len();
-        match queue.diagnostics.insert(uri.to_owned(), frame) {
+        match queue.newest.insert(subject.to_owned(), frame) {
             Some(older) => queue.bytes = queue.bytes.saturating_sub(older.len()),
-            None => queue.entries.push_back(Entry::Diagnostics(uri.to_owned())),
+            None => queue.entries.push_back(Entry::Newest(subject.to_owned())),
         }
         self.news.notify_one();
     }
@@ -108,7 +108,7 @@ impl Outbox {
                 loop {
                     let next = match queue.entries.pop_front() {
                         Some(Entry::Frame(frame)) => Some(frame),
-                        Some(Entry::Diagnostics(uri)) => queue.diagnostics.remove(&uri),
+                        Some(Entry::Newest(subject)) => queue.newest.remove(&subject),
                         None if queue.closed => {
                             self.drained.notify_all();
                             return Ok(());
