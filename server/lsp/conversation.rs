@@ -33,19 +33,27 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Writes a read-only file and gives its URI.
+    /// Writes a read-only file and gives its URI. A name that has another text already gets a number: an editor may go
+    /// on showing what it read under that name.
     fn write(&self, name: &str, text: &str) -> std::io::Result<String> {
         let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match folder.as_ref() {
             Some(folder) => folder,
             None => folder.insert(tempfile::Builder::new().prefix("postil-").tempdir()?),
         };
-        let path = folder.path().join(name);
-        // An earlier one is read-only: it is replaced, not written.
-        if path.exists() {
-            std::fs::remove_file(&path)?;
+        let (stem, end) = name.rsplit_once('.').unwrap_or((name, "txt"));
+        let mut path = folder.path().join(name);
+        for number in 2.. {
+            match write_private(&path, text) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+            if std::fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
+                break;
+            }
+            path = folder.path().join(format!("{stem}-{number}.{end}"));
         }
-        write_private(&path, text)?;
         Url::from_file_path(&path)
             .map(String::from)
             .map_err(|()| std::io::ErrorKind::InvalidFilename.into())
