@@ -1,5 +1,6 @@
 //! Code actions and lenses: what can be done with the threads of a file, as far as it applies now.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -24,6 +25,8 @@ struct Offer<'a> {
     server: &'a Server,
     params: &'a CodeActionParams,
     actions: Vec<CodeActionOrCommand>,
+    /// Who could be asked, looked for once for all threads.
+    askable: OnceCell<Vec<String>>,
 }
 
 pub(super) fn code_actions(
@@ -48,6 +51,7 @@ pub(super) fn code_actions(
         server,
         params,
         actions: Vec::new(),
+        askable: OnceCell::new(),
     };
     let lines = params.range.start.line as usize..=params.range.end.line as usize;
     let here: Vec<&Thread> = view
@@ -114,7 +118,8 @@ impl Offer<'_> {
         thread: &Thread,
         name: &dyn Fn(&str) -> String,
     ) {
-        let others = session.others(path, thread);
+        let askable = self.askable.get_or_init(|| session.askable(path));
+        let others = session.others(path, thread, askable);
         let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
         let kind = CodeActionKind::QUICKFIX;
         for other in others.iter().take(OTHERS) {
@@ -179,7 +184,10 @@ impl Offer<'_> {
                 "dismissThread",
             );
         }
-        if !running && session.can_ask_another(path, thread) {
+        if !running
+            && self.wanted(&CodeActionKind::QUICKFIX)
+            && session.can_ask_another(path, thread)
+        {
             self.others(session, path, thread, &name);
         }
         let (asking, choices) = match session.question_of(path, &thread.id) {

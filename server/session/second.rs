@@ -116,6 +116,8 @@ impl Session {
             None => {
                 let run = store.begin(&thread.id, &file, &model.name())?;
                 store.finish(&run.id, RunStatus::Completed, None)?;
+                // There is a conversation now.
+                self.host.changed(std::slice::from_ref(&view.path));
                 run
             }
         };
@@ -129,28 +131,32 @@ impl Session {
         })
     }
 
-    /// Who else could be asked about a thread: what the settings name, then the agents on PATH, but for whoever
-    /// answered it last.
-    pub fn others(&self, path: &Path, thread: &Thread) -> Vec<String> {
+    /// Who could be asked about the threads of a file: what the settings name, then the agents on PATH, which is
+    /// searched.
+    pub fn askable(&self, path: &Path) -> Vec<String> {
         let Some(workspace) = self.workspace_of(path) else {
             return Vec::new();
         };
-        let last = workspace
-            .store()
-            .ok()
-            .and_then(|store| store.run_of_thread(&thread.id).ok()?)
-            .map(|run| run.model);
         let loaded = workspace.loaded();
-        let mut others = configured(&loaded.settings);
+        let mut all = configured(&loaded.settings);
         let workspaces = [workspace.root().to_owned()];
         let found = acp::found(&loaded.settings.agents, &workspaces);
         for name in found.into_iter().map(|agent| format!("acp/{}", agent.name)) {
-            if !others.contains(&name) {
-                others.push(name);
+            if !all.contains(&name) {
+                all.push(name);
             }
         }
-        others.retain(|name| Some(name) != last.as_ref());
-        others
+        all
+    }
+
+    /// Those of [`Self::askable`] that did not answer this thread last.
+    pub fn others(&self, path: &Path, thread: &Thread, askable: &[String]) -> Vec<String> {
+        let store = self.workspace_of(path).and_then(|home| home.store().ok());
+        let last = store
+            .and_then(|store| store.run_of_thread(&thread.id).ok()?)
+            .map(|run| run.model);
+        let others = askable.iter().filter(|name| Some(*name) != last.as_ref());
+        others.cloned().collect()
     }
 
     /// The name that an answer is written under. The agent that a thread began with writes `AGENT:`; another one
@@ -186,7 +192,7 @@ impl Session {
         let (view, thread) = self.find_thread(id, path)?;
         let mut model = options.model.clone();
         if model.is_none() {
-            let others = self.others(&view.path, &thread);
+            let others = self.others(&view.path, &thread, &self.askable(&view.path));
             // A repository's word for one is not the author's.
             let configured = configured(&self.own_settings());
             model = match others.as_slice() {
