@@ -27,6 +27,7 @@ pub use watch::{News, Watch, watch};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 
@@ -253,7 +254,7 @@ pub struct Tree {
     given: PathBuf,
     pub buffers: Arc<Buffers>,
     /// Bytes; larger files are not read from disk, skipped by scans and reported.
-    pub max_size: u64,
+    max_size: Arc<AtomicU64>,
     /// Of a turn whose changes are looked at before they are made.
     overlay: Option<Arc<Overlay>>,
 }
@@ -271,7 +272,7 @@ impl Tree {
             root: canonical,
             given,
             buffers,
-            max_size: MAX_SIZE,
+            max_size: Arc::new(AtomicU64::new(MAX_SIZE)),
             overlay: None,
         })
     }
@@ -282,9 +283,18 @@ impl Tree {
             root: self.root.clone(),
             given: self.given.clone(),
             buffers: self.buffers.clone(),
-            max_size: self.max_size,
+            max_size: self.max_size.clone(),
             overlay: Some(overlay),
         }
+    }
+
+    pub fn max_size(&self) -> u64 {
+        self.max_size.load(Ordering::Relaxed)
+    }
+
+    /// `true`: it was another.
+    pub fn set_max_size(&self, bytes: u64) -> bool {
+        self.max_size.swap(bytes, Ordering::Relaxed) != bytes
     }
 
     pub fn overlay(&self) -> Option<&Overlay> {
@@ -403,7 +413,7 @@ impl Tree {
     pub fn read_bytes(&self, path: &Path) -> Result<Vec<u8>, FileError> {
         let resolved = self.resolve_path(path)?;
         let shown = self.shown(&resolved);
-        disk::place(&self.root, &resolved, &shown)?.read(self.max_size)
+        disk::place(&self.root, &resolved, &shown)?.read(self.max_size())
     }
 
     /// Writes `content` atomically (temporary file beside it, fsync, rename), keeping mode, links and owner;
@@ -546,7 +556,7 @@ impl Tree {
     ) -> Result<Scan, FileError> {
         let start = self.resolve_path(path)?;
         let search = scan::Search {
-            max: self.max_size,
+            max: self.max_size(),
             wanted,
             note,
         };

@@ -144,7 +144,7 @@ impl Index {
         }
         let entry = std::fs::symlink_metadata(path)
             .ok()
-            .filter(|meta| meta.is_file() && meta.len() <= tree.max_size)
+            .filter(|meta| meta.is_file() && meta.len() <= tree.max_size())
             .and_then(|_| std::fs::read(path).ok())
             .inspect(|_| {
                 self.reads.fetch_add(1, Ordering::Relaxed);

@@ -321,6 +321,8 @@ pub struct Session {
     /// It ends with its editor: what stops then nobody has cancelled.
     leaving: AtomicBool,
     spares_home: AtomicBool,
+    /// Other files are too large to be read than when the tree was walked.
+    passes_over_others: AtomicBool,
     stamps: Mutex<Vec<Option<(SystemTime, u64)>>>,
 }
 
@@ -363,6 +365,7 @@ impl Session {
             ending: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             spares_home: AtomicBool::new(false),
+            passes_over_others: AtomicBool::new(false),
             stamps: Mutex::default(),
         });
         for root in &roots {
@@ -389,14 +392,14 @@ impl Session {
     }
 
     pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
-        let mut tree = Tree::new(root, self.buffers.clone())?;
+        let tree = Tree::new(root, self.buffers.clone())?;
         let client = self
             .client_settings
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         let loaded = config::load(&self.folders, Some(tree.root()), client.as_ref());
-        tree.max_size = loaded.settings.max_file_size;
+        tree.set_max_size(loaded.settings.max_file_size);
         let marked = |name: &str| tree.root().join(name).symlink_metadata().is_ok();
         let workspace = Workspace {
             // A home that is a project on purpose is one.
@@ -423,6 +426,7 @@ impl Session {
         drop(workspaces);
         // The ids of threads are of the file's path in its folder.
         self.views.clear();
+        self.configure_children();
         self.tell_children();
         Ok(())
     }
@@ -434,7 +438,9 @@ impl Session {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|workspace| workspace.root() != root);
+        self.turns.cancel_in(root);
         self.views.clear();
+        self.configure_children();
         self.tell_children();
     }
 
@@ -464,13 +470,15 @@ impl Session {
             .ok_or_else(|| Error::Homeless(path.display().to_string()))
     }
 
-    /// New settings of the client; the files are read again.
-    pub fn configure(&self, client: Value) {
+    /// New settings of the client; the files are read again. `true`: other files are too large now, which the next
+    /// [`Self::disk_changed`] takes into account.
+    pub fn configure(&self, client: Value) -> bool {
         *self
             .client_settings
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(client);
         self.reload_settings();
+        self.passes_over_others.load(Ordering::Acquire)
     }
 
     /// Reads the settings again where their files are not what they were: the user's own is watched by nobody. `true`:
@@ -511,6 +519,9 @@ impl Session {
             .clone();
         for workspace in self.workspaces() {
             let loaded = config::load(&self.folders, Some(workspace.root()), client.as_ref());
+            if workspace.tree.set_max_size(loaded.settings.max_file_size) {
+                self.passes_over_others.store(true, Ordering::Release);
+            }
             *workspace
                 .loaded
                 .write()

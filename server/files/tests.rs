@@ -202,14 +202,14 @@ fn pipe_does_not_block() {
 
 #[test]
 fn reads_say_what_they_saw() {
-    let mut p = place();
+    let p = place();
     let root = p.tree.root().to_owned();
     std::fs::write(root.join("bom.txt"), "\u{feff}a\r\nb").unwrap();
     std::fs::write(root.join("latin1.txt"), b"caf\xe9\n").unwrap();
     std::fs::write(root.join("utf16.txt"), b"\xff\xfea\0b\0").unwrap();
     std::fs::write(root.join("big.txt"), [b'a'; 101]).unwrap();
     std::fs::write(root.join("fits.txt"), [b'a'; 100]).unwrap();
-    p.tree.max_size = 100;
+    p.tree.set_max_size(100);
 
     let text = p.tree.read("bom.txt").unwrap();
     assert_eq!(
@@ -548,9 +548,9 @@ fn list_is_tracked_and_what_is_neither_hidden_nor_ignored() {
 
 #[test]
 fn scan_reports_what_it_passes_over() {
-    let mut p = place();
+    let p = place();
     let root = p.tree.root().to_owned();
-    p.tree.max_size = 1000;
+    p.tree.set_max_size(1000);
     std::fs::write(root.join("big.rs"), "AGENT: ".repeat(1000)).unwrap();
     std::fs::write(root.join("blob.bin"), b"\0 AGENT: ").unwrap();
     std::fs::write(root.join("quiet.bin"), b"\0\0").unwrap();

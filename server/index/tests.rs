@@ -38,8 +38,8 @@ impl Place {
     }
 
     fn tree(&self) -> Tree {
-        let mut tree = Tree::new(&self.root, Arc::default()).unwrap();
-        tree.max_size = 1000;
+        let tree = Tree::new(&self.root, Arc::default()).unwrap();
+        tree.set_max_size(1000);
         tree
     }
 
@@ -180,8 +180,8 @@ fn a_cache_that_is_damaged_or_foreign_is_written_anew() {
     // Another setting of what is too large.
     std::fs::remove_dir(&kept).unwrap();
     place.ask(Some(&cache), "");
-    let mut tree = place.tree();
-    tree.max_size = 3;
+    let tree = place.tree();
+    tree.set_max_size(3);
     let index = Index::new(Some(&cache), &place.root);
     index.scan(&tree, "").unwrap();
     assert_eq!((index.files().len(), index.skipped().len()), (0, 5));

@@ -26,6 +26,8 @@ pub(super) struct Client {
     pub show_document: bool,
     pub watch_files: bool,
     pub watch_configuration: bool,
+    /// What of [`PROXIED`] can be registered later.
+    pub registers: Vec<&'static Proxied>,
     pub pull_diagnostics: bool,
     pub related_information: bool,
     pub code_action_literals: bool,
@@ -115,6 +117,15 @@ impl Client {
             watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration")
                 && name != Some("Eglot"),
             watch_configuration: can("/workspace/didChangeConfiguration/dynamicRegistration"),
+            registers: PROXIED
+                .iter()
+                .filter(|proxied| {
+                    can(&format!(
+                        "/textDocument/{}/dynamicRegistration",
+                        proxied.client
+                    ))
+                })
+                .collect(),
             pull_diagnostics: has("/textDocument/diagnostic"),
             related_information: can("/textDocument/publishDiagnostics/relatedInformation")
                 || can("/textDocument/diagnostic/relatedInformation"),
@@ -183,6 +194,48 @@ fn encoding(offered: Option<&Value>) -> Encoding {
         .unwrap_or_default()
 }
 
+/// Of the code's own navigation what is forwarded (`proxy.mode = "always"`) and else not announced.
+#[derive(Debug)]
+pub(super) struct Proxied {
+    pub method: &'static str,
+    provider: &'static str,
+    /// In the client's capabilities.
+    client: &'static str,
+}
+
+const PROXIED: [Proxied; 4] = [
+    Proxied {
+        method: "textDocument/documentHighlight",
+        provider: "documentHighlightProvider",
+        client: "documentHighlight",
+    },
+    Proxied {
+        method: "textDocument/rename",
+        provider: "renameProvider",
+        client: "rename",
+    },
+    Proxied {
+        method: "textDocument/prepareCallHierarchy",
+        provider: "callHierarchyProvider",
+        client: "callHierarchy",
+    },
+    Proxied {
+        method: "textDocument/signatureHelp",
+        provider: "signatureHelpProvider",
+        client: "signatureHelp",
+    },
+];
+
+impl Proxied {
+    pub fn options(&self) -> Value {
+        match self.client {
+            "rename" => json!({"prepareProvider": true}),
+            "signatureHelp" => json!({"triggerCharacters": ["(", ","]}),
+            _ => json!({}),
+        }
+    }
+}
+
 /// `ServerCapabilities`. `proxy`: the code's own navigation is forwarded (`proxy.mode = "always"`).
 pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     let mut all = json!({
@@ -212,16 +265,9 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
         return all;
     };
     if proxy {
-        object.insert(String::from("documentHighlightProvider"), json!(true));
-        object.insert(
-            String::from("renameProvider"),
-            json!({"prepareProvider": true}),
-        );
-        object.insert(String::from("callHierarchyProvider"), json!(true));
-        object.insert(
-            String::from("signatureHelpProvider"),
-            json!({"triggerCharacters": ["(", ","]}),
-        );
+        for proxied in PROXIED {
+            object.insert(proxied.provider.to_owned(), proxied.options());
+        }
     }
     // An editor may take the answers of one server for all there are, and so lose its own folds and colours: only to
     // one that asks for them.

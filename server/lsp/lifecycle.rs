@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use super::host::EditorHost;
-use super::{Ended, Server, capabilities, from_proto, navigation, transport, watching};
+use super::{Ended, Server, capabilities, from_proto, navigation, refresh, transport, watching};
 use crate::bridge;
 use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
@@ -16,6 +16,8 @@ use crate::os;
 use crate::present;
 use crate::session::{STORM, Session};
 
+/// Stands for the announcement of what is forwarded, among what was told.
+const FORWARDED: &str = "postil: forwarded";
 /// Stands for the warning of settings that are not in their section, among what was told.
 const MISPLACED: &str = "postil: misplaced settings";
 
@@ -50,7 +52,11 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     for root in roots {
         add_folder(server, &session, root);
     }
-    let mut announced = capabilities::announce(&client, navigation::proxies(&session));
+    let forwarded = navigation::proxies(&session);
+    if forwarded {
+        server.told.insert(FORWARDED.to_owned());
+    }
+    let mut announced = capabilities::announce(&client, forwarded);
     // Where the user writes what no editor may set: a model's key and address, permissions.
     announced["experimental"] = json!({"postil": {
         "protocol": capabilities::PROTOCOL,
@@ -77,11 +83,14 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     if cfg!(unix)
         && let Some(parent) = params.get("processId").and_then(Value::as_i64)
     {
-        let server = server.clone();
+        // One of several connections may end long before its editor does.
+        let server = Arc::downgrade(server);
         std::thread::spawn(move || {
             wait_for_end(parent);
-            tracing::info!("process {parent}, for which this server works, is gone");
-            server.end(Ended::ParentDied);
+            if let Some(server) = server.upgrade() {
+                tracing::info!("process {parent}, for which this server works, is gone");
+                server.end(Ended::ParentDied);
+            }
         });
     }
     Ok(
@@ -237,9 +246,30 @@ async fn publish_all(server: &Arc<Server>) {
     }
 }
 
+/// An editor tells its settings only after what `initialize` announced: what they add is registered then.
+fn announce_more(server: &Arc<Server>, session: &Session) {
+    let client = server.capabilities();
+    if client.registers.is_empty()
+        || !navigation::proxies(session)
+        || !server.told.insert(FORWARDED.to_owned())
+    {
+        return;
+    }
+    let registrations = client.registers.iter().map(|proxied| {
+        let mut options = proxied.options();
+        options["documentSelector"] = Value::Null;
+        json!({"id": format!("postil-{}", proxied.method), "method": proxied.method, "registerOptions": options})
+    });
+    let registrations = registrations.collect();
+    let server = server.clone();
+    let runtime = server.runtime.clone();
+    runtime.spawn(async move { register(&server, registrations).await });
+}
+
 /// Problems of settings are shown where they are; those that have no place in a file of the workspace are told
 /// of, each once.
-pub(super) fn settings_changed(server: &Server, session: &Session) {
+pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
+    announce_more(server, session);
     let mut untold = Vec::new();
     for workspace in session.workspaces() {
         let file = workspace.root().join(PROJECT_FILE);
@@ -276,7 +306,9 @@ fn configure(server: &Arc<Server>, mut section: Value) {
     {
         section.remove(config::OWN);
     }
-    session.configure(section);
+    if session.configure(section) {
+        server.watching.tell([], true);
+    }
     settings_changed(server, session);
 }
 
@@ -362,6 +394,8 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     server.runtime.clone().spawn(async move {
         register(&server, Vec::from_iter(watching::registration(&server))).await;
         publish_all(&server).await;
+        // The ids of threads are of the file's path in its folder.
+        refresh::all(&server);
         watching::watch_ourselves(&server);
     });
 }
@@ -409,7 +443,7 @@ fn files_renamed(server: &Arc<Server>, params: &Value) {
             return;
         };
         for (old, new) in pairs {
-            server.publisher.later(session.renamed(&old, &new));
+            session.renamed(&old, &new);
             server.watching.tell([old, new], false);
         }
     });

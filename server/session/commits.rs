@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::closing::Begun;
+use super::provenance::is_on_disk;
 use super::tries::Tries;
 use super::verbs::Made;
 use super::{Done, Error, Session, View};
@@ -186,7 +187,7 @@ impl Session {
             return;
         }
         let Ok(now) = self.view(path) else { return };
-        let is_like_disk = || std::fs::read(path).is_ok_and(|disk| disk == now.text.as_bytes());
+        let is_like_disk = || is_on_disk(path, now.text.as_bytes());
         if !now.has_any_of(&view)
             && is_like_disk()
             && let Some(mut pending) = self.pending_commits.get_mut(path)

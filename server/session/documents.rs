@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
@@ -58,12 +59,16 @@ impl Session {
         changes: &[Change],
         encoding: Encoding,
     ) -> Result<(), Unfit> {
+        self.settle_doubts(path, false);
+        let whole = changes.iter().any(brings_threads);
+        // What goes on with a message that stood there has no marker.
+        let asks = whole || self.views.get(path).is_some_and(|view| !view.1.is_empty());
         // Another thread may see the new text at once, as a save's before it that has its turns to begin.
-        let settling = (changes.iter().any(brings_threads)).then(|| self.provenance.settle());
+        let settling = asks.then(|| self.provenance.settle());
         if let Some(outcome) = self.buffers.change(path, version, changes, encoding) {
             outcome?;
-            if settling.is_some() {
-                self.note_if_reloaded(path);
+            if whole || (asks && self.may_be_on_disk(path)) {
+                self.note_if_reloaded(path, whole);
             }
             drop(settling);
             self.note_reload_of_pending(path);
@@ -72,7 +77,19 @@ impl Session {
         Ok(())
     }
 
+    /// By their lengths alone, which is cheap enough for each key.
+    fn may_be_on_disk(&self, path: &Path) -> bool {
+        const MARK: u64 = "\u{feff}".len() as u64;
+        let disk = std::fs::metadata(path).map(|disk| disk.len());
+        let shown = self.buffers.document(path).map(|text| text.len() as u64);
+        match (disk, shown) {
+            (Ok(disk), Some(shown)) => disk == shown || disk == shown + MARK,
+            _ => false,
+        }
+    }
+
     pub fn saved(&self, path: &Path) {
+        self.settle_doubts(path, true);
         self.buffers.touched.note(path);
         self.keep_provenance(Some(path));
         self.children.saved(path);
@@ -108,8 +125,9 @@ impl Session {
         let workspace = workspace.filter(|_| held)?;
         let tree = &workspace.tree;
         let size = std::fs::metadata(path).ok()?.len();
-        (size > tree.max_size).then(|| {
-            let error = FileError::TooLarge(tree.relative(path).unwrap_or_default(), tree.max_size);
+        let most = tree.max_size();
+        (size > most).then(|| {
+            let error = FileError::TooLarge(tree.relative(path).unwrap_or_default(), most);
             format!("the threads of a file this large are shown while it is open: {error}")
         })
     }
@@ -123,6 +141,7 @@ impl Session {
         if all || paths.iter().any(is_settings) {
             self.reload_settings();
         }
+        let all = self.passes_over_others.swap(false, Ordering::AcqRel) || all;
         let mut shown = Vec::new();
         for workspace in self.workspaces() {
             let Workspace { tree, index, .. } = &*workspace;

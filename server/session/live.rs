@@ -15,23 +15,29 @@ pub(super) struct Live {
     turns: Arc<Turns>,
     host: Arc<dyn Host>,
     run: String,
-    /// The file of the turn's thread.
-    path: PathBuf,
+    root: PathBuf,
 }
 
 impl Live {
-    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str, path: &Path) -> Self {
+    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str, root: &Path) -> Self {
         Self {
             turns,
             host,
             run: run.to_owned(),
-            path: path.to_owned(),
+            root: root.to_owned(),
         }
+    }
+
+    /// The file of the turn's thread, as it is called by now; nothing of a turn that has ended.
+    fn file(&self) -> Vec<PathBuf> {
+        let file = self.turns.file_of(&self.run);
+        file.map(|file| self.root.join(file)).into_iter().collect()
     }
 
     /// The question as one that the turn's thread shows, whose actions are the answers.
     async fn ask_at_thread(&self, question: Question) -> Option<usize> {
-        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let file = self.turns.file_of(&self.run)?;
+        let file = file.rsplit('/').next().unwrap_or(&file);
         let text = format!(
             "{} Answer at the thread in {file}: its code actions have {}.",
             question.text,
@@ -39,7 +45,7 @@ impl Live {
         );
         let answered = self.turns.put(&self.run, question)?;
         self.host.message(Level::Info, &text);
-        self.host.changed(std::slice::from_ref(&self.path));
+        self.host.changed(&self.file());
         answered.await.ok()
     }
 }
@@ -84,7 +90,7 @@ impl Host for Live {
         if let Some(message) = self.turns.asks(&self.run, more) {
             self.host.progress(&self.run, Progress::Report { message });
             // Its thread tells of it too, and was told of as the turn began.
-            self.host.changed(std::slice::from_ref(&self.path));
+            self.host.changed(&self.file());
         }
     }
 

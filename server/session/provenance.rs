@@ -15,6 +15,8 @@ use crate::threads::{Role, Thread};
 #[derive(Default)]
 pub(super) struct Provenance {
     arrived: DashMap<PathBuf, HashSet<String>>,
+    /// Of the newest change of a file: what has arrived with it unless the file's next message says that it was saved.
+    doubtful: DashMap<PathBuf, Vec<String>>,
     /// Typed here, and written down in the store.
     kept: DashMap<PathBuf, HashSet<String>>,
     /// Held while a change is taken that may be a reload: until it is known, nobody can say who wrote what it brings.
@@ -44,19 +46,32 @@ impl Session {
     }
 
     /// A change that makes the buffer what the disk holds is a reload (a checkout, another program): what
-    /// it brings was not typed here.
-    pub(super) fn note_if_reloaded(&self, path: &Path) {
+    /// it brings was not typed here. An editor that writes a file may tell of its last keys afterwards, right before
+    /// it says so: what a change completes that brings no marker (`whole`: it brings some) has come by these, then.
+    pub(super) fn note_if_reloaded(&self, path: &Path, whole: bool) {
         let Ok(view) = self.view(path) else { return };
-        if std::fs::read(path).is_ok_and(|disk| disk == view.text.as_bytes()) {
-            let new: Vec<_> = author_texts(&view.threads)
-                .filter(|text| !self.stored_as_typed(path, text))
-                .map(str::to_owned)
-                .collect();
-            self.provenance
-                .arrived
-                .entry(path.to_owned())
-                .or_default()
-                .extend(new);
+        if !is_on_disk(path, view.text.as_bytes()) {
+            return;
+        }
+        let mut arrived = self.provenance.arrived.entry(path.to_owned()).or_default();
+        let new: Vec<_> = author_texts(&view.threads)
+            .filter(|text| !arrived.contains(*text) && !self.stored_as_typed(path, text))
+            .map(str::to_owned)
+            .collect();
+        arrived.extend(new.iter().cloned());
+        drop(arrived);
+        if !whole && !new.is_empty() {
+            self.provenance.doubtful.insert(path.to_owned(), new);
+        }
+    }
+
+    /// Another message about a file has come; `saved`: it was saved.
+    pub(super) fn settle_doubts(&self, path: &Path, saved: bool) {
+        if let Some((_, texts)) = self.provenance.doubtful.remove(path)
+            && saved
+            && let Some(mut arrived) = self.provenance.arrived.get_mut(path)
+        {
+            arrived.retain(|text| !texts.contains(text));
         }
     }
 
@@ -69,6 +84,7 @@ impl Session {
 
     pub(super) fn forget_arrived(&self, path: &Path) {
         self.provenance.arrived.remove(path);
+        self.provenance.doubtful.remove(path);
         self.provenance.kept.remove(path);
     }
 
@@ -134,6 +150,20 @@ impl Session {
             .and_then(|workspace| workspace.store().ok())
             .is_some_and(|store| store.was_typed(&self.relative(path), text).unwrap_or(false))
     }
+}
+
+/// Whether the disk has what an editor shows, which leaves out a byte-order mark and may give mixed line ends one form.
+pub(super) fn is_on_disk(path: &Path, shown: &[u8]) -> bool {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    fn plain(bytes: &[u8]) -> impl Iterator<Item = &u8> {
+        bytes.iter().filter(|byte| **byte != b'\r')
+    }
+    let Ok(disk) = std::fs::read(path) else {
+        return false;
+    };
+    let disk = disk.strip_prefix(MARK).unwrap_or(&disk);
+    let shown = shown.strip_prefix(MARK).unwrap_or(shown);
+    disk == shown || plain(disk).eq(plain(shown))
 }
 
 fn author_texts(threads: &[Thread]) -> impl Iterator<Item = &str> {

@@ -17,18 +17,18 @@ const LATE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Session {
-    /// `old`, a file or a folder, is called `new`, as an editor tells. The files of which something else may be shown now.
-    pub fn renamed(&self, old: &Path, new: &Path) -> Vec<PathBuf> {
+    /// `old`, a file or a folder, is called `new`, as an editor tells.
+    pub fn renamed(&self, old: &Path, new: &Path) {
         let (Some(workspace), Some(other)) = (self.workspace_of(old), self.workspace_of(new))
         else {
-            return Vec::new();
+            return;
         };
         // Each folder has a history of its own.
         if workspace.root() != other.root() {
-            return Vec::new();
+            return;
         }
         let (Some(from), Some(to)) = (below(&workspace, old), below(&workspace, new)) else {
-            return Vec::new();
+            return;
         };
         let known = workspace
             .store()
@@ -42,7 +42,14 @@ impl Session {
             self.carry_over(&workspace, &file, &now);
             shown.push(workspace.root().join(now));
         }
-        shown
+        self.tell_renamed(&shown);
+    }
+
+    /// What is shown of these files was made by their threads' old names.
+    fn tell_renamed(&self, files: &[PathBuf]) {
+        if !files.is_empty() {
+            self.host.changed(files);
+        }
     }
 
     /// Of what is gone from the disk and what changed there, with nobody telling of a rename: a file that has threads of
@@ -51,6 +58,7 @@ impl Session {
         if told.len() > MOST || changed.len() > MOST {
             return;
         }
+        let mut shown = Vec::new();
         for gone in told.iter().filter(|path| !path.exists()) {
             let Some(workspace) = self.workspace_of(gone) else {
                 continue;
@@ -79,9 +87,11 @@ impl Session {
                     && let Some(to) = below(&workspace, new)
                 {
                     self.carry_over(&workspace, &file, &to);
+                    shown.push(new.clone());
                 }
             }
         }
+        self.tell_renamed(&shown);
     }
 
     fn carry_over(&self, workspace: &Arc<Workspace>, from: &str, to: &str) {

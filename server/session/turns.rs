@@ -124,6 +124,11 @@ impl Turns {
         self.runs.remove_if(run, |_, entry| !entry.state.running);
     }
 
+    /// The file of a turn's thread, below its folder, as it is called by now.
+    pub(super) fn file_of(&self, run: &str) -> Option<String> {
+        Some(self.runs.get(run)?.state.file.clone())
+    }
+
     /// What a running turn says that it is doing.
     pub(super) fn doing(&self, run: &str, message: &str) {
         if let Some(mut entry) = self.runs.get_mut(run).filter(|e| e.state.running) {
@@ -217,6 +222,16 @@ impl Turns {
     fn concluding(&self, root: &Path, thread_id: &str) -> Option<String> {
         let entry = self.of_thread(root, thread_id)?;
         (entry.state.running && entry.concluding.is_some()).then(|| entry.key().clone())
+    }
+
+    /// The turns of a folder that is none of the workspace any more.
+    pub(super) fn cancel_in(&self, root: &Path) {
+        for of in self.by_thread.iter().filter(|of| of.key().0 == root) {
+            let entry = self.runs.get(of.value());
+            if let Some(entry) = entry.filter(|entry| entry.state.running) {
+                entry.cancel.cancel();
+            }
+        }
     }
 
     /// The running or last turn of a thread.

@@ -76,12 +76,18 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
-    /// What was recorded for a run after the write `since` was not made in the end.
-    pub fn forget_changes(&self, run: &str, since: i64) -> Result<(), StoreError> {
+    /// What was recorded for a run after the write `since`, of one file or of all, was not made in the end.
+    pub fn forget_changes(
+        &self,
+        run: &str,
+        since: i64,
+        file: Option<&str>,
+    ) -> Result<(), StoreError> {
         self.durable()
             .execute(
-                "DELETE FROM changes WHERE num > ?2 AND run = (SELECT num FROM runs WHERE id = ?1)",
-                params![run, since],
+                "DELETE FROM changes WHERE num > ?2 AND (?3 IS NULL OR file = ?3)
+                   AND run = (SELECT num FROM runs WHERE id = ?1)",
+                params![run, since, file],
             )
             .map_err(|e| self.fault(e))?;
         Ok(())

@@ -266,6 +266,7 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
     let mut edits = Vec::new();
     let mut verdicts = Vec::new();
     let mut asked = Vec::new();
+    let since = cx.store.as_ref().map(|store| store.newest_change());
     for proposal in open {
         let parts = proposal.now.as_ref().zip(proposal.after.as_deref());
         let Some((now, after)) = parts else { continue };
@@ -300,6 +301,13 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
     for proposal in asked {
         let now = cx.tree.read_path(&proposal.path).ok().map(|read| read.text);
         let before = proposal.now.map(|text| text.text);
+        // Undo would offer to take back what was never made.
+        if now == before
+            && let (Some(store), Some(Ok(since))) = (&cx.store, &since)
+            && let Err(error) = store.forget_changes(&cx.run, *since, Some(&proposal.shown))
+        {
+            tracing::warn!(%error, "a change that was not made can be undone");
+        }
         let left = if now.as_deref() == proposal.after.as_deref() {
             None
         } else if now != before && answer.is_ok() {

@@ -287,8 +287,8 @@ fn an_answer_is_cut_at_characters() {
 fn source(text: &str) -> (tempfile::TempDir, source::Source, Thread) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.rs"), text).expect("a file");
-    let mut tree = crate::files::Tree::new(folder.path(), Default::default()).expect("a tree");
-    tree.max_size = 64 << 20;
+    let tree = crate::files::Tree::new(folder.path(), Default::default()).expect("a tree");
+    tree.set_max_size(64 << 20);
     let source = source::Source::read(&tree, "a.rs").expect("a source");
     let found = crate::threads::find("a.rs", &source.text, &source.syntax);
     let thread = found.into_iter().next().expect("a thread");

@@ -295,6 +295,35 @@ fn what_the_client_can_take_is_registered() {
     );
 }
 
+#[test]
+fn what_an_editors_settings_add_is_registered_when_they_are_known() {
+    let able = json!({"dynamicRegistration": true});
+    let editor = Editor::start_with(
+        &Workspace::new(),
+        Options {
+            capabilities: json!({"textDocument": {"rename": able, "signatureHelp": able}}),
+            settings: json!({"proxy": {"mode": "always"}}),
+            ..Options::default()
+        },
+    );
+    assert_eq!(editor.capabilities["renameProvider"], Value::Null);
+    let methods = editor.wait_for("registrations", |state| {
+        let methods = state.registrations.iter().map(|one| one["method"].clone());
+        let all: Vec<Value> = methods
+            .filter(|method| {
+                method
+                    .as_str()
+                    .is_some_and(|m| m.starts_with("textDocument/"))
+            })
+            .collect();
+        (!all.is_empty()).then_some(all)
+    });
+    assert_eq!(
+        methods,
+        ["textDocument/rename", "textDocument/signatureHelp"]
+    );
+}
+
 /// A server that is gone when the test is.
 struct Server(std::process::Child);
 

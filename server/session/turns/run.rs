@@ -12,7 +12,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::super::live::Live;
 use super::super::verbs::{Made, stands};
-use super::super::{Session, TurnEnd};
+use super::super::{Session, TurnEnd, Workspace};
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
 use crate::edits;
@@ -30,6 +30,7 @@ const CANCEL_POLL: Duration = Duration::from_millis(200);
 
 /// Why a turn stopped whose editor went.
 const LEFT: &str = "the editor was closed or loaded anew in mid-turn";
+const TAKEN_OUT: &str = "its folder was taken out of the editor in mid-turn";
 
 impl Session {
     pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task) {
@@ -126,7 +127,7 @@ impl Session {
             self.turns.clone(),
             self.host.clone(),
             &task.run.id,
-            &task.path,
+            task.workspace.root(),
         )
     }
 
@@ -378,11 +379,13 @@ impl Session {
                     Err(why) => (RunStatus::Failed, Some(why)),
                 }
             }
-            Outcome::Cancelled if self.leaving.load(Ordering::Relaxed) => {
-                self.note_round(task, "system", json!({}), LEFT);
-                (RunStatus::Interrupted, Some(String::from(LEFT)))
-            }
-            Outcome::Cancelled => (RunStatus::Cancelled, None),
+            Outcome::Cancelled => match self.left(task) {
+                Some(why) => {
+                    self.note_round(task, "system", json!({}), why);
+                    (RunStatus::Interrupted, Some(String::from(why)))
+                }
+                None => (RunStatus::Cancelled, None),
+            },
             Outcome::Failed(why) => {
                 let why = present::visible(&why);
                 self.host
@@ -412,6 +415,18 @@ impl Session {
         }
         end.error = error;
         end
+    }
+
+    /// Why a cancelled turn is none that the author cancelled, and goes on when its file is there again.
+    fn left(&self, task: &Task) -> Option<&'static str> {
+        let is_there = |workspace: &Arc<Workspace>| Arc::ptr_eq(workspace, &task.workspace);
+        if self.leaving.load(Ordering::Relaxed) {
+            Some(LEFT)
+        } else if !self.workspaces().iter().any(is_there) {
+            Some(TAKEN_OUT)
+        } else {
+            None
+        }
     }
 
     /// Writes the answer into the thread. Where it cannot stand there, it is told, and why is returned.
@@ -466,7 +481,7 @@ impl Session {
                     .view(&task.path)
                     .is_ok_and(|now| from.is_some_and(|from| **now.text != *from));
                 if let (false, Ok(since)) = (stands, since)
-                    && let Err(error) = task.store.forget_changes(&task.run.id, since)
+                    && let Err(error) = task.store.forget_changes(&task.run.id, since, None)
                 {
                     tracing::warn!(%error, "an answer that was not written can be undone");
                 }

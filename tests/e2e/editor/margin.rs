@@ -18,6 +18,17 @@ fn start(workspace: &Workspace, options: Value, env: Vec<(String, String)>) -> E
     )
 }
 
+/// The environment that has this model asked.
+fn asking(model: &Model) -> Vec<(String, String)> {
+    [
+        ("ANTHROPIC_BASE_URL", model.url()),
+        ("ANTHROPIC_API_KEY", "sk-canary"),
+        ("POSTIL_MODEL", "anthropic/claude-sonnet-4-5"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
 /// The newest list of a file's threads, once it fits.
 fn threads(editor: &Editor, path: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let uri = editor.uri(path);
@@ -139,6 +150,47 @@ fn the_threads_of_a_folder_that_goes_are_taken_back() {
 }
 
 #[test]
+fn a_turn_ends_whose_folder_goes_and_goes_on_when_it_is_there_again() {
+    let model = Model::start(vec![Step::text("Because.").held(), Step::text("So.")]);
+    let workspace = Workspace::new();
+    workspace.write("one/a.py", "x = 1\n");
+    workspace.write("two/b.py", "x = 1\n");
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            initialization_options: json!({"threads": true, "trusted": true}),
+            folders: Some(vec![workspace.path("one"), workspace.path("two")]),
+            env: asking(&model),
+            ..Options::default()
+        },
+    );
+    editor.open("two/b.py");
+    editor.splice("two/b.py", 0..0, "# AUTHOR: why?\n");
+    editor.wait_codes("two/b.py", &["pending"]);
+    editor
+        .take_action("two/b.py", 0, "Reply as agent")
+        .expect("started");
+    model.wait_for_requests(1);
+    editor.wait_message("postil/turns", |m| m["turns"][0]["running"] == true);
+    let two = json!([{"uri": editor.uri("two"), "name": "two"}]);
+    let change = |added: Value, removed: Value| {
+        editor.notify(
+            "workspace/didChangeWorkspaceFolders",
+            json!({"event": {"added": added, "removed": removed}}),
+        );
+    };
+    change(json!([]), two.clone());
+    let told = editor.wait_message("postil/turns", |m| m["turns"][0]["running"] == false);
+    assert_eq!(told["turns"][0]["status"], "interrupted");
+    change(two, json!([]));
+    editor.wait_codes("two/b.py", &["pending"]);
+    editor
+        .take_action("two/b.py", 0, "Reply as agent")
+        .expect("it goes on");
+    editor.wait_text("two/b.py", |text| text.contains("AGENT: So."));
+}
+
+#[test]
 fn who_does_not_ask_is_not_told() {
     let workspace = Workspace::new();
     workspace.write("a.rs", "// AUTHOR: list todos\nfn a() {}\n");
@@ -173,14 +225,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
         )]),
         Step::text("Renamed.").held(),
     ]);
-    let env = vec![
-        ("ANTHROPIC_BASE_URL".to_owned(), model.url().to_owned()),
-        ("ANTHROPIC_API_KEY".to_owned(), "sk-canary".to_owned()),
-        (
-            "POSTIL_MODEL".to_owned(),
-            "anthropic/claude-sonnet-4-5".to_owned(),
-        ),
-    ];
+    let env = asking(&model);
     let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
     editor.open("a.rs");
     editor.replace("a.rs", "fn a", "// AUTHOR: name it b\nfn a");

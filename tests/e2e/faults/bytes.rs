@@ -1,6 +1,7 @@
 //! What a file holds.
 
 use super::*;
+use crate::harness::Options;
 
 #[test]
 fn utf_16_is_passed_over_and_never_written() {
@@ -127,6 +128,35 @@ fn threads_that_go_with_a_large_file_when_it_is_closed_are_told_of_once() {
         .iter()
         .filter(|m| m["method"] == "window/showMessage");
     assert_eq!(messages.count(), 1);
+}
+
+#[test]
+fn what_an_editor_sets_as_the_largest_file_holds_at_once() {
+    let workspace = Workspace::new();
+    workspace.write("big.rs", format!("{ASKED}{}", "\n".repeat(1000)));
+    workspace.write("small.rs", ASKED);
+    let small = json!({"threads": {"maxFileSize": 1000}});
+    let editor = Editor::start_with(
+        &workspace,
+        Options {
+            settings: small,
+            ..Options::default()
+        },
+    );
+    editor.wait_codes("small.rs", &["pending"]);
+    let big = editor.uri("big.rs");
+    assert!(!editor.state().diagnostics.contains_key(&big));
+    let configured = |most: u64| {
+        editor.state().settings = json!({"threads": {"maxFileSize": most}});
+        editor.notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": null}),
+        );
+    };
+    configured(10_000);
+    editor.wait_codes("big.rs", &["pending"]);
+    configured(1000);
+    editor.wait_codes("big.rs", &[]);
 }
 
 #[test]

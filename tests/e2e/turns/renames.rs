@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, FILE};
-use crate::harness::{Editor, wait_until};
+use crate::harness::{Editor, Options, wait_until};
 use crate::model::{Step, call};
 
 const NEW: &str = "src/wire.rs";
@@ -72,6 +72,34 @@ fn a_question_of_the_agent_goes_on_under_the_new_name() {
                 .contains("not typed here")
         }));
     }
+}
+
+#[test]
+fn lenses_are_asked_for_again_under_the_new_name() {
+    let bench = Bench::new(script());
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("awaiting_user");
+    let text = editor.wait_text(FILE, |text| text.contains("Into which one?"));
+    bench.workspace.write(FILE, &text);
+    drop(editor);
+    // Nothing runs in this one: it has no other reason to ask.
+    let mut editor = Editor::start_with(
+        &bench.workspace,
+        Options {
+            capabilities: json!({"workspace": {"codeLens": {"refreshSupport": true}}}),
+            ..Options::default()
+        },
+    );
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let again = "workspace/codeLens/refresh";
+    let is_again = |m: &Value| m["method"] == again;
+    assert!(!editor.state().received.iter().any(is_again));
+    rename(&bench, &mut editor, FILE, NEW, false);
+    editor.wait_message(again, |_| true);
 }
 
 #[test]

@@ -73,6 +73,49 @@ impl Bench {
 }
 
 #[test]
+fn what_is_shown_has_another_name_than_what_an_editor_may_show_already() {
+    let edit = |id: &str, old: &str, new: &str| {
+        let change = json!({"path": FILE, "old_string": old, "new_string": new});
+        Step::calls(vec![call(id, "file_edit", change)])
+    };
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_1", "file_read", json!({"path": FILE}))]),
+        edit("toolu_2", "load()", "load_data()"),
+        Step::text("Renamed."),
+        Step::calls(vec![call("toolu_3", "file_read", json!({"path": FILE}))]),
+        edit("toolu_4", "load_data()", "load_all()"),
+        Step::text("Renamed again."),
+    ]);
+    bench.workspace.configure("[turn]\nreview = 'ask'\n");
+    let mut editor = bench.typed();
+    editor.state().choices = vec![String::from("Accept"), String::from("Accept")];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    bench.wait_status("completed");
+    let end = text.find("// AUTHOR:\n").expect("a line to go on") + "// AUTHOR:".len();
+    editor.splice(FILE, end..end, " and load_all?");
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Renamed again."));
+    let shown: Vec<String> = editor
+        .state()
+        .received
+        .iter()
+        .filter(|m| m["method"] == "window/showDocument")
+        .filter_map(|m| m["params"]["uri"].as_str()?.strip_prefix("file://"))
+        .map(|path| std::fs::read_to_string(path).expect("what is shown"))
+        .collect();
+    let [first, second] = shown.as_slice() else {
+        panic!("{shown:?}");
+    };
+    assert!(first.contains("+pub fn load_data()"), "{first}");
+    assert!(second.contains("+pub fn load_all()"), "{second}");
+}
+
+#[test]
 fn reviewed_edits_are_made_when_all_are_accepted_and_not_before() {
     let bench = Bench::asking(vec![Step::text("Renamed.").held()]);
     let mut editor = bench.typed();
@@ -325,6 +368,30 @@ fn an_editor_with_annotations_previews_what_is_open_and_makes_what_is_ticked() {
             );
         }
     }
+}
+
+#[test]
+fn what_was_refused_in_a_preview_is_not_offered_to_be_taken_back() {
+    let change = json!({"path": FILE, "old_string": "load()", "new_string": "load_data()"});
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_1", "file_read", json!({"path": FILE}))]),
+        Step::calls(vec![call("toolu_2", "file_edit", change)]),
+        Step::text("Renamed."),
+        Step::text("As you wish."),
+    ]);
+    bench.workspace.configure("[turn]\nreview = 'ask'\n");
+    let mut editor = bench.previewing();
+    editor.state().ticked = Some(Vec::new());
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: As you wish."));
+    let ended = bench.wait_status("completed");
+    let read = editor.command(
+        "postil.workflowRounds",
+        json!({"run_id": ended["id"], "after": 0}),
+    );
+    assert_eq!(read.expect("rounds")["run"]["has_edits"], false);
 }
 
 /// The question about a file, by the end of its name: its id and what is shown.
