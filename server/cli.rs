@@ -149,10 +149,11 @@ impl Cx {
             return if base.is_dir() {
                 Ok(base)
             } else {
-                Err(Error::Other(format!(
-                    "there is no folder {}",
-                    base.display()
-                )))
+                let what = match base.exists() {
+                    true => "this is no folder:",
+                    false => "there is no folder",
+                };
+                Err(Error::Other(format!("{what} {}", base.display())))
             };
         }
         Ok(vcs::top(&base).unwrap_or(base))
@@ -217,8 +218,12 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Undo { run } => turns::undo(cx, &run).await,
         Command::Why { place } => why::why(cx, &place),
         Command::Workflow(command) => workflow::run(cx, command).await,
-        Command::Acp => Ok(crate::agent::serve(cx.folders()?).await == ExitCode::SUCCESS),
+        Command::Acp => {
+            tell_who_waits("an editor that speaks the Agent Client Protocol");
+            Ok(crate::agent::serve(cx.folders()?).await == ExitCode::SUCCESS)
+        }
         Command::Mcp { read_only } => {
+            tell_who_waits("an MCP client");
             let served = crate::mcp::serve(cx.root()?, cx.folders()?, read_only);
             Ok(served.await == ExitCode::SUCCESS)
         }
@@ -258,6 +263,15 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
     }
 }
 
+/// A person who typed the command would look at nothing.
+fn tell_who_waits(client: &str) {
+    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        anstream::eprintln!(
+            "postil: waiting for {client} on standard input (Ctrl+C ends it); `postil --help` lists the commands"
+        );
+    }
+}
+
 fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
     use crate::lsp::Transport;
     let transport = match args {
@@ -273,6 +287,9 @@ fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
         } => Transport::Listen(*address),
         _ => Transport::Stdio,
     };
+    if transport == Transport::Stdio && !args.stdio {
+        tell_who_waits("an editor");
+    }
     log::begin(0);
     crate::lsp::serve(transport, no_cache)
 }

@@ -25,25 +25,28 @@ pub(super) struct Args {
     pub command: Option<Command>,
 }
 
+/// Above the options that every command has.
+const COMMON: &str = "Common options";
+
 #[derive(clap::Args)]
 pub(super) struct Global {
     /// The workspace folder [default: the repository above the current folder, else that folder]
-    #[arg(short = 'C', long, value_name = "DIR", global = true)]
+    #[arg(short = 'C', long, value_name = "DIR", global = true, help_heading = COMMON)]
     pub workspace: Option<PathBuf>,
     /// Print data as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = COMMON)]
     pub json: bool,
     /// Print results alone
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = COMMON)]
     pub quiet: bool,
     /// Say more on standard error (twice: still more)
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = COMMON)]
     pub verbose: u8,
     /// Read every file, and keep nothing of it for the next time
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = COMMON)]
     pub no_cache: bool,
     /// When to colour
-    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN", global = true)]
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN", global = true, help_heading = COMMON)]
     pub color: Color,
 }
 
@@ -144,6 +147,7 @@ pub(super) enum Command {
     /// Remove every thread of a file and commit that file
     #[command(after_help = "Example: postil clear src/net.rs -m 'Review done'")]
     Clear {
+        /// The file
         file: PathBuf,
         /// The commit's message
         #[arg(short, long)]
@@ -330,7 +334,7 @@ pub(super) struct ReplyArgs {
     /// is written
     #[arg(long, conflicts_with_all = ["all", "resume"], requires = "target")]
     pub dry_run: bool,
-    /// So many turns at once
+    /// Turns that run at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub jobs: u16,
 }
@@ -364,13 +368,20 @@ pub(super) enum WorkflowCommand {
     },
     /// One run's facts
     #[command(after_help = "Example: postil workflow show 3f9a")]
-    Show { run: String },
+    Show {
+        /// The run's id or the thread's
+        run: String,
+    },
     /// Stop a run that is live, in whichever process
     #[command(after_help = "Example: postil workflow cancel 3f9a")]
-    Cancel { run: String },
+    Cancel {
+        /// The run's id or the thread's
+        run: String,
+    },
     /// Find words in rounds
     #[command(after_help = "Example: postil workflow search load_data")]
     Search {
+        /// All of them are in what is found
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
@@ -380,6 +391,7 @@ pub(super) enum WorkflowCommand {
     /// A whole run as a document
     #[command(after_help = "Example: postil workflow export 3f9a --format html > run.html")]
     Export {
+        /// The run's id or the thread's
         run: String,
         #[arg(long, value_enum, default_value_t = Document::Markdown)]
         format: Document,
@@ -404,6 +416,7 @@ pub(super) enum ToolsCommand {
     /// Call one tool under the same permissions
     #[command(after_help = "Example: postil tools call grep '{\"pattern\":\"fn main\"}'")]
     Call {
+        /// The tool's name, as `postil tools list` has it
         name: String,
         /// Its parameters, a JSON object
         #[arg(value_name = "JSON")]

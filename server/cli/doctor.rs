@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::out::{BOLD, DIM, GREEN, RED, YELLOW};
-use super::settings::known_servers;
+use super::settings::{known_servers, sentence};
 use super::{Cx, Outcome};
 use crate::acp;
 use crate::bridge;
 use crate::children;
-use crate::config::{self, Loaded, Network, Settings};
+use crate::config::{self, Loaded, Network, Problem, Settings};
 use crate::models::KeySource;
 use crate::os;
 use crate::present::one_line;
@@ -132,12 +132,10 @@ fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
         false => "none, and none is needed",
     };
     let whole = format!("{} ({there})", file.display());
-    let mut told = vec![(Some(loaded.problems.is_empty()), whole)];
-    told.extend(loaded.problems.iter().map(|problem| {
-        let file = problem.file.as_ref();
-        let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
-        (Some(false), format!("{file}{}", problem.message))
-    }));
+    let is_of = |problem: &Problem| problem.file.as_deref() == Some(file);
+    let mut told = vec![(Some(!loaded.problems.iter().any(is_of)), whole)];
+    let wrong = loaded.problems.iter();
+    told.extend(wrong.map(|problem| (Some(false), sentence(problem))));
     told
 }
 

@@ -110,17 +110,24 @@ impl Host for Terminal {
     fn changed(&self, _paths: &[PathBuf]) {}
 }
 
-/// Numbered choices; anything that is none of them is no answer.
+/// Numbered choices. A slip of the finger decides nothing: it is asked again.
 fn ask(out: Out, question: &Question) -> Option<usize> {
     out.warn(&question.text);
     for (index, choice) in question.choices.iter().enumerate() {
         out.warn(&format!("  {} {choice}", index + 1));
     }
-    out.warn("which? (a number; Enter for none)");
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).ok()?;
-    let number: usize = line.trim().parse().ok()?;
-    number
-        .checked_sub(1)
-        .filter(|index| *index < question.choices.len())
+    let all = question.choices.len();
+    loop {
+        out.warn("which? (a number; Enter for none)");
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).ok()?;
+        let word = line.trim();
+        if word.is_empty() {
+            return None;
+        }
+        match word.parse::<usize>() {
+            Ok(number) if (1..=all).contains(&number) => return Some(number - 1),
+            _ => out.warn(&format!("{} is none of 1 to {all}", present::visible(word))),
+        }
+    }
 }

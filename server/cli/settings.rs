@@ -21,6 +21,10 @@ pub(super) fn sentence(problem: &config::Problem) -> String {
     let Some(file) = &problem.file else {
         return problem.message.clone();
     };
+    // A pipe never ends, and has no lines.
+    if !file.is_file() {
+        return format!("{}: {}", file.display(), problem.message);
+    }
     let text = std::fs::read(file).unwrap_or_default();
     let above = text.get(..problem.range.start).unwrap_or_default();
     let line = above.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -149,7 +153,7 @@ pub(super) fn servers(cx: &Cx) -> Outcome {
             None => format!("{DIM}missing  {}{DIM:#}", visible(&row.install)),
         };
         cx.out.line(format!(
-            "{BOLD}{:<14}{BOLD:#} {CYAN}{:<32}{CYAN:#} {state}",
+            "{BOLD}{:<16}{BOLD:#} {CYAN}{:<32}{CYAN:#} {state}",
             row.language, row.command
         ));
     }

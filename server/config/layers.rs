@@ -84,9 +84,8 @@ impl Layers {
             layer,
             file: Some(path),
         };
-        let failed = |e: &dyn std::fmt::Display| {
-            format!("{} cannot be read and is passed over: {e}", path.display())
-        };
+        let failed =
+            |e: &dyn std::fmt::Display| format!("it cannot be read and is passed over ({e})");
         // A link may lead out of the workspace, a pipe never ends.
         let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
         match kind {
@@ -286,7 +285,10 @@ impl Layers {
         let message = match suggestion {
             Some(s) => format!("there is no setting `{whole}`: did you mean `{s}`?"),
             None if here.is_empty() => format!("there is no setting `{whole}`"),
-            None => format!("there is no setting `{whole}`: here are {}", list(&here)),
+            None => format!(
+                "there is no setting `{whole}`: the settings here are {}",
+                list(&here)
+            ),
         };
         (message, sibling)
     }

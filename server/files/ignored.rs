@@ -34,6 +34,8 @@ impl Source {
     fn text(&self, file: impl FnOnce() -> Option<PathBuf>) -> &[u8] {
         self.text.get_or_init(|| {
             file()
+                // A pipe never ends.
+                .filter(|file| file.is_file())
                 .and_then(|file| std::fs::read(file).ok())
                 .unwrap_or_default()
         })

@@ -158,6 +158,10 @@ pub(super) fn is_on_disk(path: &Path, shown: &[u8]) -> bool {
     fn plain(bytes: &[u8]) -> impl Iterator<Item = &u8> {
         bytes.iter().filter(|byte| **byte != b'\r')
     }
+    // A pipe never ends.
+    if !path.is_file() {
+        return false;
+    }
     let Ok(disk) = std::fs::read(path) else {
         return false;
     };

@@ -148,8 +148,11 @@ pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
     let hashed = |bytes: &[u8]| hex(Sha256::new().chain_update(bytes));
     for path in files(root).unwrap_or_default() {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
-        let small = std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
-        let bytes = small.then(|| std::fs::read(&path).ok()).flatten();
+        // A pipe never ends.
+        let readable =
+            |metadata: std::fs::Metadata| metadata.is_file() && metadata.len() <= MAX_BYTES;
+        let readable = std::fs::metadata(&path).is_ok_and(readable);
+        let bytes = readable.then(|| std::fs::read(&path).ok()).flatten();
         parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
     }
     for (name, value) in vcs::runs(root).settings {

@@ -177,14 +177,25 @@ impl Offline<'_> {
         self.step("identifiers", name.to_owned(), work, show).await
     }
 
+    /// Why nothing is known of where the thread stands. A prompt that is no thread's has no file.
+    fn unread(&self, error: &impl std::fmt::Display) -> String {
+        match self.job.thread.id.is_empty() {
+            true => String::from(
+                "No thread was named, so that no code stands below it: name what you mean, as in `what is load?`.",
+            ),
+            false => format!("The file cannot be read: {error}."),
+        }
+    }
+
     /// The spot of a subject: what the thread stands at, or a name, looked for in the thread's file first.
     async fn spot(&self, subject: &Subject) -> Result<Result<Spot, String>, Outcome> {
-        let source = match Source::read(&self.cx.tree, &self.job.file) {
-            Ok(source) => source,
-            Err(error) => return Ok(Err(format!("The file cannot be read: {error}."))),
-        };
         let thread = &self.job.thread;
+        let source = Source::read(&self.cx.tree, &self.job.file);
         let Subject::Named(name) = subject else {
+            let source = match source {
+                Ok(source) => source,
+                Err(error) => return Ok(Err(self.unread(&error))),
+            };
             if let Some(symbol) = source.symbol_of(thread) {
                 return Ok(Ok(Spot {
                     source,
@@ -217,14 +228,18 @@ impl Offline<'_> {
                 )),
             });
         };
-        if let Some(at) = source.beside(thread, name) {
-            return Ok(Ok(Spot {
-                source,
-                at,
-                name: name.clone(),
-            }));
+        // A name can be looked for without a file.
+        let mut language = None;
+        if let Ok(source) = source {
+            if let Some(at) = source.beside(thread, name) {
+                return Ok(Ok(Spot {
+                    source,
+                    at,
+                    name: name.clone(),
+                }));
+            }
+            language = source.syntax.language().map(|l| l.name);
         }
-        let language = source.syntax.language().map(|l| l.name);
         let held = match self.names(name, language).await? {
             Ok(held) => held,
             Err(why) => return Ok(Err(why)),
@@ -256,7 +271,7 @@ impl Offline<'_> {
     async fn who_wrote(&self) -> Result<Answer, Outcome> {
         let source = match Source::read(&self.cx.tree, &self.job.file) {
             Ok(source) => source,
-            Err(error) => return Ok(Err(format!("The file cannot be read: {error}."))),
+            Err(error) => return Ok(Err(self.unread(&error))),
         };
         let thread = &self.job.thread;
         let line = if thread.trailing {

@@ -57,6 +57,29 @@ fn pipes_and_sockets_named_like_source_are_not_waited_for() {
 }
 
 #[test]
+fn pipes_named_like_settings_and_rules_are_not_waited_for() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    workspace.git(&["init", "-q"]);
+    std::fs::create_dir_all(workspace.path(".git/info")).expect("a folder");
+    for name in ["postil.toml", ".mcp.json", ".git/info/exclude"] {
+        let pipe = workspace.path(name);
+        let _ = std::fs::remove_file(&pipe);
+        let made = workspace.command("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+    }
+    assert_eq!(files(&workspace), ["a.rs"]);
+    let trusted = workspace.postil().args(["trust", "--yes"]).output();
+    assert!(trusted.expect("it ends").status.success());
+    let told = workspace.postil().arg("doctor").output().expect("it ends");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(
+        told.contains("postil.toml: it cannot be read and is passed over (it is no ordinary file)"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_folder_that_cannot_be_read_costs_itself_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     if is_root("a folder without permissions") {
