@@ -7,6 +7,7 @@ mod completion;
 mod composed;
 mod driver;
 mod install;
+mod manners;
 mod models;
 mod msgpack;
 mod options;

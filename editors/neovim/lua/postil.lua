@@ -216,8 +216,16 @@ function M.ended(code, signal, id)
     if why then
       M.say_once(why, vim.log.levels.WARN)
     end
-    if package.loaded["postil.show"] then
-      require("postil.show").ended(id)
+    -- Neovim takes back what it said of the files that it had open, and not of others.
+    for namespace, about in pairs(vim.diagnostic.get_namespaces()) do
+      if (about.name or ""):find("lsp%.postil%." .. id .. "%f[%D]") then
+        vim.diagnostic.reset(namespace)
+      end
+    end
+    for _, name in ipairs({ "postil.show", "postil.client" }) do
+      if package.loaded[name] then
+        require(name).ended(id)
+      end
     end
   end)
 end

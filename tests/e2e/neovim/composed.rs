@@ -11,6 +11,7 @@ in_both!(
     a_composed_text_outlives_its_server,
     a_composed_thread_goes_where_its_line_went,
     what_is_said_in_a_locked_file_is_kept,
+    what_is_said_to_a_server_that_dies_is_kept,
 );
 
 /// `:Postil! say` at the thread on line 4, with `text` typed.
@@ -137,5 +138,29 @@ fn what_is_said_in_a_locked_file_is_kept(program: &str) {
         super::NOTES.trim_end()
     );
     nvim.keys(":wincmd p<CR>:set modifiable<CR>:wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: what is it?\ndef load");
+}
+
+fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    let signal = |nvim: &mut Nvim, name: &str| {
+        nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
+    };
+    signal(&mut nvim, "sigstop");
+    nvim.keys(":4Postil new what is it?<CR>");
+    nvim.wait(
+        "the command",
+        "vim.fn.histget(':') == '4Postil new what is it?'",
+    );
+    signal(&mut nvim, "sigkill");
+    nvim.wait_note("the server ended before it answered");
+    nvim.wait(
+        "the text",
+        "text() == 'what is it?' and vim.bo.buftype == 'acwrite' and vim.bo.modified",
+    );
+    nvim.keys(":wincmd p<CR>:Postil restart<CR>");
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
     nvim.wait_text("# AUTHOR: what is it?\ndef load");
 }

@@ -155,11 +155,28 @@ local function lacks(client, verb)
   )
 end
 
+-- What has not been answered, by client: Neovim forgets it when a server ends.
+local pending = {}
+
+-- A server has ended.
+function M.ended(id)
+  for finish in pairs(pending[id] or {}) do
+    finish({ message = "the server ended before it answered; `:Postil restart` starts it again", ended = true })
+  end
+  pending[id] = nil
+end
+
 -- Asks; `done` gets the answer. A failure is told to the author, and given to `failed` where there is one.
 function M.ask(client, method, params, done, failed)
   local answered = false
   local function finish(error, result)
+    if answered then
+      return
+    end
     answered = true
+    if pending[client.id] then
+      pending[client.id][finish] = nil
+    end
     if error then
       postil.say(problem(error), vim.log.levels.ERROR)
       if failed then
@@ -176,6 +193,8 @@ function M.ask(client, method, params, done, failed)
   if not sent then
     return finish({ message = "the server has ended; `:Postil restart` starts it again" })
   end
+  pending[client.id] = pending[client.id] or {}
+  pending[client.id][finish] = true
   local slow = postil.ui().slow
   vim.defer_fn(function()
     if not answered then

@@ -79,8 +79,12 @@ function compose(text, lines)
   local buffer = vim.api.nvim_create_buf(false, false)
   vim.api.nvim_win_set_buf(0, buffer)
   composed[buffer] = text
-  -- Names are unique, and a text that was refused may still stand under the first.
-  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, buffer))
+  -- Names are unique, and a text that was refused, or a session, may still have one.
+  local number = buffer
+  while vim.fn.bufexists(("postil://%s/%d"):format(text.name, number)) == 1 do
+    number = number + 1
+  end
+  vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, number))
   local bo = vim.bo[buffer]
   -- It may be off for all that is opened: `:set nomodifiable`.
   bo.modifiable = true
@@ -155,7 +159,15 @@ function M.text_for(call, name, prompt, verb, argument)
     }, lines)
   end
   local function send(said)
-    local function failed()
+    local function failed(error)
+      -- It may have been written before its server ended.
+      if error and error.ended and vim.api.nvim_buf_is_loaded(call.buffer) then
+        for _, line in ipairs(vim.api.nvim_buf_get_lines(call.buffer, 0, -1, false)) do
+          if line:find(said:match("[^\n]*"), 1, true) then
+            return
+          end
+        end
+      end
       window(said)
       vim.bo.modified = true
     end
