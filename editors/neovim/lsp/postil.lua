@@ -12,7 +12,9 @@
 -- By client and address, the version of the text that its server was last told of. Neovim's own count is one for all
 -- clients of a buffer, and before 0.12 the late start of another server sets it to 0.
 local told = {}
-local function count(client)
+local function count(client, answer)
+  -- Neovim 0.10 does not keep it.
+  client.server_info = client.server_info or answer and answer.serverInfo
   local versions, notify = {}, client.rpc.notify
   told[client.id] = versions
   client.rpc.notify = function(method, params, ...)
@@ -180,8 +182,8 @@ config.capabilities = { workspace = { workspaceEdit = { documentChanges = true }
 if whole then
   config.capabilities.workspace.textDocumentContent = vim.empty_dict()
   config.init_options = { reviews = true }
-  config.before_init = function(_, started)
-    require("postil").starting(started)
+  config.before_init = function(params, started)
+    require("postil").starting(params, started)
   end
   config.on_exit = function(...)
     require("postil").ended(...)

@@ -69,6 +69,18 @@ local wanted = {
   },
   ["ui.turns"] = {
     '"eol", "below" or false',
+  filetypes = {
+    'a list like { "rust" }',
+    function(value)
+      return type(value) == "table" and is_list(value)
+    end,
+  },
+  root_dir = {
+    "a folder, or left to `root_markers`",
+    function(value)
+      return type(value) == "string"
+    end,
+  },
     function(value)
       return value == "eol" or value == "below" or value == false
     end,
@@ -161,7 +173,7 @@ function M.config()
   assert(here, "lsp/postil.lua is not on the runtimepath")
   local own = vim.tbl_extend("force", {}, options())
   own.ui = nil
-  return vim.tbl_deep_extend("force", dofile(here), own)
+  return vim.tbl_deep_extend("force", base or dofile(here), own)
 end
 
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.
@@ -177,6 +189,8 @@ function M.unfit(buffer)
     return "this buffer has no file name yet; save it first (:write NAME)"
   elseif vim.fn.isdirectory(name) == 1 then
     return "this is a folder"
+  -- What is set for Neovim's own way counts here too.
+  local base = vim.lsp.config and vim.lsp.config.postil
   end
 end
 
@@ -231,7 +245,12 @@ function M.ended(code, signal, id)
 end
 
 -- The client's `before_init`: says so when the settings are not as they must be, or the server does not come.
-function M.starting(config)
+function M.starting(params, config)
+  -- Neovim 0.10 asks for diagnostics only while the cursor is in their file: they are to be sent, whatever capabilities
+  -- the user has set.
+  if not vim.lsp.config then
+    params.capabilities.textDocument.diagnostic = nil
+  end
   -- Whoever starts it by `vim.lsp.enable` has set it up past us, and the server passes over what is not its own.
   checked({ settings = config.settings }, "")
   local slow = M.ui().slow
@@ -385,7 +404,8 @@ function M.begin(buffer)
     -- It starts it, and says itself what it misses.
     return
   else
-    why = M.start(buffer)
+    local types = M.config().filetypes
+    why = (not types or vim.list_contains(types, vim.bo[buffer].filetype)) and M.start(buffer)
   end
   if why then
     M.say_once(why, vim.log.levels.WARN)

@@ -11,6 +11,7 @@ in_both!(
     options_of_the_wrong_kind_are_left_out,
     options_of_an_unknown_name_are_told,
     signs_that_are_too_wide_are_left_out,
+    only_files_of_the_types_that_are_named_have_a_server,
 );
 
 fn options_of_the_wrong_kind_are_left_out(program: &str) {
@@ -95,4 +96,19 @@ fn signs_that_are_too_wide_are_left_out(program: &str) {
         let told = said(&mut nvim, "the option `ui.signs` must be false, or a table");
         assert_eq!(told, Some(u64::from(!fits)), "{pending:?}");
     }
+}
+
+fn only_files_of_the_types_that_are_named_have_a_server(program: &str) {
+    let workspace = python_project();
+    workspace.write("a.lua", "x = 1\n");
+    let options = json!({"filetypes": ["lua"], "root_dir": 3});
+    let mut nvim = Nvim::start_as(program, &workspace, &[], options);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("the option `root_dir` must be a folder");
+    nvim.edit(&workspace.path("a.lua"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    assert_eq!(
+        nvim.lua("return #vim.lsp.get_clients({ bufnr = vim.fn.bufnr('notes.py') })"),
+        0
+    );
 }

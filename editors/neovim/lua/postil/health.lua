@@ -76,10 +76,15 @@ function M.check()
   end
   health.start("postil: in this Neovim")
   servers()
-  if pcall(vim.treesitter.language.add, "postil") and vim.treesitter.language.add("postil") ~= nil then
-    health.ok("the tree-sitter grammar `postil` is installed")
-  elseif #vim.api.nvim_get_runtime_file("parser/postil.*", false) > 0 then
-    health.ok("the tree-sitter grammar `postil` is installed")
+  local parser = vim.api.nvim_get_runtime_file("parser/postil.*", false)[1]
+  if parser then
+    -- Newer ones return what is wrong, others throw it.
+    local loads, added, why = pcall(vim.treesitter.language.add, "postil")
+    if loads and not why then
+      health.ok("the tree-sitter grammar `postil` is installed")
+    else
+      health.error(("%s cannot be loaded: %s"):format(parser, why or added), "build it again; :help postil-parser")
+    end
   else
     health.info("no tree-sitter grammar `postil`: threads are coloured by the server alone; :help postil-highlight")
   end
