@@ -489,3 +489,4 @@ function M.statusline()
 end
 
 return M
+  vim.cmd("normal! zv")

@@ -56,9 +56,10 @@ vim.api.nvim_create_autocmd("LspAttach", {
     end
   end,
 })
-vim.api.nvim_create_autocmd("BufReadCmd", {
+-- A session names a window's buffer again, and brings no text.
+vim.api.nvim_create_autocmd({ "BufReadCmd", "BufFilePost" }, {
   group = group,
-  pattern = "postil://*",
+  pattern = "postil://run/*",
   callback = function(event)
     require("postil.conversation").read(event.buf)
   end,

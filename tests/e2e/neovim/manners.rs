@@ -4,14 +4,158 @@ use serde_json::json;
 
 use super::driver::Nvim;
 use super::plugin::{NONE, in_both, open};
-use super::python_project;
+use super::{NOTES, python_project, with_model};
+use crate::model::{Model, Step, call};
 
 in_both!(
+    a_thread_is_gone_to_in_a_file_that_is_being_changed,
+    folds_are_opened_where_the_cursor_goes,
+    a_conversation_comes_back_with_a_session,
+    a_conversation_leaves_windows_as_they_are,
+    a_review_begins_with_the_first_change,
+    a_proposal_leads_back_to_the_tab_one_came_from,
     what_a_server_said_goes_with_it,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     capabilities_of_the_users_are_taken,
 );
+
+fn a_thread_is_gone_to_in_a_file_that_is_being_changed(program: &str) {
+    let workspace = python_project();
+    workspace.write("other.py", "x = 1\n# AUTHOR: elsewhere?\ny = 2\n");
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.lua("pick = 'notes.py:4'");
+    nvim.keys(":1<CR>:Postil pick<CR>");
+    nvim.wait("the thread", "vim.fn.line('.') == 4 and vim.bo.modified");
+    // Where changes may not be hidden it is not left, and that is said in one line.
+    nvim.ex("set nohidden");
+    nvim.lua("pick = 'other.py:2'");
+    nvim.keys(":Postil pick<CR>");
+    assert!(!nvim.wait_note("E37: No write since").contains(".lua"));
+    nvim.keys(":write<CR>:Postil pick<CR>");
+    nvim.wait(
+        "the other file",
+        "vim.fn.expand('%:t') == 'other.py' and vim.fn.line('.') == 2 and vim.bo.buflisted",
+    );
+    nvim.keys("<C-o>");
+    nvim.wait("the way back", "vim.fn.expand('%:t') == 'notes.py'");
+}
+
+fn folds_are_opened_where_the_cursor_goes(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.lua("vim.cmd('3,5fold | 1'); require('postil').go(1)");
+    assert_eq!(
+        nvim.lua("return { vim.fn.line('.'), vim.fn.foldclosed('.') }"),
+        json!([4, -1])
+    );
+}
+
+fn a_conversation_comes_back_with_a_session(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":write<CR>:4<CR>:Postil open<CR>");
+    nvim.wait_text("where is `load` used?");
+    nvim.wait("the conversation", "vim.b.postil_run");
+    let session = workspace.data().join("session.vim");
+    nvim.ex(&format!("mksession {}", session.display()));
+    drop(nvim);
+
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex(&format!("source {}", session.display()));
+    let shown = "vim.iter(vim.api.nvim_list_wins()):any(function(w) local b = vim.api.nvim_win_get_buf(w); \
+        return vim.b[b].postil_run and not vim.bo[b].modifiable and text(b):find('where is `load` used?', 1, true) end)";
+    nvim.wait("the conversation", shown);
+    assert_eq!(nvim.lua("return #notes"), 0);
+    // A window of which nobody was told.
+    nvim.ex("only! | buffer notes.py | let name = bufname('postil://run/') | bwipeout postil://");
+    nvim.ex("new | noautocmd execute 'file' name | wincmd p");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait("the conversation again", shown);
+}
+
+fn a_conversation_leaves_windows_as_they_are(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.ex("set nowrap");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait("the conversation", "vim.b.postil_run and vim.wo.wrap");
+    nvim.keys(":edit count.py<CR>");
+    nvim.wait("the file", "vim.fn.expand('%:t') == 'count.py'");
+    assert_eq!(nvim.lua("return vim.wo.wrap"), false);
+    // A window that only floats does not hold one that is to be closed.
+    nvim.keys("<C-^>:only<CR>");
+    nvim.wait("it alone", "vim.b.postil_run and vim.fn.winnr('$') == 1");
+    nvim.lua("vim.api.nvim_open_win(vim.api.nvim_create_buf(false, true), false, { relative = 'editor', row = 1, col = 1, width = 9, height = 1 })");
+    nvim.keys("q");
+    nvim.wait("it closed", "not vim.b.postil_run");
+}
+
+/// A turn that changes the first line of the file, and its last.
+fn first_and_last() -> Model {
+    let edit = |id: &str, old: &str, new: &str| {
+        let input = json!({"path": "notes.py", "old_string": old, "new_string": new});
+        call(id, "file_edit", input)
+    };
+    Model::start(vec![
+        Step::calls(vec![call("a", "file_read", json!({"path": "notes.py"}))]),
+        Step::calls(vec![
+            edit("b", "import Path\n", "import PurePath as Path\n"),
+            edit("c", "read_text()", "read_text(\"utf-8\")"),
+        ]),
+        Step::text("I am done."),
+    ])
+}
+
+fn a_review_begins_with_the_first_change(program: &str) {
+    let workspace = python_project();
+    // As Windows programs write it.
+    workspace.write("notes.py", format!("\u{feff}{NOTES}"));
+    let model = first_and_last();
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait("the diff", "vim.fn.tabpagenr('$') == 2 and vim.wo.diff");
+    assert_eq!(nvim.lua("return vim.fn.line('.')"), 1);
+    // What marks the encoding is no change.
+    assert_eq!(
+        nvim.lua("return vim.fn.getbufline(vim.fn.tabpagebuflist()[1], 1)[1]"),
+        "from pathlib import Path"
+    );
+}
+
+fn a_proposal_leads_back_to_the_tab_one_came_from(program: &str) {
+    let workspace = python_project();
+    let model = super::proposed::two_edits();
+    let mut nvim = super::proposed::asked(program, &workspace, &model);
+    nvim.ex("tabnew count.py | tabprevious");
+    let here = "vim.fn.tabpagenr() == 1 and vim.fn.expand('%:t') == 'notes.py'";
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait("the proposal", "vim.t.postil_proposed and vim.wo.diff");
+    nvim.keys("q");
+    nvim.wait("where one was", here);
+    nvim.keys(":Postil review<CR>");
+    nvim.wait("the proposal", "vim.t.postil_proposed and vim.wo.diff");
+    nvim.keys(":Postil! accept<CR>");
+    nvim.wait("where one was", here);
+    assert_eq!(nvim.lua("return vim.fn.tabpagenr('$')"), 2);
+}
 
 fn what_a_server_said_goes_with_it(program: &str) {
     let workspace = python_project();

@@ -33,7 +33,7 @@ pub(super) fn two_edits() -> Model {
     ])
 }
 
-fn asked(program: &str, workspace: &Workspace, model: &Model) -> Nvim {
+pub(super) fn asked(program: &str, workspace: &Workspace, model: &Model) -> Nvim {
     let client = json!({"settings": {"postil": {"turn": {"review": "ask"}}}});
     let mut nvim = Nvim::start_as(program, workspace, &with_model(model), client);
     nvim.edit(&workspace.path("notes.py"));

@@ -385,7 +385,7 @@ M.all = {
       local argument = { uri = asks.uri(call.buffer), position = { line = call.first - 1, character = 0 } }
       asks.verb(call.client, "why", argument, function(answer)
         local lines = vim.split(answer.markdown, "\n")
-        vim.lsp.util.open_floating_preview(lines, "markdown", { border = "rounded", focus_id = "postil" })
+        vim.lsp.util.open_floating_preview(lines, "markdown", { focus_id = "postil" })
       end)
     end,
   },

@@ -9,17 +9,31 @@ local M = {}
 -- How the next one is opened: the modifiers of the command that asked for it.
 local modifiers
 
+-- Closes a tab; whoever is in it is back where they came from, and not in the one to the right.
+function M.close_tab(tab)
+  if tab == vim.api.nvim_get_current_tabpage() and vim.fn.tabpagenr("#") > 0 then
+    vim.cmd.tabnext({ vim.fn.tabpagenr("#") })
+  end
+  vim.cmd.tabclose({ vim.api.nvim_tabpage_get_number(tab), mods = { emsg_silent = true } })
+end
+
 -- `q` closes a window of ours, or its whole tab; the last window of all is left empty.
 function M.closed_by_q(buffer, tab)
   vim.keymap.set("n", "q", function()
     if tab and #vim.api.nvim_list_tabpages() > 1 then
-      vim.cmd.tabclose({ mods = { emsg_silent = true } })
-    elseif #vim.api.nvim_list_wins() > 1 then
-      vim.cmd.close({ mods = { emsg_silent = true } })
-    else
+      M.close_tab(vim.api.nvim_get_current_tabpage())
+    elseif not pcall(vim.cmd.close) then
       vim.cmd.enew()
     end
   end, { buffer = buffer, nowait = true, desc = "Close" })
+end
+
+-- The cursor to the first change of a diff: `]c` alone passes over one that the first line is in.
+function M.to_first_change()
+  vim.cmd.normal({ "gg", bang = true })
+  if vim.fn.diff_hlID(1, 1) == 0 and vim.fn.diff_filler(1) == 0 then
+    pcall(vim.cmd.normal, { "]c", bang = true })
+  end
 end
 
 -- Puts the text in, and keeps those at its end there who were; the first time the cursor stays at the top.
@@ -53,7 +67,7 @@ end
 -- Reads, or reads again.
 local function load(client, buffer)
   asks.ask(client, "workspace/textDocumentContent", { uri = vim.api.nvim_buf_get_name(buffer) }, function(result)
-    if vim.api.nvim_buf_is_valid(buffer) then
+    if vim.api.nvim_buf_is_loaded(buffer) then
       fill(buffer, result.text)
     end
   end)
@@ -67,7 +81,19 @@ function M.read(buffer)
   M.closed_by_q(buffer)
   local client = asks.of(buffer) or asks.all()[1]
   if not client then
-    return postil.say("no server runs that could show this", vim.log.levels.ERROR)
+    -- A session opens it before its files.
+    vim.api.nvim_create_autocmd("LspAttach", {
+      once = true,
+      callback = function()
+        vim.schedule(function()
+          if vim.api.nvim_buf_is_loaded(buffer) and not vim.b[buffer].postil_shown then
+            M.read(buffer)
+          end
+        end)
+      end,
+    })
+    return vim.g.SessionLoad ~= 1
+      and postil.say("no server runs that could show this; open a file of its project", vim.log.levels.WARN)
   end
   vim.b[buffer].postil_client = client.id
   vim.b[buffer].postil_run = vim.api.nvim_buf_get_name(buffer):match("^postil://run/([^/?]+)")
@@ -94,9 +120,14 @@ function M.show(error, params, ctx, config)
     vim.api.nvim_set_current_win(window)
   else
     vim.cmd.sbuffer({ buffer, mods = modifiers })
-    vim.wo.wrap, vim.wo.linebreak = true, true
+    -- For this text alone, and not for a file that comes into the window later.
+    vim.wo[0][0].wrap, vim.wo[0][0].linebreak = true, true
   end
   modifiers = nil
+  -- As a session has left it.
+  if vim.bo[buffer].buftype == "" then
+    M.read(buffer)
+  end
   return { success = true }
 end
 

@@ -63,8 +63,18 @@ function M.short(file)
 end
 
 function M.go_to(found)
-  vim.cmd.edit(vim.fn.fnameescape(M.short(found.file)))
+  local buffer = vim.fn.bufadd(M.short(found.file))
+  vim.cmd("normal! m'")
+  -- Not `:edit`, which refuses the file one is in as soon as something is typed.
+  if buffer ~= vim.api.nvim_get_current_buf() then
+    local went, why = pcall(vim.cmd.buffer, buffer)
+    if not went then
+      return postil.say(why:gsub("^.-(E%d+:)", "%1"), vim.log.levels.ERROR)
+    end
+    vim.bo.buflisted = true
+  end
   vim.api.nvim_win_set_cursor(0, { math.min(found.thread.start_line, vim.api.nvim_buf_line_count(0)), 0 })
+  vim.cmd("normal! zv")
 end
 
 -- Has one of the runs chosen.

@@ -74,7 +74,7 @@ local function show(asked)
   local tab = tab_of(change.run_id)
   if tab then
     vim.api.nvim_set_current_tabpage(tab)
-    vim.cmd.only({ mods = { silent = true } })
+    vim.cmd.only({ bang = true, mods = { silent = true } })
     vim.cmd.diffoff()
   else
     vim.cmd.tabnew()
@@ -92,7 +92,7 @@ local function show(asked)
   fill(asked, "now", change.before)
   vim.wo.winbar = "as it is %<" .. escaped(change.file)
   vim.cmd.wincmd("p")
-  pcall(vim.cmd.normal, { "gg]c", bang = true })
+  require("postil.conversation").to_first_change()
 end
 
 -- The tab goes on to the run's next file, or away. Whoever is elsewhere stays there.
@@ -115,10 +115,10 @@ local function go_on(run)
       show(next_one)
     end
   elseif #vim.api.nvim_list_tabpages() > 1 then
-    vim.cmd.tabclose({ vim.api.nvim_tabpage_get_number(tab), mods = { emsg_silent = true } })
+    require("postil.conversation").close_tab(tab)
   else
     vim.t[tab].postil_proposed = nil
-    vim.cmd.only({ mods = { silent = true } })
+    vim.cmd.only({ bang = true, mods = { silent = true } })
     vim.cmd.diffoff()
     vim.cmd.enew()
   end

@@ -38,6 +38,9 @@ local function diff(client, change, run, turn)
   if vim.bo.fileformat == "dos" then
     before = before:gsub("\r\n", "\n")
   end
+  if vim.bo.bomb then
+    before = before:gsub("^\239\187\191", "")
+  end
   local buffer = scratch(change.file, run, before, filetype)
   vim.b[buffer].postil_run = run
   vim.b[buffer].postil_turn = turn
@@ -49,7 +52,7 @@ local function diff(client, change, run, turn)
   vim.wo.winbar = "before the turn %<" .. change.file:gsub("%%", "%%%%")
   vim.api.nvim_set_current_win(file)
   vim.cmd.diffthis()
-  pcall(vim.cmd.normal, { "gg]c", bang = true })
+  require("postil.conversation").to_first_change()
 end
 
 -- Reviews the last turn of the run or thread that `id` names.
