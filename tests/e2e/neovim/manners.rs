@@ -10,14 +10,17 @@ use crate::model::{Model, Step, call};
 in_both!(
     a_thread_is_gone_to_in_a_file_that_is_being_changed,
     folds_are_opened_where_the_cursor_goes,
+    a_status_line_costs_little,
     a_conversation_comes_back_with_a_session,
     a_conversation_leaves_windows_as_they_are,
     a_review_begins_with_the_first_change,
     a_proposal_leads_back_to_the_tab_one_came_from,
+    signs_of_the_users_are_kept_also_those_set_later,
     what_a_server_said_goes_with_it,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     capabilities_of_the_users_are_taken,
+    what_a_turn_does_stays_when_another_server_ends,
 );
 
 fn a_thread_is_gone_to_in_a_file_that_is_being_changed(program: &str) {
@@ -52,6 +55,26 @@ fn folds_are_opened_where_the_cursor_goes(program: &str) {
     assert_eq!(
         nvim.lua("return { vim.fn.line('.'), vim.fn.foldclosed('.') }"),
         json!([4, -1])
+    );
+}
+
+fn a_status_line_costs_little(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    let asked = nvim.lua(
+        "local get, asked = vim.diagnostic.get, 0
+        function vim.diagnostic.get(...) asked = asked + 1; return get(...) end
+        for _ = 1, 100 do require('postil').statusline() end
+        vim.diagnostic.get = get
+        return { asked, require('postil').statusline() }",
+    );
+    assert_eq!(asked, json!([1, "1?"]));
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait(
+        "the same, answered",
+        "require('postil').statusline() == '1»'",
     );
 }
 
@@ -157,6 +180,28 @@ fn a_proposal_leads_back_to_the_tab_one_came_from(program: &str) {
     assert_eq!(nvim.lua("return vim.fn.tabpagenr('$')"), 2);
 }
 
+fn signs_of_the_users_are_kept_also_those_set_later(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    let signs = "(function() local all = {} for _, m in ipairs(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })) do \
+        if m[4].sign_text then all[#all + 1] = vim.trim(m[4].sign_text) .. m[4].priority .. (m[4].number_hl_group or '') end end return table.concat(all, ' ') end)()";
+    for (global, seen) in [
+        ("true", "?10"),
+        ("{ text = { [3] = 'I' } }", "I10"),
+        ("{ priority = 7, numhl = { [3] = 'Error' } }", "?7Error"),
+        ("{ severity = { min = 1 } }", ""),
+        ("false", ""),
+        ("true", "?10"),
+    ] {
+        nvim.ex(&format!(
+            "lua vim.diagnostic.config({{ signs = {global} }})"
+        ));
+        nvim.wait(global, &format!("{signs} == '{seen}'"));
+    }
+}
+
 fn what_a_server_said_goes_with_it(program: &str) {
     let workspace = python_project();
     workspace.write("closed.py", "# AUTHOR: closed?\nx = 1\n");
@@ -224,4 +269,22 @@ fn capabilities_of_the_users_are_taken(program: &str) {
     assert_eq!(set, json!([false, true, true, true, true, true]));
     nvim.keys(":4Postil new one<CR>");
     nvim.wait_codes("pending");
+}
+
+fn what_a_turn_does_stays_when_another_server_ends(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new where?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(1);
+    let marks = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['postil.turns'], 0, -1, {})";
+    nvim.wait("the mark", &format!("{marks} == 1"));
+    nvim.lua("vim.api.nvim_exec_autocmds('LspDetach', { buffer = 0, data = { client_id = 99 } })");
+    nvim.lua("later = nil; vim.schedule(function() later = true end)");
+    nvim.wait("what was scheduled", "later");
+    assert_eq!(nvim.lua(&format!("return {marks}")), 1);
+    model.release();
+    nvim.wait_codes("awaiting_user");
 }

@@ -100,7 +100,7 @@ local function draw_all(client)
         draw(client, buffer)
       end
     end
-    vim.cmd.redrawstatus()
+    vim.cmd.redrawstatus({ bang = true })
   end, 50)
 end
 
@@ -113,15 +113,26 @@ vim.api.nvim_create_autocmd("BufWinEnter", {
   end,
 })
 
--- `⟳` tells of one turn what it does, of several how many.
-function M.statusline()
+-- How many threads of a buffer wait, and for whom; by buffer, until its diagnostics change. A status line is drawn at
+-- each move, and Neovim copies all diagnostics for whoever asks.
+local counted = {}
+
+local function count(buffer)
   local counts = { pending = 0, awaiting_user = 0 }
-  for _, diagnostic in ipairs(vim.diagnostic.get(0)) do
+  for _, diagnostic in ipairs(vim.diagnostic.get(buffer)) do
     local code = diagnostic.source == "postil" and diagnostic.code
     if counts[code] then
       counts[code] = counts[code] + 1
     end
   end
+  counted[buffer] = counts
+  return counts
+end
+
+-- `⟳` tells of one turn what it does, of several how many.
+function M.statusline()
+  local buffer = vim.api.nvim_get_current_buf()
+  local counts = counted[buffer] or count(buffer)
   local parts = {}
   if counts.pending > 0 then
     table.insert(parts, counts.pending .. "?")
@@ -188,15 +199,19 @@ function M.ended(id)
   if package.loaded["postil.proposed"] then
     require("postil.proposed").withdraw(id)
   end
-  vim.cmd.redrawstatus()
+  vim.cmd.redrawstatus({ bang = true })
 end
 
 vim.api.nvim_create_autocmd("LspDetach", {
   group = group,
   callback = function(event)
     local id = event.data.client_id
+    local client = vim.lsp.get_client_by_id(id)
+    if not client or client.name ~= "postil" then
+      return
+    end
     vim.schedule(function()
-      local client = vim.lsp.get_client_by_id(id)
+      client = vim.lsp.get_client_by_id(id)
       if client and not (client.is_stopped and vim.fn.has("nvim-0.11") == 1 and client:is_stopped()) then
         return
       end
@@ -212,18 +227,23 @@ vim.api.nvim_create_autocmd("LspDetach", {
 local signed = {}
 
 local function sign(namespace)
-  local signs = postil.ui().signs
-  local all = vim.diagnostic.config().signs
-  -- Whoever chose signs of their own, or none, keeps them.
-  if not signs or all == false or (type(all) == "table" and all.text) then
-    return
-  end
   if vim.diagnostic.config(nil, namespace).signs ~= nil then
     return
   end
   local severity = vim.diagnostic.severity
   vim.diagnostic.config({
-    signs = { text = { [severity.INFO] = signs.pending, [severity.HINT] = signs.awaiting_user } },
+    signs = function(...)
+      local signs, all = postil.ui().signs, vim.diagnostic.config().signs
+      if type(all) == "function" then
+        all = all(...)
+      end
+      -- Whoever chose signs of their own, or none, keeps them, and whatever else is set for all.
+      if not signs or all == false or (type(all) == "table" and all.text) then
+        return all
+      end
+      local text = { [severity.INFO] = signs.pending, [severity.HINT] = signs.awaiting_user }
+      return vim.tbl_extend("force", type(all) == "table" and all or {}, { text = text })
+    end,
   }, namespace)
 end
 
@@ -283,6 +303,10 @@ vim.api.nvim_create_autocmd("BufWritePost", {
 vim.api.nvim_create_autocmd("DiagnosticChanged", {
   group = group,
   callback = function(event)
+    if counted[event.buf] then
+      counted[event.buf] = nil
+      vim.cmd.redrawstatus({ bang = true })
+    end
     for _, diagnostic in ipairs(event.data.diagnostics or {}) do
       local namespace = diagnostic.namespace
       if diagnostic.source == "postil" and not signed[namespace] then
