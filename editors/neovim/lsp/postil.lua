@@ -188,6 +188,12 @@ if whole then
   config.on_exit = function(...)
     require("postil").ended(...)
   end
+  -- A line of ours, as all else; Neovim's own may ask for a key, whatever is being typed.
+  config.handlers["window/showMessage"] = function(_, params)
+    local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+    require("postil").say((params.message:gsub("^postil: ", "")), levels[params.type])
+    return params
+  end
   config.handlers["postil/review"] = function(...)
     return require("postil.proposed").ask(...)
   end

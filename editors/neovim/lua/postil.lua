@@ -14,8 +14,28 @@ local ui = { signs = { pending = "?", awaiting_user = "»" }, state = "auto", tu
 
 local given
 
+-- Whether `vim.notify` is Neovim's own, and not a plugin's or the user's.
+local function is_plain(notify)
+  local source = type(notify) == "function" and debug.getinfo(notify, "S").source or ""
+  return source == "?" or source:find("^@vim/") ~= nil
+end
+
+-- Neovim's own notification of more than one line asks for a key, and takes what is being typed for it. A long text is
+-- shown without its middle instead; the whole is in `:messages`.
 function M.say(text, level)
-  vim.notify("postil: " .. text, level or vim.log.levels.INFO)
+  text, level = "postil: " .. text, level or vim.log.levels.INFO
+  if not is_plain(vim.notify) or #text < vim.v.echospace and not text:find("\n") then
+    return vim.notify(text, level)
+  end
+  -- From a command that still runs it would ask all the same.
+  vim.schedule(function()
+    local shortmess = vim.o.shortmess
+    vim.opt.shortmess:append("T")
+    vim.cmd.echohl(({ [vim.log.levels.ERROR] = "ErrorMsg", [vim.log.levels.WARN] = "WarningMsg" })[level] or "None")
+    vim.cmd.echomsg(vim.fn.string((text:gsub("%s*\n%s*", " "))))
+    vim.cmd.echohl("None")
+    vim.o.shortmess = shortmess
+  end)
 end
 
 local said = {}
@@ -49,6 +69,18 @@ local wanted = {
       return type(value) == "table" and (next(value) == nil or type(value.postil) == "table")
     end,
   },
+  filetypes = {
+    'a list like { "rust" }',
+    function(value)
+      return type(value) == "table" and is_list(value)
+    end,
+  },
+  root_dir = {
+    "a folder, or left to `root_markers`",
+    function(value)
+      return type(value) == "string"
+    end,
+  },
   ui = {
     "a table",
     function(value)
@@ -69,18 +101,6 @@ local wanted = {
   },
   ["ui.turns"] = {
     '"eol", "below" or false',
-  filetypes = {
-    'a list like { "rust" }',
-    function(value)
-      return type(value) == "table" and is_list(value)
-    end,
-  },
-  root_dir = {
-    "a folder, or left to `root_markers`",
-    function(value)
-      return type(value) == "string"
-    end,
-  },
     function(value)
       return value == "eol" or value == "below" or value == false
     end,
@@ -169,6 +189,8 @@ function M.config()
   if theirs then
     return theirs.manager.config
   end
+  -- What is set for Neovim's own way counts here too.
+  local base = vim.lsp.config and vim.lsp.config.postil
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
   local own = vim.tbl_extend("force", {}, options())
@@ -189,8 +211,6 @@ function M.unfit(buffer)
     return "this buffer has no file name yet; save it first (:write NAME)"
   elseif vim.fn.isdirectory(name) == 1 then
     return "this is a folder"
-  -- What is set for Neovim's own way counts here too.
-  local base = vim.lsp.config and vim.lsp.config.postil
   end
 end
 
@@ -481,6 +501,7 @@ function M.go(count)
   local line = sorted[at % #sorted + 1]
   vim.cmd("normal! m'")
   vim.api.nvim_win_set_cursor(0, { line, lines[line] })
+  vim.cmd("normal! zv")
 end
 
 -- For 'statusline': `1? 2» ⟳ reading src/net.rs`, empty where there is nothing to say.
@@ -489,4 +510,3 @@ function M.statusline()
 end
 
 return M
-  vim.cmd("normal! zv")

@@ -8,7 +8,11 @@ use crate::harness::Workspace;
 use crate::helix::Terminal;
 use crate::peers;
 
-in_both!(a_thread_is_typed_seen_and_answered);
+in_both!(
+    a_thread_is_typed_seen_and_answered,
+    a_long_message_takes_no_key,
+    the_status_line_of_each_window_is_renewed,
+);
 
 /// `nvim FILE` as who has followed docs/editors/neovim.md and has set nothing else.
 fn opened(program: &str, workspace: &Workspace, file: &str) -> Terminal {
@@ -69,6 +73,57 @@ fn a_thread_is_typed_seen_and_answered(program: &str) {
     terminal.text(":put =execute('messages') | $put ='the end'");
     terminal.key("Enter");
     quiet(&terminal.wait("all messages", |s| s.contains("the end")));
+    terminal.text(":qa!");
+    terminal.key("Enter");
+}
+
+fn a_long_message_takes_no_key(program: &str) {
+    if !peers::have(&["tmux"]) {
+        return;
+    }
+    let workspace = python_project();
+    let terminal = opened(program, &workspace, "notes.py");
+    terminal.wait("the file", |s| s.contains("def load(path)"));
+    terminal.text(":Postil nonsense");
+    terminal.key("Enter");
+    let told = terminal.wait("its beginning and its end", |s| {
+        s.contains("postil: there is no `:Postil nonsense`") && s.contains("undo, why")
+    });
+    assert!(!told.contains("Press ENTER"), "{told}");
+    // What is typed then is a command.
+    terminal.text("x");
+    terminal.wait("a letter less", |s| {
+        s.contains("rom pathlib") && !s.contains("from pathlib")
+    });
+    // The whole is there to be read.
+    terminal.text(":put =execute('messages')");
+    terminal.key("Enter");
+    terminal.wait("the whole", |s| s.contains("continue, health, model"));
+    terminal.text(":qa!");
+    terminal.key("Enter");
+}
+
+fn the_status_line_of_each_window_is_renewed(program: &str) {
+    if !peers::have(&["tmux"]) {
+        return;
+    }
+    let workspace = python_project();
+    let terminal = opened(program, &workspace, "notes.py");
+    terminal.wait("the file", |s| s.contains("def load(path)"));
+    for command in [
+        ":set statusline=[%{v:lua.require'postil'.statusline()}]",
+        ":split",
+        ":4Postil new where is load used?",
+    ] {
+        terminal.text(command);
+        terminal.key("Enter");
+    }
+    terminal.wait("the thread", |s| s.matches("[1?]").count() == 2);
+    terminal.text(":4");
+    terminal.key("Enter");
+    terminal.text(":Postil reply");
+    terminal.key("Enter");
+    terminal.wait("the answer", |s| s.matches("[1»]").count() == 2);
     terminal.text(":qa!");
     terminal.key("Enter");
 }
