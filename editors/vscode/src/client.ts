@@ -25,8 +25,8 @@ import {
 import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 import { Lenses } from "./lenses";
-import { complain, inform, press, warn } from "./say";
-import { unlinked } from "./threads";
+import { because, complain, inform, press, warn } from "./say";
+import { unadorned, unlinked } from "./threads";
 
 export interface Hooks {
     log: vscode.LogOutputChannel;
@@ -87,6 +87,11 @@ class Client extends LanguageClient {
     }
 }
 
+/** A lens says what an agent does, or whose thread it is: in their words. */
+function plain(lens: vscode.CodeLens): vscode.CodeLens {
+    return lens.command ? Object.assign(lens, { command: { ...lens.command, title: unadorned(lens.command.title) } }) : lens;
+}
+
 /** `givenUp`: nobody waits for it any more. */
 export async function connect(program: string, hooks: Hooks, givenUp: AbortSignal): Promise<Connection | Old> {
     // A process of ours, for one that hangs at its start cannot be stopped by the client.
@@ -145,7 +150,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             provideCodeLenses: (document, token, next) =>
                 lenses.asked(
                     document.uri.toString(),
-                    async () => (hooks.shows("codeLens") ? next(document, token) : []),
+                    async () => (hooks.shows("codeLens") ? ((await next(document, token)) ?? []).map(plain) : []),
                     () => token.isCancellationRequested,
                 ),
             handleDiagnostics: (uri, diagnostics, next) => {
@@ -164,10 +169,10 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             // It is shown in a notification, as it stands here: `next` takes no other words.
             handleWorkDoneProgress: (token, params, next) => {
                 if ("title" in params) {
-                    params.title = unlinked(params.title);
+                    params.title = unadorned(unlinked(params.title));
                 }
                 if (params.message !== undefined) {
-                    params.message = unlinked(params.message);
+                    params.message = unadorned(unlinked(params.message));
                 }
                 next(token, params);
             },
@@ -180,7 +185,13 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
                     await hooks.why(args[0]);
                     return;
                 }
-                return (await next(command, args)) as unknown;
+                try {
+                    return (await next(command, args)) as unknown;
+                } catch (error) {
+                    // The editor would make links of what others say in it.
+                    void complain(`postil: ${because(error)}`);
+                    return undefined;
+                }
             },
         },
     };

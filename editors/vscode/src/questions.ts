@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Known, Located } from "./known";
 import { inform } from "./say";
 import type { Server } from "./server";
-import { buttons, question } from "./threads";
+import { buttons, question, unadorned } from "./threads";
 
 /** What the link below a question names. */
 interface Choice {
@@ -37,7 +37,8 @@ export class Questions implements vscode.Disposable {
             return;
         }
         const listed = labels === undefined && pressed === choose;
-        const answer = listed ? await vscode.window.showQuickPick(choices, { title: text }) : choices[labels?.indexOf(pressed ?? "") ?? -1];
+        const items = choices.map((choice) => ({ label: unadorned(choice), choice }));
+        const answer = listed ? (await vscode.window.showQuickPick(items, { title: unadorned(text) }))?.choice : choices[labels?.indexOf(pressed ?? "") ?? -1];
         if (answer !== undefined) {
             await this.choose({ uri, thread_id: located.thread.id, text: answer });
         }

@@ -136,7 +136,7 @@ export function unlinked(text: string): string {
     return text.replaceAll("](", "]\u200b(");
 }
 
-/** The editor makes an icon of `$(name)` in a list: not of what others say. */
+/** The editor makes an icon of `$(name)` in lists, lenses and the status bar, or nothing where there is none: not of what others say. */
 export function unadorned(text: string): string {
     return text.replaceAll("$(", "$\u200b(");
 }

@@ -37,7 +37,7 @@ module.exports = ({ api, listen, never, servers, until }) => ({
             return work({ report: ({ message }) => texts.push(message) }, never);
         };
         const asks = listen("showInformationMessage");
-        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "[what](command:a.b)?" });
+        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "[what](command:a.b) $(pwd)?" });
         const thread = { uri: uri.toString(), thread_id: begun.thread_id };
         await server.ask("replyAsAgent", thread);
         await until("it asks", () => asks.texts.some((text) => text.includes("wants to run")));
@@ -58,10 +58,18 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         assert.deepEqual(lists[1].slice(0, 3), ["Allow once", "Allow in this run", "Allow in this workspace"]);
         await until("what the command says", () => texts.some((text) => text.includes("[so]")));
         assert.ok(texts.some((text) => text.includes("[what]")), texts.join("\n"));
-        assert.doesNotMatch(texts.join("\n"), /\]\(/);
+        assert.doesNotMatch(texts.join("\n"), /\]\(|\$\(/);
         await server.ask("cancelTurn", thread);
         asks.over();
         vscode.window.withProgress = withProgress;
+    },
+    async "what goes wrong with a lens or the light bulb is told in one sentence, in which nothing is a link"(root) {
+        const said = listen("showErrorMessage");
+        const uri = vscode.Uri.file(path.join(root, "notes.rs")).toString();
+        await vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "[x](command:workbench.action.quit)" });
+        said.over();
+        assert.equal(said.texts.length, 1);
+        assert.match(said.texts[0], /^postil: no thread `\[x\]\u200b\(command/);
     },
     async "while no server runs every command says that, and what stands in a box stays there"(root) {
         const { known, comments, server } = api();

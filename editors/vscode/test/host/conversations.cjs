@@ -4,7 +4,34 @@ const { writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
-module.exports = ({ api, until }) => ({
+module.exports = ({ api, listen, until }) => ({
+    async "the answers of a question are listed as they stand"(root) {
+        const { known, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "listed.py")).toString();
+        const at = { line: 0, character: 0 };
+        const choices = Array.from("abcdefgh", (letter) => `(${letter}) run $(pwd)`);
+        const turn = { run_id: "listed", running: true, failed: false, message: "" };
+        const thread = { id: "listed", status: "awaiting_user", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "agent", name: null, line: 0, text: "Which?" }], choices, turn, has_run: true, has_changes: false };
+        const said = listen("showInformationMessage");
+        const picks = listen("showQuickPick");
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb, { text }) => void asked.push([verb, text]);
+        known.told({ uri, version: null, threads: [{ ...thread, status: "pending", choices: [] }] });
+        known.told({ uri, version: null, threads: [{ ...thread, turn: { ...turn, running: false } }] });
+        await until("it is asked", () => said.texts.length > 0);
+        assert.deepEqual(said.rows[0], ["Choose …", "Show Thread"]);
+        said.press(0, "Choose …");
+        const items = await until("the list", () => picks.texts[0]);
+        assert.equal(items[1].label, "(b) run $\u200b(pwd)");
+        picks.press(0, items[1]);
+        await until("the answer", () => asked.length > 0);
+        server.run = run;
+        said.over();
+        picks.over();
+        assert.deepEqual(asked, [["choose", "(b) run $(pwd)"]]);
+        known.told({ uri, version: null, threads: [] });
+    },
     async "a conversation that is closed before its rounds come is closed"() {
         const { server } = api();
         const { ask, run } = server;
