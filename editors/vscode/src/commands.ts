@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
-import { columnOf, type Known, type Located, type Named, nameOf, UNREAD } from "./known";
+import { type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
 import type { Models } from "./models";
 import type { Position } from "./protocol";
 import type { Questions } from "./questions";
@@ -69,7 +69,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             return known.byId(id, typeof uri === "string" ? uri : undefined);
         }
         const editor = vscode.window.activeTextEditor;
-        const thread = editor && known.at(editor.document.uri, editor.selection.active.line);
+        const thread = editor && known.at(editor.document.uri, editor.selection.active);
         return editor && thread && { uri: editor.document.uri, thread };
     };
 
@@ -303,30 +303,39 @@ function looked(): vscode.Uri | undefined {
 
 /** Goes to a thread and opens it in the margin. */
 export async function reveal({ uri, thread }: Located, comments: Comments): Promise<void> {
-    const at = new vscode.Position(thread.range.start.line, thread.range.start.character);
-    await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at), viewColumn: columnOf(uri) });
+    const { line, character } = thread.range.start;
+    await open({ uri, thread }, line, character);
     const view = comments.viewOf(uri, thread.id);
     if (view) {
         view.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
     }
 }
 
+/** Where the last step in a notebook led to, which has no cursor in its own lines. */
+let stepped: Located | undefined;
+
 /** The next thread, in this file and then in the others. */
 async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void> {
     // `fsPath`: of one file on Windows `path` may have the drive in upper or lower case, as who told of it had it.
-    const all = [...known.all()].sort((a, b) => a.uri.fsPath.localeCompare(b.uri.fsPath) || a.thread.range.start.line - b.thread.range.start.line);
+    const order = (a: vscode.Uri, b: vscode.Uri): number => a.fsPath.localeCompare(b.fsPath);
+    const byLine = (a: Position, b: Position): number => a.line - b.line || a.character - b.character;
+    const all = [...known.all()].sort((a, b) => order(a.uri, b.uri) || byLine(a.thread.range.start, b.thread.range.start));
     if (all.length === 0) {
         void inform("postil: there are no threads.");
         return;
     }
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    const notebook = tab instanceof vscode.TabInputNotebook ? tab.uri : undefined;
     const editor = vscode.window.activeTextEditor;
-    const here = editor ? { path: editor.document.uri.fsPath, line: editor.selection.active.line } : { path: "", line: -1 };
-    const order = (located: Located): number => located.uri.fsPath.localeCompare(here.path) || located.thread.range.start.line - here.line;
-    const next =
-        by === 1
-            ? (all.find((located) => order(located) > 0) ?? all[0])
-            : (all.findLast((located) => order(located) < 0 && !(located.uri.fsPath === here.path && located.thread.range.end.line >= here.line)) ?? all.at(-1));
+    const uri = notebook ?? editor?.document.uri;
+    const last = notebook && stepped?.uri.toString() === notebook.toString() ? stepped.thread.range.start : undefined;
+    const at = notebook ? (last ?? { line: -1, character: 0 }) : editor?.selection.active;
+    const current = editor && !notebook ? known.on(editor.document.uri, editor.selection.active) : undefined;
+    const from = (one: Located): number => (uri && at ? order(one.uri, uri) || byLine(one.thread.range.start, at) : 1);
+    const others = all.filter(({ thread }) => thread !== current);
+    const next = by === 1 ? (others.find((one) => from(one) > 0) ?? all[0]) : (others.findLast((one) => from(one) < 0) ?? all.at(-1));
     if (next) {
+        stepped = next;
         await reveal(next, comments);
     }
 }

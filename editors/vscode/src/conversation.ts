@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { columnOf, type Known, type Located } from "./known";
+import { type Known, type Located, open } from "./known";
 import type { Rounds } from "./protocol";
 import { because, inform } from "./say";
 import type { Server } from "./server";
@@ -99,8 +99,7 @@ export class Conversations implements vscode.Disposable {
                 () => false,
             );
             if (isThere) {
-                const at = new vscode.Position(Math.max(0, line - 1), 0);
-                await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at), viewColumn: columnOf(uri) });
+                await open({ uri }, Math.max(0, line - 1));
                 return;
             }
         }

@@ -86,8 +86,9 @@ export class Endings implements vscode.Disposable {
         const located = this.located(turn);
         const folders = vscode.workspace.workspaceFolders ?? [];
         const files = (located ? [located.uri] : folders.map(({ uri }) => vscode.Uri.joinPath(uri, turn.file))).map((uri) => uri.toString());
-        const seen = vscode.window.visibleTextEditors.some(({ document }) => files.includes(document.uri.toString()));
-        return seen || this.isRead(turn.id) || (located?.thread.choices ?? []).length > 0;
+        const { visibleNotebookEditors, visibleTextEditors } = vscode.window;
+        const seen = [...visibleTextEditors.map(({ document }) => document.uri), ...visibleNotebookEditors.map(({ notebook }) => notebook.uri)];
+        return seen.some((uri) => files.includes(uri.toString())) || this.isRead(turn.id) || (located?.thread.choices ?? []).length > 0;
     }
 
     private async tell(): Promise<void> {

@@ -28,6 +28,22 @@ export function columnOf(uri: vscode.Uri): vscode.ViewColumn {
     return seen?.viewColumn ?? (isPage ? vscode.ViewColumn.One : vscode.ViewColumn.Active);
 }
 
+/** Shows a thread, or the line where it stood, in the editor in which a person would open the file. */
+export async function open({ uri, thread }: { uri: vscode.Uri; thread?: Thread }, line: number, character = 0): Promise<void> {
+    const viewColumn = columnOf(uri);
+    if (!uri.path.endsWith(".ipynb")) {
+        const at = new vscode.Position(line, character);
+        await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at), viewColumn });
+        return;
+    }
+    // As a text it would be its JSON, whose lines these are.
+    const notebook = await vscode.workspace.openNotebookDocument(uri);
+    const words = thread?.messages.find(({ text }) => text !== "")?.text.split("\n")[0];
+    const cell = notebook.getCells().find(({ document }) => words !== undefined && document.getText().includes(words))?.index ?? 0;
+    const seen = vscode.window.visibleNotebookEditors.find((editor) => editor.notebook === notebook)?.viewColumn;
+    await vscode.window.showNotebookDocument(notebook, { selections: [new vscode.NotebookRange(cell, cell + 1)], viewColumn: seen ?? viewColumn });
+}
+
 /** Why nothing is known of a file's threads for a moment. */
 export const UNREAD = "the server was started again and has not read this file yet";
 
@@ -189,17 +205,23 @@ export class Known implements vscode.Disposable {
 
     /** Whether its turn stands still until the author has answered a question or looked at its changes. */
     waits({ turn }: Thread): boolean {
-        return turn?.running === true && (turn.waits === true || this.isReviewed(turn.run_id));
+        return turn?.running === true && this.isStill(turn.run_id, turn.waits);
     }
 
-    /** The thread at a line, or the nearest below it within the same block of lines; `undefined`: none. */
-    at(uri: vscode.Uri, line: number): Thread | undefined {
-        const threads = this.threads(uri);
-        return (
-            threads.find((thread) => thread.range.start.line <= line && line <= thread.range.end.line) ??
-            // On the line of code that a thread stands above.
-            threads.find((thread) => thread.range.end.line + 1 === line)
-        );
+    /** The same of a turn that runs. */
+    isStill(run: string, waits: boolean | undefined): boolean {
+        return waits === true || this.isReviewed(run);
+    }
+
+    /** The thread on whose lines a place is: of several on one line the one that begins before it. */
+    on(uri: vscode.Uri, { line, character }: vscode.Position): Thread | undefined {
+        const there = this.threads(uri).filter(({ range }) => range.start.line <= line && line <= range.end.line);
+        return there.findLast(({ range: { start } }) => start.line < line || start.character <= character) ?? there[0];
+    }
+
+    /** The same, also on the line of code that a thread stands above; `undefined`: none. */
+    at(uri: vscode.Uri, place: vscode.Position): Thread | undefined {
+        return this.on(uri, place) ?? this.threads(uri).find(({ range }) => range.end.line + 1 === place.line);
     }
 
     /** Two roots may have the same words in files of the same path, and so the same id: `uri` tells which is meant. */

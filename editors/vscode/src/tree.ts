@@ -205,7 +205,9 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const options: vscode.TextDocumentShowOptions = {
                     selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
                 };
-                item.command = { command: "vscode.open", title: "Open", arguments: [uri, options] };
+                // In a notebook it is the cell that is gone to.
+                const isCell = uri.path.endsWith(".ipynb");
+                item.command = isCell ? { command: "postil.showThread", title: "Show", arguments: [node] } : { command: "vscode.open", title: "Open", arguments: [uri, options] };
                 return item;
             }
         }

@@ -5,6 +5,42 @@ const path = require("node:path");
 const vscode = require("vscode");
 
 module.exports = ({ api, listen, until }) => ({
+    async "of several threads on one line that is meant in which the cursor is, and each is gone to"(root) {
+        const { known, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "line.js"));
+        writeFileSync(uri.fsPath, "let x;\nf(/* AUTHOR: one $(pwd)? */ 1, /* AUTHOR: two? */ 2);\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        const [one, two] = await until("both", () => known.threads(uri).length === 2 && known.threads(uri));
+        assert.deepEqual([one, two].map(({ range }) => range.start.line), [1, 1]);
+        const put = (character, line = 1) => {
+            editor.selection = new vscode.Selection(line, character, line, character);
+        };
+        const at = () => [editor.selection.active.line, editor.selection.active.character];
+        const { run } = server;
+        const asked = [];
+        server.run = async (_, { thread_id }) => void asked.push(thread_id);
+        for (const character of [0, one.range.start.character + 3, two.range.start.character, 60]) {
+            put(character);
+            await vscode.commands.executeCommand("postil.plan");
+        }
+        server.run = run;
+        assert.deepEqual(asked, [one.id, one.id, two.id, two.id]);
+        const go = async (command) => {
+            await vscode.commands.executeCommand(`postil.${command}Thread`);
+            return at();
+        };
+        put(0, 0);
+        assert.deepEqual(await go("next"), [1, one.range.start.character]);
+        assert.deepEqual(await go("next"), [1, two.range.start.character]);
+        assert.deepEqual(await go("previous"), [1, one.range.start.character]);
+        // A lens that says whose it is has their words, and makes no icon of them.
+        const lenses = await until("lenses", async () => {
+            const found = await vscode.commands.executeCommand("vscode.executeCodeLensProvider", uri);
+            return found.length > 0 && found.map(({ command }) => command.title);
+        });
+        assert.ok(lenses.some((title) => title.startsWith("one $\u200b(pwd)?")), lenses.join());
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+    },
     async "the answers of a question are listed as they stand"(root) {
         const { known, server } = api();
         const uri = vscode.Uri.file(path.join(root, "listed.py")).toString();

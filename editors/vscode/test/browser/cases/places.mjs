@@ -60,6 +60,17 @@ export async function notebook(code, windows) {
     equal(read.cells.length, 2, "cells");
     ok(read.cells[1].source.join("").startsWith("# AUTHOR: list todos\n# AGENT: Found 1 to-do"), "and in its file");
     await window.until("the state in the view", async () => /1 answered/.test((await window.page.locator(".pane-body .monaco-list-row").allInnerTexts()).join()));
+
+    // Gone to, it is the notebook and not its JSON; and from there on.
+    writeFileSync(join(folder, "b.py"), "# AUTHOR: and here?\nx = 1\n");
+    await window.until("both are counted", async () => (await window.status()).trim() === "2");
+    const active = (name) => window.page.locator(".tab.active", { hasText: name });
+    for (const name of ["a.ipynb", "b.py", "a.ipynb", "b.py"]) {
+        await window.command("postil: Go to Next Thread");
+        await active(name).waitFor();
+        if (name === "a.ipynb") await window.until("the cell", async () => (await cells()).includes("# AUTHOR: list todos"));
+    }
+    // Nor is it told that a turn has ended whose answer is seen.
     equal((await window.notices()).filter((text) => !text.includes("kernel")), [], "nothing is wrong");
 }
 
