@@ -205,9 +205,10 @@ export function register(parts: Parts): vscode.Disposable[] {
             await onThread("undoTurn")(argument);
             await reviews.settle();
         },
-        "postil.replyAll": (argument: unknown) => replyAll(server, known, isFile(argument) ? argument.uri : undefined),
-        "postil.replyAllInFile": async () => {
-            const uri = here();
+        // From the view's title it comes with the row that was chosen there last.
+        "postil.replyAll": () => replyAll(server, known, undefined),
+        "postil.replyAllInFile": async (argument: unknown) => {
+            const uri = isFile(argument) ? argument.uri : here();
             if (uri) {
                 await replyAll(server, known, uri);
             }

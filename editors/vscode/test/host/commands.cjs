@@ -144,6 +144,26 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         known.told({ uri, version: null, threads: [] });
         assert.deepEqual(asked, [["askAnother", named], ["consult", named], ["processActions", {}]]);
     },
+    async "all that wait are answered from the view's title, whichever row is chosen, and those of a file from its row"(root) {
+        const { known, server } = api();
+        const { run } = server;
+        const uri = vscode.Uri.file(path.join(root, "row.py"));
+        const at = { line: 0, character: 0 };
+        const before = new Map(known.files);
+        known.files.clear();
+        known.told({ uri: uri.toString(), version: null, threads: [{ id: "row", status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: false, has_changes: false }] });
+        const asked = [];
+        server.run = async (...call) => void asked.push(call);
+        // The window hands the chosen row to the title's buttons too.
+        for (const command of ["replyAll", "replyAllInFile"]) await vscode.commands.executeCommand(`postil.${command}`, { is: "file", uri });
+        server.run = run;
+        known.told({ uri: uri.toString(), version: null, threads: [] });
+        for (const [key, file] of before) known.files.set(key, file);
+        assert.deepEqual(asked, [["replyAll", {}], ["replyAll", { uri: uri.toString() }]]);
+        const menus = vscode.extensions.getExtension("postil.postil").packageJSON.contributes.menus;
+        const of = (menu, command) => menus[menu].filter((one) => one.command === command).length;
+        assert.deepEqual([of("view/title", "postil.replyAll"), of("view/item/context", "postil.replyAll"), of("view/item/context", "postil.replyAllInFile")], [1, 0, 2]);
+    },
     async "one word is said of turns that end where nobody looks, and none of others"(root) {
         const { known } = api();
         const at = { line: 0, character: 0 };
