@@ -98,8 +98,9 @@ export class Endings implements vscode.Disposable {
         const say = failed > 0 ? warn : inform;
         const [only, ...more] = ended;
         if (only && more.length === 0) {
-            const title = this.located(only)?.thread.title;
-            const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} has ended${title ? `: ${short(title)}` : ""}`;
+            const thread = this.located(only)?.thread;
+            const end = thread?.is_paused ? "has paused" : "has ended";
+            const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} ${end}${thread ? `: ${short(thread.title)}` : ""}`;
             if (await say(`postil: ${what}`, "Show")) {
                 const located = this.located(only);
                 await (located ? this.reveal(located) : vscode.commands.executeCommand("postil.openConversation", { run_id: only.id }));

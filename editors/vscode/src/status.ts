@@ -89,10 +89,15 @@ export class Status implements vscode.Disposable {
         const { item } = this;
         const state = this.server.state;
         item.backgroundColor = undefined;
+        // Read out in place of the text.
+        const label = (what: string): void => {
+            item.accessibilityInformation = { label: `postil: ${what}` };
+        };
         item.command = "postil.threads.focus";
         if (state.is === "failed") {
             item.text = "$(warning) postil";
             item.tooltip = hover(state.why);
+            label(state.why);
             item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
             item.command = "postil.restart";
             return;
@@ -102,14 +107,21 @@ export class Status implements vscode.Disposable {
             const folders = vscode.workspace.workspaceFolders ?? [];
             const elsewhere = folders.length > 0 && folders.every(({ uri }) => uri.scheme !== "file");
             const off = elsewhere ? "postil reads files from a disk, and this folder is on none. Open it where its files are." : "postil is not running";
-            const why = state.is === "stopped" ? "postil is stopped" : off;
-            item.tooltip = hover(state.is === "starting" ? "postil is being started" : why);
+            const why = state.is === "starting" ? "postil is being started" : state.is === "stopped" ? "postil is stopped" : off;
+            item.tooltip = hover(why);
+            label(why);
             return;
         }
         const counts = count(this.known.each());
         const running = this.known.running();
         const cost = money(this.known.cost());
-        const parts = [running.length > 0 ? `$(sync~spin) ${running.length} at work` : `$(comment-discussion) ${counts.pending + counts.answered + counts.new}`];
+        const still = running.filter(({ id, waits }) => this.known.isStill(id, waits)).length;
+        const working = running.length - still;
+        const parts = [
+            ...(still > 0 ? [`$(bell-dot) ${still} waiting for you`] : []),
+            ...(working > 0 ? [`$(sync~spin) ${working} at work`] : []),
+            ...(running.length > 0 ? [] : [`$(comment-discussion) ${counts.pending + counts.answered + counts.new}`]),
+        ];
         if (cost !== "") {
             parts.push(cost);
         }
@@ -120,7 +132,7 @@ export class Status implements vscode.Disposable {
             ...(cost === "" ? [] : [`Turns of this window: ${cost}`]),
             ...facts(this.server, this.known, this.models),
         );
-        item.accessibilityInformation = { label: `postil: ${countsLabel(counts)}; ${running.length} at work` };
+        label(`${countsLabel(counts) || "no threads"}; ${working} at work, ${still} waiting for you`);
     }
 
     dispose(): void {

@@ -78,9 +78,8 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             }
             this.drawn = drawn;
             this.redraw();
-            const waiting = count(all.map(({ thread }) => thread));
-            this.view.badge =
-                waiting.answered > 0 ? { value: waiting.answered, tooltip: `${waiting.answered} answered, awaiting you` } : undefined;
+            const waiting = all.filter(({ thread }) => stateOf(thread) === "answered" || this.known.waits(thread)).length;
+            this.view.badge = waiting > 0 ? { value: waiting, tooltip: `${waiting} answered or asking, awaiting you` } : undefined;
         }, 50);
     }
 
@@ -141,6 +140,13 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     }
 
     getChildren(node?: Node): Node[] {
+        // The window asks for those of each file: nothing is gone through for it that is not of that file.
+        if (node?.is === "file") {
+            return this.threads(node.uri).map((thread) => ({ is: "thread", uri: node.uri, thread }));
+        }
+        if (node?.is === "thread") {
+            return [];
+        }
         const files = [...this.known.files.values()].map(({ uri }) => ({ uri, threads: this.threads(uri) }));
         const all = files.flatMap(({ uri, threads }) => threads.map((thread) => ({ uri, thread })));
         const byPlace = (a: Located, b: Located): number =>
@@ -154,17 +160,10 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 .sort((a, b) => a.uri.fsPath.localeCompare(b.uri.fsPath))
                 .map(({ uri }) => ({ is: "file", uri }));
         }
-        switch (node.is) {
-            case "file":
-                return this.threads(node.uri).map((thread) => ({ is: "thread", uri: node.uri, thread }));
-            case "state":
-                return all
-                    .filter(({ thread }) => stateOf(thread) === node.state)
-                    .sort(byPlace)
-                    .map((located) => ({ is: "thread", ...located }));
-            case "thread":
-                return [];
-        }
+        return all
+            .filter(({ thread }) => stateOf(thread) === node.state)
+            .sort(byPlace)
+            .map((located) => ({ is: "thread", ...located }));
     }
 
     getTreeItem(node: Node): vscode.TreeItem {

@@ -187,6 +187,13 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         assert.deepEqual(infos.texts, ["postil: the turn in far.py has ended: about far.py"]);
         infos.press(0, "Show");
         await until("it is shown", () => vscode.window.activeTextEditor?.document.uri.path === far.path);
+        // One that goes on by a word has not come to its end.
+        await vscode.window.showTextDocument(seen);
+        const { threads } = known.files.get(farther.toString());
+        known.told({ uri: farther.toString(), version: null, threads: threads.map((one) => ({ ...one, is_paused: true })) });
+        ends(turn(farther, "awaiting_user"));
+        await until("a word", () => infos.texts.length > 1);
+        assert.equal(infos.texts.pop(), "postil: the turn in farther.py has paused: about farther.py");
         // Two together are counted; what failed is said.
         await vscode.window.showTextDocument(seen);
         ends(turn(farther, "failed"), turn(far, "awaiting_user"));
@@ -213,11 +220,21 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         known.toldTurns({ turns: [{ ...known.turns.get("who"), model: "offline" }] });
         await tells(/The last turn was answered offline/);
         known.turns.delete("who");
+        // One that stands still until the author says something is not at work.
+        const text = () => status.item.text.replace(/ · <?\$\d.*$/, "");
+        const begin = (id, waits) => known.toldTurns({ turns: [{ id, thread_id: id, file: "w.py", status: "running", started: "", rounds: 1, tokens: 1, cost: 0, running: true, message: null, waits, model: "m", error: null }] });
+        begin("asks", true);
+        await until("it waits", () => text() === "$(bell-dot) 1 waiting for you");
+        assert.match(status.item.accessibilityInformation.label, /0 at work, 1 waiting for you$/);
+        begin("works", false);
+        await until("another works", () => text() === "$(bell-dot) 1 waiting for you · $(sync~spin) 1 at work");
+        for (const id of ["asks", "works"]) known.turns.delete(id);
 
         await vscode.commands.executeCommand("postil.stop");
         await until("it has ended", () => !existsSync(`/proc/${pid}`));
         assert.equal(server.state.is, "stopped");
         await tells(/postil is stopped/);
+        assert.equal(status.item.accessibilityInformation.label, "postil: postil is stopped");
         const said = listen("showInformationMessage");
         await vscode.window.showTextDocument(vscode.Uri.file(path.join(root, "notes.rs")));
         await vscode.commands.executeCommand("postil.newThread");

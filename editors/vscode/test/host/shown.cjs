@@ -82,6 +82,17 @@ module.exports = ({ api, listen, until }) => ({
         });
         told("a.py", [thread("asked", "pending"), thread("asks", "pending", { waits: true }), thread("answered", "awaiting_user")]);
         told("b.py", [thread("works", "pending", {})]);
+        await until("what waits is counted beside the view", () => tree.view.badge?.value === 2);
+        // The window asks for those of each file: of thousands none is to be gone through for all the others.
+        const looked = [];
+        const { threads } = known;
+        known.threads = (uri) => {
+            looked.push(path.basename(uri.path));
+            return threads.call(known, uri);
+        };
+        tree.getChildren({ is: "file", uri: vscode.Uri.file(path.join(root, "filter", "b.py")) });
+        known.threads = threads;
+        assert.deepEqual(looked, ["b.py"]);
         const shown = () => {
             const files = tree.getChildren();
             const counts = files.map((file) => tree.getTreeItem(file).description);
