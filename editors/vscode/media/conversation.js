@@ -1,8 +1,12 @@
 // Draws the rounds of a run as they come. Everything is put in as text: nothing of it is markup.
 (() => {
     const vscode = acquireVsCodeApi();
-    // By this it is opened again when the window is.
-    vscode.setState({ run: document.body.dataset.run });
+    // By `run` it is opened again when the window is. Hidden it is no page any more: where it was read, and what was
+    // unfolded or folded there, is kept for when it is seen again.
+    const { top = 0, end = false, turned = [] } = vscode.getState() ?? {};
+    const kept = { run: document.body.dataset.run, top, end, turned };
+    vscode.setState(kept);
+    let back = top > 0;
     const at = (id) => document.getElementById(id);
     const make = (name, kind, text) => {
         const element = document.createElement(name);
@@ -62,6 +66,14 @@
         return button;
     };
 
+    /** Whether what comes below is followed: who has scrolled up is reading. */
+    const isBelow = () => window.innerHeight + window.scrollY >= document.body.scrollHeight - 40;
+    let rest;
+    window.addEventListener("scroll", () => {
+        clearTimeout(rest);
+        rest = setTimeout(() => vscode.setState(Object.assign(kept, { top: window.scrollY, end: isBelow() })), 50);
+    });
+
     const draw = (round) => {
         const role = round.role ?? "unknown";
         const box = make("section", `round ${role}`);
@@ -100,11 +112,24 @@
         } else {
             box.append(body(text));
         }
+        for (const [index, details] of box.querySelectorAll("details").entries()) {
+            const key = `${round.seq}.${index}`;
+            if (kept.turned.includes(key)) details.open = !details.open;
+            details.firstChild.addEventListener("click", () => {
+                kept.turned = kept.turned.includes(key) ? kept.turned.filter((one) => one !== key) : [...kept.turned, key];
+                vscode.setState(kept);
+            });
+        }
         return box;
     };
 
     window.addEventListener("message", ({ data }) => {
-        if (data.is === "failed") at("doing").textContent = data.why;
+        if (data.is === "failed") {
+            at("doing").ariaLive = "polite";
+            at("doing").textContent = data.why;
+            at("facts").textContent = at("facts").textContent.replace(/^running · /, "");
+            at("cancel").hidden = true;
+        }
         if (data.is !== "rounds") return;
         const rounds = at("rounds");
         if (data.first) {
@@ -113,17 +138,23 @@
             rounds.replaceChildren();
         }
         const { run } = data;
-        // Who has scrolled up is reading.
-        const below = window.innerHeight + window.scrollY >= document.body.scrollHeight - 40;
+        const below = isBelow();
         at("title").replaceChildren(place(run.file));
         const facts = [run.running ? "running" : run.status, run.model, `${number.format(run.rounds)} rounds`, `${number.format(run.tokens)} tokens`, money(run.cost)];
         at("facts").textContent = facts.filter(Boolean).join(" · ");
+        // What it counts while it works is not read out each time; the rounds are.
+        at("doing").ariaLive = run.running ? "off" : "polite";
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
         at("cancel").hidden = !run.running;
         at("review").hidden = run.running || (run.has_edits ?? run.has_changes) === false;
         rounds.append(...data.rounds.map(draw));
         if (!data.more) setTimeout(() => (rounds.ariaLive = "polite"));
-        if (below && !data.first) window.scrollTo(0, document.body.scrollHeight);
+        if (back) {
+            window.scrollTo(0, end ? document.body.scrollHeight : top);
+            back = data.more;
+        } else if (below && !data.first) {
+            window.scrollTo(0, document.body.scrollHeight);
+        }
     });
     vscode.postMessage({ is: "ready" });
 })();

@@ -29,9 +29,11 @@ export class Conversations implements vscode.Disposable {
             }),
             // What another server left running does not run any more.
             server.onState(({ is }) => {
-                if (is === "running") {
-                    for (const panel of this.open.values()) {
+                for (const panel of this.open.values()) {
+                    if (is === "running") {
                         void panel.more();
+                    } else if (is === "stopped" || is === "failed") {
+                        panel.tell("postil is not running");
                     }
                 }
             }),
@@ -193,12 +195,18 @@ class Panel {
             .catch((error: unknown) => {
                 const why = because(error);
                 this.server.log.info(`the conversation of ${this.run}: ${why}`);
-                if (this.last === 0 && !this.gone) {
-                    return this.view.webview.postMessage({ is: "failed", why }).then(() => undefined);
+                if (this.last === 0) {
+                    this.tell(why);
                 }
-                return undefined;
             });
         return this.reading;
+    }
+
+    /** Says on the page why nothing comes. */
+    tell(why: string): void {
+        if (this.ready && !this.gone) {
+            void this.view.webview.postMessage({ is: "failed", why });
+        }
     }
 
     dispose(): void {

@@ -41,6 +41,24 @@ module.exports = ({ api, listen, until }) => ({
         assert.ok(lenses.some((title) => title.startsWith("one $\u200b(pwd)?")), lenses.join());
         await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
     },
+    async "a conversation does not say that a turn runs when no server does"() {
+        const { conversations, server } = api();
+        const { ask, run } = server;
+        server.run = async () => ({ run: { id: "cut", file: "cut.py" }, rounds: [], more: false });
+        server.ask = async () => ({ run: { id: "cut", file: "cut.py", running: true }, rounds: [{ seq: 1, role: "user", time: "", metadata: {}, content: "?", cut: false }], more: false });
+        await vscode.commands.executeCommand("postil.openConversation", { run_id: "cut" });
+        const panel = await until("its panel", () => conversations.open.get("cut"));
+        await until("its rounds", () => panel.last === 1);
+        await panel.reading;
+        Object.assign(server, { ask, run });
+        const told = [];
+        panel.tell = (why) => told.push(why);
+        await server.halt();
+        assert.deepEqual(told, ["postil is not running"]);
+        panel.dispose();
+        await server.restart();
+        await until("it runs", () => server.state.is === "running");
+    },
     async "the answers of a question are listed as they stand"(root) {
         const { known, server } = api();
         const uri = vscode.Uri.file(path.join(root, "listed.py")).toString();

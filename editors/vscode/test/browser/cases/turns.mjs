@@ -45,6 +45,7 @@ export async function run(code, windows, model) {
     await window.until("the edit in the conversation", async () => /file_edit/.test(await frame.locator("#rounds").innerText()));
     ok(/\+.*Option<String>/.test(await frame.locator(".added").allInnerTexts().then((all) => all.join("\n"))), "an edit is shown as a diff");
     ok(await frame.locator("#cancel").isVisible(), "a running turn can be cancelled there");
+    equal(await frame.locator("#doing").getAttribute("aria-live"), "off", "what it counts is not read out");
     const before = await frame.locator(".round").count();
     model.release();
     await window.until("it grows", async () => (await frame.locator(".round").count()) > before);
@@ -60,6 +61,33 @@ export async function run(code, windows, model) {
     await frame.getByRole("button", { name: "load.rs:1" }).first().click();
     await window.at(1);
     equal(await window.page.locator(".tab.active", { hasText: "Conversation" }).count(), 1, "the conversation is seen still");
+
+    // Out of sight and back: it is read on where it was, and what was unfolded is.
+    const folded = frame.locator("details:not([open]) summary");
+    const unfolded = (await frame.locator("details[open]").count()) + 1;
+    await folded.first().click();
+    await window.page.setViewportSize({ width: 1300, height: 450 });
+    const scrolled = () => {
+        window.scrollTo(0, 90);
+        return window.scrollY === 90;
+    };
+    await window.until("it is scrolled", () => frame.evaluate(scrolled));
+    await window.page.waitForTimeout(200);
+    await window.page.locator(".tab", { hasText: "Conversation" }).click();
+    await window.file("main.rs");
+    await window.until("it is out of sight", async () => (await Promise.all(window.page.frames().map((one) => one.locator("#rounds").count().catch(() => 0)))).every((many) => many === 0));
+    await window.command("View: Close Editor");
+    const back = await inner(window, "#rounds");
+    await window.until("what was unfolded", async () => (await back.locator("details[open]").count()) === unfolded);
+    await window.until("where it was read", () => back.evaluate(() => window.scrollY === 90));
+    const hidden = await back.evaluate(() => {
+        window.scrollTo(0, document.body.scrollHeight);
+        const first = document.querySelector("summary");
+        first.focus();
+        return first.getBoundingClientRect().top < document.querySelector("header").getBoundingClientRect().bottom;
+    });
+    ok(!hidden, "what the keyboard comes to is seen");
+    await window.page.setViewportSize({ width: 1300, height: 850 });
 
     // The native diff, file by file.
     const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
