@@ -2,6 +2,7 @@
 // made from what the server says of it, into the same objects as before, so that a reply that is being written stays.
 
 import * as vscode from "vscode";
+import { Folds } from "./folds";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
@@ -15,6 +16,9 @@ const NEAR = 40;
 const ALL = 200;
 /** Milliseconds without scrolling after which what is seen is looked at. */
 const REST = 100;
+
+/** Milliseconds in which it is not looked again which threads are unfolded. */
+const LOOK = 1000;
 
 /** Threads of files that are not open are shown up to here; the tree has all. */
 const MOST = 2000;
@@ -104,6 +108,8 @@ export class Comments implements vscode.Disposable {
     private readonly partly = new Map<string, NodeJS.Timeout | undefined>();
     /** Of files with threads: what the server has not told of yet. */
     private readonly changes = new Map<string, { version: number; changes: readonly Change[] }[]>();
+    private readonly folds: Folds;
+    private folding: NodeJS.Timeout | undefined;
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -111,6 +117,7 @@ export class Comments implements vscode.Disposable {
         private readonly known: Known,
         private readonly server: Server,
     ) {
+        this.folds = new Folds(context.workspaceState);
         this.controller = vscode.comments.createCommentController("postil", "postil");
         this.controller.options = {
             prompt: "Reply",
@@ -125,6 +132,7 @@ export class Comments implements vscode.Disposable {
             this.controller,
             known.onFile((uri) => {
                 this.update(uri);
+                this.remember();
             }),
             server.onState(({ is }) => {
                 if (is === "running") {
@@ -149,6 +157,22 @@ export class Comments implements vscode.Disposable {
             }),
             vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => {
                 this.scrolled(textEditor.document.uri);
+                this.remember();
+            }),
+            // Of a thread that is folded or unfolded the window tells nobody: it is looked when something else is done.
+            vscode.window.onDidChangeTextEditorSelection(() => {
+                this.remember();
+            }),
+            vscode.window.onDidChangeWindowState(() => {
+                this.remember();
+            }),
+            vscode.workspace.onDidChangeConfiguration((change) => {
+                if (change.affectsConfiguration("postil.editor.threads")) {
+                    this.folds.forget();
+                    for (const { id, view } of [...this.files.values()].flat()) {
+                        view.collapsibleState = this.folds.of(view.uri, id);
+                    }
+                }
             }),
             vscode.window.onDidChangeVisibleTextEditors((editors) => {
                 for (const { document } of editors) {
@@ -256,6 +280,10 @@ export class Comments implements vscode.Disposable {
     /** Of files without threads the next server does not tell. */
     private async settle(): Promise<void> {
         for (const uri of this.known.staleFiles()) {
+            // Told of while the others were asked about.
+            if (!this.known.isStale(uri)) {
+                continue;
+            }
             let left: number;
             try {
                 left = (await this.server.ask<{ threads: unknown[] }>("listThreads", { uri: uri.toString() })).threads.length;
@@ -413,9 +441,16 @@ export class Comments implements vscode.Disposable {
         const view = this.controller.createCommentThread(uri, range(thread), []);
         view.canReply = false;
         view.state = vscode.CommentThreadState.Unresolved;
-        const expanded = vscode.workspace.getConfiguration("postil.editor").get<string>("threads") === "expanded";
-        view.collapsibleState = expanded ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;
+        view.collapsibleState = this.folds.of(uri, thread.id);
         return fresh(view);
+    }
+
+    /** Which threads are unfolded, in a moment: keys and scans come in bursts. */
+    private remember(): void {
+        this.folding ??= setTimeout(() => {
+            this.folding = undefined;
+            this.folds.keep([...this.files.values()].flat().filter(({ id, gone }) => id !== "" && !gone));
+        }, LOOK);
     }
 
     /** Sets what differs, for each assignment is a message to the window. */
@@ -546,6 +581,7 @@ export class Comments implements vscode.Disposable {
     }
 
     dispose(): void {
+        clearTimeout(this.folding);
         for (const timer of this.partly.values()) {
             clearTimeout(timer);
         }

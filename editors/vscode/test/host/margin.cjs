@@ -47,7 +47,37 @@ module.exports = ({ api, listen, until }) => ({
             const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
             assert.equal(comments.viewOf(uri, thread.id).collapsibleState, state, name);
         }
+        // At once, those too that are there already.
+        const all = () => [...comments.files.values()].flat().map(({ view }) => view.collapsibleState);
+        assert.deepEqual([...new Set(all())], [Expanded]);
         await settings.update("threads", undefined, vscode.ConfigurationTarget.Global);
+    },
+    async "a thread that was unfolded is so again, wherever it comes from"(root) {
+        const { known, comments } = api();
+        const uri = vscode.Uri.file(path.join(root, "unfold.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: still open?\nx = 1\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        const [{ id }] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const { Collapsed, Expanded } = vscode.CommentThreadCollapsibleState;
+        const kept = () => new Map(comments.context.workspaceState.get("folds")).get(`${id} ${uri.toString()}`);
+        const anew = () => {
+            const { view } = comments.files.get(uri.toString())[0];
+            comments.release(view);
+            view.dispose();
+            known.file.fire(uri);
+            return comments.viewOf(uri, id);
+        };
+        const view = anew();
+        assert.equal(view.collapsibleState, Collapsed);
+        view.collapsibleState = Expanded;
+        editor.selection = new vscode.Selection(1, 1, 1, 1);
+        await until("it is kept", () => kept() === true);
+        const again = anew();
+        assert.equal(again.collapsibleState, Expanded);
+        again.collapsibleState = Collapsed;
+        editor.selection = new vscode.Selection(1, 2, 1, 2);
+        await until("so is the other", () => kept() === undefined);
+        assert.equal(anew().collapsibleState, Collapsed);
     },
     async "a thread that comes to stand elsewhere than where it was begun is shown by the box that it was begun in"(root) {
         const { known, comments, server } = api();
@@ -247,7 +277,19 @@ module.exports = ({ api, listen, until }) => ({
         assert.equal(comments.files.get(open.toString())[0].view, views[0]);
         assert.ok(comments.isStale(views[0]));
         assert.equal(comments.files.has(closed.toString()), false);
-        for (const { uri, version, threads } of files.values()) known.told({ uri: uri.toString(), version, threads });
+        const tell = () => [...files.values()].forEach(({ uri, version, threads }) => known.told({ uri: uri.toString(), version, threads }));
+        tell();
         assert.equal(comments.viewOf(open, known.threads(open)[0].id), views[0]);
+        // Of what the server tells meanwhile it is not asked: there may be thousands.
+        known.forget();
+        const asked = [];
+        server.ask = async (_, { uri }) => {
+            asked.push(uri);
+            tell();
+            return { threads: [{}] };
+        };
+        await comments.settle();
+        server.ask = ask;
+        assert.equal(asked.length, 1);
     },
 });

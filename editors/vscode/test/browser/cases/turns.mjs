@@ -166,6 +166,7 @@ export async function reload(code, windows, model) {
         return /file_read/.test(text) && text;
     });
     ok(!again.includes("running"), `it does not run any more: ${again}`);
+    await window.until("its thread is unfolded, as it was", async () => (await margin(window)).length === 1);
     ok(/say what it gives/.test(again), `what was asked: ${again}`);
     equal(await tab.count(), 1, "tabs of it");
     await view.locator(".welcome-view", { hasText: "No agent is at work." }).waitFor();
