@@ -69,8 +69,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             this.changed,
             server.onLost(() => {
                 // Nobody waits for an answer any more.
-                for (const file of [...this.asked.values()].flatMap((review) => review.files)) {
-                    void this.take(file);
+                for (const { files } of [...this.asked.values()]) {
+                    void this.take(files);
                 }
             }),
             vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
@@ -140,7 +140,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             };
             token.onCancellationRequested(() => {
                 resolve(false);
-                void this.take(file);
+                void this.take([file]);
             });
             asked.files.push(file);
             asked.files.sort((a, b) => a.change.file.localeCompare(b.change.file));
@@ -173,9 +173,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         } else if (pressed === show) {
             await this.open(review);
         } else if (pressed === accept || pressed === reject) {
-            for (const file of left) {
-                await (pressed === accept ? this.accept(file) : this.reject(file));
-            }
+            await (pressed === accept ? this.accept(left) : this.reject(left));
         }
     }
 
@@ -284,21 +282,23 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     /** It is made, or stays as the turn left it. */
-    async accept(what: Node): Promise<void> {
-        for (const file of what.is === "review" ? [...what.files] : [what]) {
+    async accept(what: Node | Reviewed[]): Promise<void> {
+        const files = filesOf(what);
+        for (const file of files) {
             file.decide?.(true);
-            await this.take(file);
         }
+        await this.take(files);
     }
 
     /** It is not made, or put back as it was before the turn, but for the lines that somebody changed since. */
-    async reject(what: Node): Promise<void> {
-        const review = what.is === "review" ? what : what.review;
-        const files = what.is === "review" ? [...what.files] : [what];
-        for (const file of review.proposed ? files : await this.putBack(review, files)) {
+    async reject(what: Node | Reviewed[]): Promise<void> {
+        const files = filesOf(what);
+        const review = files[0]?.review;
+        const rejected = review?.proposed === false ? await this.putBack(review, files) : files;
+        for (const file of rejected) {
             file.decide?.(false);
-            await this.take(file);
         }
+        await this.take(rejected);
     }
 
     /** Those of `files` in which nothing of the turn is left. What was accepted, and what other turns made, stays. */
@@ -320,9 +320,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     /** Of what the turn made, what was undone elsewhere is not left to be decided on. */
     async settle(): Promise<void> {
         const { made } = this;
-        for (const file of made ? await this.undone(made, [...made.files]) : []) {
-            await this.take(file);
-        }
+        await this.take(made ? await this.undone(made, [...made.files]) : []);
     }
 
     /** Those of `files` in which nothing of the turn is left. */
@@ -335,14 +333,16 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         return files.filter(({ change }) => !left.has(change.file));
     }
 
-    /** It is decided on: away with it, and on to the next one where this one was being looked at. */
-    private async take(file: Reviewed): Promise<void> {
-        const { review } = file;
-        const at = review.files.indexOf(file);
-        if (at < 0) {
+    /** Files of one review are decided on: away with them, and on to the next one where one of them was being looked at. */
+    private async take(files: Reviewed[]): Promise<void> {
+        const taken = files.filter((file) => file.review.files.includes(file));
+        const [first] = taken;
+        if (!first) {
             return;
         }
-        review.files.splice(at, 1);
+        const { review } = first;
+        const at = review.files.indexOf(first);
+        review.files = review.files.filter((file) => !taken.includes(file));
         if (review.files.length === 0) {
             if (review.proposed) {
                 this.asked.delete(review.run);
@@ -352,14 +352,14 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             }
         }
         this.draw();
-        const right = file.right.toString();
+        const rights = new Set(taken.map(({ right }) => right.toString()));
         const over = review.proposed && review.files.length === 0;
         const tabs = (): vscode.Tab[] =>
             vscode.window.tabGroups.all
                 .flatMap((group) => group.tabs)
                 .filter(
                     ({ input, label }) =>
-                        (input instanceof vscode.TabInputTextDiff && input.modified.toString() === right && input.original.scheme === BEFORE) ||
+                        (input instanceof vscode.TabInputTextDiff && rights.has(input.modified.toString()) && input.original.scheme === BEFORE) ||
                         (over && label.startsWith(PROPOSED)),
                 );
         const looked = tabs().some((tab) => tab.isActive && tab.group.isActive);
@@ -407,6 +407,11 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             subscription.dispose();
         }
     }
+}
+
+/** Those that are meant by a row, or by several. */
+function filesOf(what: Node | Reviewed[]): Reviewed[] {
+    return Array.isArray(what) ? what : what.is === "review" ? [...what.files] : [what];
 }
 
 /** `+1 −2`, where it is known. */

@@ -99,6 +99,27 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         Object.assign(server, { run, ask });
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     },
+    async "of a review that is taken as a whole no diff is opened on the way"(root) {
+        const { reviews } = api();
+        const said = listen("showInformationMessage");
+        const answers = ["h", "i", "j"].map((name) => reviews.ask({ ...proposed(root, `${name}.txt`, "1\n"), run_id: "whole", of: 3 }, never));
+        const [first] = reviews.getChildren();
+        await reviews.diff(first);
+        const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        await until("its diff", () => looked() instanceof vscode.TabInputTextDiff && looked().modified.toString() === first.right.toString());
+        const { diff } = reviews;
+        const opened = [];
+        reviews.diff = (file) => {
+            opened.push(file.change.file);
+            return diff.call(reviews, file);
+        };
+        await vscode.commands.executeCommand("postil.review.acceptAll");
+        reviews.diff = diff;
+        said.over();
+        assert.deepEqual(await Promise.all(answers), [true, true, true]);
+        assert.deepEqual(opened, []);
+        assert.ok(vscode.window.tabGroups.all.every(({ tabs }) => tabs.every(({ label }) => !label.includes("(proposed)"))));
+    },
     async "a review is decided on in its own diffs alone, which keep their texts, and ends where it was undone elsewhere"(root) {
         const { known, reviews, server } = api();
         const { run, ask } = server;
