@@ -27,6 +27,9 @@ const ALONE = new Set(
         .map((verb) => `postil.${verb}`),
 );
 
+/** What is of use before there is a file or a folder: the server is started for it. */
+const ANYWHERE = new Set(["postil.selectModel", "postil.openConfig"]);
+
 interface Parts {
     server: Server;
     known: Known;
@@ -289,9 +292,18 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         },
     };
+    const isRunning = (): boolean => server.state.is === "running";
     const commands = Object.entries(all).map(([id, act]) => {
         const run = act as (...args: unknown[]) => unknown;
-        return vscode.commands.registerCommand(id, ALONE.has(id) ? run : (...args: unknown[]) => (server.runs() ? run(...args) : undefined));
+        const served = async (...args: unknown[]): Promise<unknown> => {
+            if (server.state.is === "off" && ANYWHERE.has(id)) {
+                await server.start();
+                // Where it could not the author was told just now.
+                return isRunning() ? run(...args) : undefined;
+            }
+            return server.runs() ? run(...args) : undefined;
+        };
+        return vscode.commands.registerCommand(id, ALONE.has(id) ? run : served);
     });
     return [...commands, undone];
 }

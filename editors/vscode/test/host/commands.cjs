@@ -71,6 +71,18 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         assert.equal(said.texts.length, 1);
         assert.match(said.texts[0], /^postil: no thread `\[x\]\u200b\(command/);
     },
+    async "who answers can be chosen before there is a file"() {
+        const { server } = api();
+        await server.next(() => server.end());
+        assert.equal(server.state.is, "off");
+        const picks = listen("showQuickPick");
+        const done = vscode.commands.executeCommand("postil.selectModel");
+        await until("the list", () => picks.texts.length === 1);
+        picks.press(0, undefined);
+        await done;
+        picks.over();
+        assert.equal(server.state.is, "running");
+    },
     async "while no server runs every command says that, and what stands in a box stays there"(root) {
         const { known, comments, server } = api();
         const extension = vscode.extensions.getExtension("postil.postil");
