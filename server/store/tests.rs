@@ -328,7 +328,7 @@ fn a_large_file_that_is_edited_often_is_kept_once() {
     store
         .record_change(&run.id, &change(Some("mine"), Some("mine, too")))
         .unwrap();
-    store.forget_changes(&run.id, since).unwrap();
+    store.forget_changes(&run.id, since, None).unwrap();
     let last = change(Some("mine, too"), Some("mine, two"));
     store.record_change(&run.id, &last).unwrap();
     assert_eq!(store.last_changes(&run.id).unwrap().last(), Some(&last));
