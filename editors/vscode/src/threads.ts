@@ -151,7 +151,7 @@ export function unfit(scheme: string | undefined, open: boolean): string | undef
         case "untitled":
             return "save this file first: a thread stands in a file on the disk";
         case "vscode-notebook-cell":
-            return "write the thread into the cell as a comment, `AUTHOR:` and your question, and save the notebook";
+            return "write the thread into the cell as a comment, `AUTHOR:` and your question, and save the notebook; the view Threads has what can be done with it";
         default:
             return `this text is on no disk (${scheme}:), where postil reads and writes: open the file itself`;
     }

@@ -193,6 +193,7 @@ test("why nothing can be asked in what is looked at", () => {
     assert.equal(unfit("file", true), undefined);
     const all = [unfit(undefined, false), unfit("file", false), unfit("untitled", true), unfit("git", true), unfit("vscode-notebook-cell", true)];
     assert.equal(new Set(all).size, all.length);
+    assert.match(all.at(-1) ?? "", /the view Threads has/, "what stands in a cell already is answered there");
 });
 
 test("money is told where some was spent", () => {
