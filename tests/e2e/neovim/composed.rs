@@ -10,6 +10,7 @@ in_both!(
     a_composed_text_is_sent_once_when_its_window_is_closed,
     a_composed_text_outlives_its_server,
     a_composed_thread_goes_where_its_line_went,
+    who_has_composed_is_back_in_the_window_they_came_from,
     what_is_said_in_a_locked_file_is_kept,
     what_is_said_to_a_server_that_dies_is_kept,
 );
@@ -163,4 +164,16 @@ fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
     nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
     nvim.keys(":wincmd p<CR>:wq<CR>");
     nvim.wait_text("# AUTHOR: what is it?\ndef load");
+}
+
+fn who_has_composed_is_back_in_the_window_they_came_from(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.ex("leftabove vsplit count.py | wincmd l");
+    compose(&mut nvim, "two");
+    nvim.keys(":wq<CR>");
+    nvim.wait("the file", "vim.fn.expand('%:t') == 'notes.py'");
+    nvim.wait_text("# AUTHOR: two\n");
 }

@@ -10,6 +10,7 @@ use crate::model::{Model, Step, call};
 in_both!(
     a_thread_is_gone_to_in_a_file_that_is_being_changed,
     folds_are_opened_where_the_cursor_goes,
+    where_no_window_fits_a_tab_does,
     a_status_line_costs_little,
     a_conversation_comes_back_with_a_session,
     a_conversation_leaves_windows_as_they_are,
@@ -55,6 +56,28 @@ fn folds_are_opened_where_the_cursor_goes(program: &str) {
     assert_eq!(
         nvim.lua("return { vim.fn.line('.'), vim.fn.foldclosed('.') }"),
         json!([4, -1])
+    );
+}
+
+fn where_no_window_fits_a_tab_does(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.ex("set lines=6 | split | 4");
+    nvim.keys(":Postil! say<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys("one more<Esc>:wq<CR>");
+    nvim.wait_text("# AUTHOR: one more");
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait(
+        "the conversation",
+        "vim.b.postil_run and vim.fn.tabpagenr() == 2",
     );
 }
 

@@ -74,8 +74,28 @@ vim.api.nvim_create_autocmd("ExitPre", {
 ---@param text { name: string, prompt: string, source: integer, send: fun(said: string): any, string? }
 function compose(text, lines)
   text = vim.tbl_extend("force", text, { said = false })
-  vim.cmd.split({ mods = { split = "botright" } })
-  vim.api.nvim_win_set_height(0, 8)
+  local from = vim.api.nvim_get_current_win()
+  -- Where there is no room, a tab has it.
+  if pcall(vim.cmd.split, { mods = { split = "botright" } }) then
+    vim.api.nvim_win_set_height(0, 8)
+  else
+    vim.cmd("tab split")
+  end
+  local window = vim.api.nvim_get_current_win()
+  vim.api.nvim_create_autocmd("WinClosed", {
+    pattern = tostring(window),
+    once = true,
+    callback = function()
+      -- Neovim would go to the window on the left, whichever this was opened from.
+      if vim.api.nvim_get_current_win() == window then
+        vim.schedule(function()
+          if vim.api.nvim_win_is_valid(from) then
+            vim.api.nvim_set_current_win(from)
+          end
+        end)
+      end
+    end,
+  })
   local buffer = vim.api.nvim_create_buf(false, false)
   vim.api.nvim_win_set_buf(0, buffer)
   composed[buffer] = text

@@ -119,7 +119,10 @@ function M.show(error, params, ctx, config)
   if window then
     vim.api.nvim_set_current_win(window)
   else
-    vim.cmd.sbuffer({ buffer, mods = modifiers })
+    if not pcall(vim.cmd.sbuffer, { buffer, mods = modifiers }) then
+      -- There is no room for another window.
+      vim.cmd("tab sbuffer " .. buffer)
+    end
     -- For this text alone, and not for a file that comes into the window later.
     vim.wo[0][0].wrap, vim.wo[0][0].linebreak = true, true
   end
