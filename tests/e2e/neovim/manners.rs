@@ -142,8 +142,16 @@ fn a_conversation_leaves_windows_as_they_are(program: &str) {
     nvim.keys(":edit count.py<CR>");
     nvim.wait("the file", "vim.fn.expand('%:t') == 'count.py'");
     assert_eq!(nvim.lua("return vim.wo.wrap"), false);
+    // `q` leads back to the window that it came from, wherever its own was.
+    nvim.keys(":buffer notes.py<CR>:only<CR>:leftabove vsplit count.py<CR><C-w>l");
+    nvim.keys(":4<CR>:botright Postil open<CR>");
+    nvim.wait("the conversation", "vim.b.postil_run");
+    nvim.keys("q");
+    nvim.wait("the file", "vim.fn.expand('%:t') == 'notes.py'");
     // A window that only floats does not hold one that is to be closed.
-    nvim.keys("<C-^>:only<CR>");
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait("the conversation", "vim.b.postil_run");
+    nvim.keys(":only<CR>");
     nvim.wait("it alone", "vim.b.postil_run and vim.fn.winnr('$') == 1");
     nvim.lua("vim.api.nvim_open_win(vim.api.nvim_create_buf(false, true), false, { relative = 'editor', row = 1, col = 1, width = 9, height = 1 })");
     nvim.keys("q");

@@ -22,7 +22,13 @@ function M.closed_by_q(buffer, tab)
   vim.keymap.set("n", "q", function()
     if tab and #vim.api.nvim_list_tabpages() > 1 then
       M.close_tab(vim.api.nvim_get_current_tabpage())
-    elseif not pcall(vim.cmd.close) then
+      return
+    end
+    local from = vim.fn.win_getid(vim.fn.winnr("#"))
+    if pcall(vim.cmd.close) then
+      -- There, and not in the window on the left.
+      pcall(vim.api.nvim_set_current_win, from)
+    else
       vim.cmd.enew()
     end
   end, { buffer = buffer, nowait = true, desc = "Close" })
