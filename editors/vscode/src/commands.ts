@@ -96,6 +96,20 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
+    /** Of a thread whose turn was begun, ended or continued just now. */
+    let pressed = { key: "", at: 0 };
+    /** The buttons of these take each other's place: the second press of a double click is for none of them. */
+    const onTurn =
+        (verb: string) =>
+        async (argument: unknown): Promise<void> => {
+            const located = thread(argument);
+            const key = located ? JSON.stringify(nameOf(located)) : "";
+            if (located && (key !== pressed.key || Date.now() - pressed.at >= DOUBLE)) {
+                pressed = { key, at: Date.now() };
+                await server.run(verb, nameOf(located));
+            }
+        };
+
     /** What is about a run that is named, or about that of a thread. */
     const onRun =
         (act: (run: { run_id: string } | Named) => Promise<void>) =>
@@ -190,7 +204,7 @@ export function register(parts: Parts): vscode.Disposable[] {
             comments.leave(note);
         },
         "postil.comment.delete": (note: Note) => boxes.takeBack(note),
-        "postil.replyAsAgent": onThread("replyAsAgent"),
+        "postil.replyAsAgent": onTurn("replyAsAgent"),
         "postil.plan": onThread("plan"),
         "postil.askAnother": onThread("askAnother"),
         "postil.consult": onThread("consult"),
@@ -203,7 +217,7 @@ export function register(parts: Parts): vscode.Disposable[] {
                 await resolve(located);
             }
         },
-        "postil.cancel": onThread("cancelTurn"),
+        "postil.cancel": onTurn("cancelTurn"),
         "postil.undoTurn": async (argument: unknown) => {
             await onThread("undoTurn")(argument);
             await reviews.settle();
@@ -216,7 +230,7 @@ export function register(parts: Parts): vscode.Disposable[] {
                 await replyAll(server, known, uri);
             }
         },
-        "postil.continue": onThread("continue"),
+        "postil.continue": onTurn("continue"),
         "postil.newThread": async () => {
             const at = cursor();
             if (at) {

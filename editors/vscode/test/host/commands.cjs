@@ -156,6 +156,30 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         known.told({ uri, version: null, threads: [] });
         assert.deepEqual(asked, [["askAnother", named], ["consult", named], ["processActions", {}]]);
     },
+    async "the second press of a double click does not take back what the first began"(root) {
+        const { known, server } = api();
+        const { run } = server;
+        const uri = vscode.Uri.file(path.join(root, "double.py")).toString();
+        const at = { line: 0, character: 0 };
+        const thread = (id) => ({ id, status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: false, has_changes: false });
+        known.told({ uri, version: null, threads: [thread("one"), thread("two")] });
+        const asked = [];
+        server.run = async (verb, { thread_id }) => void asked.push([verb, thread_id]);
+        const press = (command, thread_id) => vscode.commands.executeCommand(`postil.${command}`, { uri, thread_id });
+        await press("replyAsAgent", "one");
+        // Its button is there by now, in the same place.
+        await press("cancel", "one");
+        await press("cancel", "two");
+        await press("replyAsAgent", "two");
+        assert.deepEqual(asked.splice(0), [["replyAsAgent", "one"], ["cancelTurn", "two"]]);
+        await until("it is a press of its own", async () => {
+            await press("cancel", "one");
+            return asked.length > 0;
+        });
+        server.run = run;
+        known.told({ uri, version: null, threads: [] });
+        assert.deepEqual(asked, [["cancelTurn", "one"]]);
+    },
     async "all that wait are answered from the view's title, whichever row is chosen, and those of a file from its row"(root) {
         const { known, server } = api();
         const { run } = server;
