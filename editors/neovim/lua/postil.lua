@@ -193,9 +193,20 @@ function M.config()
   local base = vim.lsp.config and vim.lsp.config.postil
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
+  base = base or dofile(here)
   local own = vim.tbl_extend("force", {}, options())
   own.ui = nil
-  return vim.tbl_deep_extend("force", base or dofile(here), own)
+  -- What the user does then is done as well, and not instead.
+  for _, name in ipairs({ "before_init", "on_init", "on_exit" }) do
+    local ours, theirs = base[name], own[name]
+    if type(ours) == "function" and type(theirs) == "function" then
+      own[name] = function(...)
+        ours(...)
+        theirs(...)
+      end
+    end
+  end
+  return vim.tbl_deep_extend("force", base, own)
 end
 
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.

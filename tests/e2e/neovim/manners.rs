@@ -21,6 +21,7 @@ in_both!(
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     capabilities_of_the_users_are_taken,
+    what_the_user_does_at_its_start_and_end_is_done_as_well,
     what_a_turn_does_stays_when_another_server_ends,
 );
 
@@ -300,6 +301,30 @@ fn capabilities_of_the_users_are_taken(program: &str) {
     assert_eq!(set, json!([false, true, true, true, true, true]));
     nvim.keys(":4Postil new one<CR>");
     nvim.wait_codes("pending");
+}
+
+fn what_the_user_does_at_its_start_and_end_is_done_as_well(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.lua(
+        "done = ''
+        local options = { cmd = require('postil').config().cmd }
+        for _, name in ipairs({ 'before_init', 'on_init', 'on_exit' }) do
+            options[name] = function() done = done .. name .. ' ' end
+        end
+        require('postil').setup(options)",
+    );
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    // Ours have been there too: what is not answered is told.
+    let signal = |nvim: &mut Nvim, name: &str| {
+        nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
+    };
+    signal(&mut nvim, "sigstop");
+    nvim.ex("4Postil new why?");
+    signal(&mut nvim, "sigkill");
+    nvim.wait_note("the server ended before it answered");
+    nvim.wait("theirs", "done == 'before_init on_init on_exit '");
 }
 
 fn what_a_turn_does_stays_when_another_server_ends(program: &str) {
