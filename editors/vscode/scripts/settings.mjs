@@ -51,7 +51,7 @@ const THREADS = [
 ];
 /** Of the other rows: the command, the view, where it fits, its icon's place in the row, and its place in the row's menu. */
 const ROWS = [
-    ["replyAll", "threads", "== file.pending", 1, "2_file@1"],
+    ["replyAllInFile", "threads", "== file.pending", 1, "2_file@1"],
     ["clearAndCommit", "threads", "=~ /^file/", 0, "2_file@2"],
     ["review.accept", "review", "== changed", 1, "1_decide@1"],
     ["review.reject", "review", "== changed", 2, "1_decide@2"],
