@@ -28,6 +28,7 @@ impl Session {
         self.buffers
             .open(path.clone(), uri, language_id, version, text);
         self.views.remove(&path);
+        self.note_disk(&path);
         if let Ok(view) = self.view(&path) {
             self.note_arrived(&view);
         }
@@ -67,7 +68,7 @@ impl Session {
         let settling = asks.then(|| self.provenance.settle());
         if let Some(outcome) = self.buffers.change(path, version, changes, encoding) {
             outcome?;
-            if whole || (asks && self.may_be_on_disk(path)) {
+            if whole || (asks && self.may_be_reloaded(path)) {
                 self.note_if_reloaded(path, whole);
             }
             drop(settling);
@@ -77,19 +78,9 @@ impl Session {
         Ok(())
     }
 
-    /// By their lengths alone, which is cheap enough for each key.
-    fn may_be_on_disk(&self, path: &Path) -> bool {
-        const MARK: u64 = "\u{feff}".len() as u64;
-        let disk = std::fs::metadata(path).map(|disk| disk.len());
-        let shown = self.buffers.document(path).map(|text| text.len() as u64);
-        match (disk, shown) {
-            (Ok(disk), Some(shown)) => disk == shown || disk == shown + MARK,
-            _ => false,
-        }
-    }
-
     pub fn saved(&self, path: &Path) {
         self.settle_doubts(path, true);
+        self.note_disk(path);
         self.buffers.touched.note(path);
         self.keep_provenance(Some(path));
         self.children.saved(path);

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::time::SystemTime;
 
 use dashmap::DashMap;
 
@@ -17,6 +18,8 @@ pub(super) struct Provenance {
     arrived: DashMap<PathBuf, HashSet<String>>,
     /// Of the newest change of a file: what has arrived with it unless the file's next message says that it was saved.
     doubtful: DashMap<PathBuf, Vec<String>>,
+    /// When the file was written, and its length, as it was when the editor had opened or saved it.
+    disk: DashMap<PathBuf, (Option<SystemTime>, u64)>,
     /// Typed here, and written down in the store.
     kept: DashMap<PathBuf, HashSet<String>>,
     /// Held while a change is taken that may be a reload: until it is known, nobody can say who wrote what it brings.
@@ -32,6 +35,35 @@ impl Provenance {
 }
 
 impl Session {
+    /// The disk has what the editor shows, as far as that can be told by a look: nothing else can come by a reload until
+    /// it is written again.
+    pub(super) fn note_disk(&self, path: &Path) {
+        match self.may_be_on_disk(path).then(|| stamp(path)).flatten() {
+            Some(stamp) => {
+                self.provenance.disk.insert(path.to_owned(), stamp);
+            }
+            None => {
+                self.provenance.disk.remove(path);
+            }
+        }
+    }
+
+    /// Whether a file that was written meanwhile can hold what the editor shows. Cheap enough for each key.
+    pub(super) fn may_be_reloaded(&self, path: &Path) -> bool {
+        let known = self.provenance.disk.get(path).map(|known| *known);
+        (known.is_none() || stamp(path) != known) && self.may_be_on_disk(path)
+    }
+
+    /// By their lengths alone.
+    fn may_be_on_disk(&self, path: &Path) -> bool {
+        const MARK: u64 = "\u{feff}".len() as u64;
+        let shown = self.buffers.document(path).map(|text| text.len() as u64);
+        match (stamp(path), shown) {
+            (Some((_, disk)), Some(shown)) => disk == shown || disk == shown + MARK,
+            _ => false,
+        }
+    }
+
     /// The file was opened: every message in it that was not typed here before has arrived.
     ///
     /// Also where the disk does not have it: a buffer that was read before a checkout, or restored from an earlier
@@ -85,6 +117,7 @@ impl Session {
     pub(super) fn forget_arrived(&self, path: &Path) {
         self.provenance.arrived.remove(path);
         self.provenance.doubtful.remove(path);
+        self.provenance.disk.remove(path);
         self.provenance.kept.remove(path);
     }
 
@@ -150,6 +183,11 @@ impl Session {
             .and_then(|workspace| workspace.store().ok())
             .is_some_and(|store| store.was_typed(&self.relative(path), text).unwrap_or(false))
     }
+}
+
+fn stamp(path: &Path) -> Option<(Option<SystemTime>, u64)> {
+    let disk = path.metadata().ok()?;
+    Some((disk.modified().ok(), disk.len()))
 }
 
 /// Whether the disk has what an editor shows, which leaves out a byte-order mark and may give mixed line ends one form.
