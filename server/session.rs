@@ -323,7 +323,16 @@ pub struct Session {
     spares_home: AtomicBool,
     /// Other files are too large to be read than when the tree was walked.
     passes_over_others: AtomicBool,
-    stamps: Mutex<Vec<Option<(SystemTime, u64)>>>,
+    stamps: Mutex<Vec<Option<Stamp>>>,
+}
+
+/// When a file was written, where the system tells, and its length in bytes.
+type Stamp = (Option<SystemTime>, u64);
+
+/// `None`: it is not there.
+fn stamp(file: &Path) -> Option<Stamp> {
+    let metadata = file.metadata().ok()?;
+    Some((metadata.modified().ok(), metadata.len()))
 }
 
 impl Session {
@@ -496,17 +505,13 @@ impl Session {
     }
 
     /// When the settings' files were written, and how long they are; `None`: not there.
-    fn settings_stamps(&self) -> Vec<Option<(SystemTime, u64)>> {
+    fn settings_stamps(&self) -> Vec<Option<Stamp>> {
         let workspaces = self.workspaces();
         let of_workspaces = workspaces.iter().map(|one| one.root().join(PROJECT_FILE));
-        let stamp = |file: PathBuf| {
-            let metadata = file.metadata().ok()?;
-            Some((metadata.modified().ok()?, metadata.len()))
-        };
         [self.folders.config_file()]
             .into_iter()
             .chain(of_workspaces)
-            .map(stamp)
+            .map(|file| stamp(&file))
             .collect()
     }
 

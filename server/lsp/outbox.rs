@@ -1,8 +1,8 @@
 //! What goes out: a queue that any thread fills and one thread writes, a frame a write, so that a client
 //! that does not read never keeps the server from reading.
 //!
-//! Memory is bounded: of the diagnostics and the threads of one file only the newest wait, and past [`CROWDED`] bytes what can
-//! be left out is left out, until past [`ABANDONED`] the client counts as gone.
+//! Memory is bounded: of the diagnostics and the threads of one file only the newest wait, and past [`CROWDED`] bytes
+//! what can be left out is left out, until past [`ABANDONED`] the client counts as gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;

@@ -5,11 +5,10 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
-use std::time::SystemTime;
 
 use dashmap::DashMap;
 
-use super::{Session, View};
+use super::{Session, Stamp, View, stamp};
 use crate::threads::{Role, Thread};
 
 /// Texts of AUTHOR messages, by open file.
@@ -19,7 +18,7 @@ pub(super) struct Provenance {
     /// Of the newest change of a file: what has arrived with it unless the file's next message says that it was saved.
     doubtful: DashMap<PathBuf, Vec<String>>,
     /// When the file was written, and its length, as it was when the editor had opened or saved it.
-    disk: DashMap<PathBuf, (Option<SystemTime>, u64)>,
+    disk: DashMap<PathBuf, Stamp>,
     /// Typed here, and written down in the store.
     kept: DashMap<PathBuf, HashSet<String>>,
     /// Held while a change is taken that may be a reload: until it is known, nobody can say who wrote what it brings.
@@ -38,7 +37,7 @@ impl Session {
     /// The disk has what the editor shows, as far as that can be told by a look: nothing else can come by a reload until
     /// it is written again.
     pub(super) fn note_disk(&self, path: &Path) {
-        match self.may_be_on_disk(path).then(|| stamp(path)).flatten() {
+        match self.like_shown(path) {
             Some(stamp) => {
                 self.provenance.disk.insert(path.to_owned(), stamp);
             }
@@ -51,17 +50,15 @@ impl Session {
     /// Whether a file that was written meanwhile can hold what the editor shows. Cheap enough for each key.
     pub(super) fn may_be_reloaded(&self, path: &Path) -> bool {
         let known = self.provenance.disk.get(path).map(|known| *known);
-        (known.is_none() || stamp(path) != known) && self.may_be_on_disk(path)
+        self.like_shown(path).is_some_and(|now| known != Some(now))
     }
 
-    /// By their lengths alone.
-    fn may_be_on_disk(&self, path: &Path) -> bool {
+    /// The file on the disk, where it can be what the editor shows, by its length alone.
+    fn like_shown(&self, path: &Path) -> Option<Stamp> {
         const MARK: u64 = "\u{feff}".len() as u64;
-        let shown = self.buffers.document(path).map(|text| text.len() as u64);
-        match (stamp(path), shown) {
-            (Some((_, disk)), Some(shown)) => disk == shown || disk == shown + MARK,
-            _ => false,
-        }
+        let disk = stamp(path)?;
+        let shown = self.buffers.document(path)?.len() as u64;
+        (disk.1 == shown || disk.1 == shown + MARK).then_some(disk)
     }
 
     /// The file was opened: every message in it that was not typed here before has arrived.
@@ -183,11 +180,6 @@ impl Session {
             .and_then(|workspace| workspace.store().ok())
             .is_some_and(|store| store.was_typed(&self.relative(path), text).unwrap_or(false))
     }
-}
-
-fn stamp(path: &Path) -> Option<(Option<SystemTime>, u64)> {
-    let disk = path.metadata().ok()?;
-    Some((disk.modified().ok(), disk.len()))
 }
 
 /// Whether the disk has what an editor shows, which leaves out a byte-order mark and may give mixed line ends one form.

@@ -314,6 +314,20 @@ fn attack_09_a_question_that_came_with_the_files_is_answered_read_only_and_canno
     assert!(effects.is_empty(), "{}", effects.join("\n"));
 }
 
+/// A turn on the first thread asks before it may write; the model says "No.".
+fn is_asked_about_and_read_only(editor: &mut Editor) {
+    editor.state().choices = vec![String::from("Read-only")];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_message("window/showMessageRequest", |asked| {
+        asked["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("was not typed here"))
+    });
+    editor.wait_text(FILE, |text| text.contains("AGENT: No."));
+}
+
 #[test]
 fn attack_09_nothing_that_arrives_starts_a_turn() {
     // A clone with questions in it, and settings of the repository that would have them answered on save.
@@ -368,16 +382,7 @@ fn attack_09_what_a_reload_changes_in_the_authors_own_message_was_not_typed() {
         // Keys that are told of behind the reload are no excuse for what it brought.
         editor.replace(FILE, "fn ", "fn  ");
         editor.save(FILE);
-        editor.state().choices = vec![String::from("Read-only")];
-        editor
-            .take_action(FILE, 0, "Reply as agent")
-            .expect("the turn starts");
-        editor.wait_message("window/showMessageRequest", |asked| {
-            asked["message"]
-                .as_str()
-                .is_some_and(|text| text.contains("was not typed here"))
-        });
-        editor.wait_text(FILE, |text| text.contains("AGENT: No."));
+        is_asked_about_and_read_only(&mut editor);
         assert_eq!(ground.model.requests().len(), 1, "the save started a turn");
     }
 }
@@ -443,16 +448,7 @@ fn attack_09_what_a_buffer_holds_when_it_is_opened_was_not_typed_whatever_the_di
     );
     editor.save(FILE);
     assert_eq!(ground.model.requests().len(), 1);
-    editor.state().choices = vec![String::from("Read-only")];
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
-    editor.wait_message("window/showMessageRequest", |asked| {
-        asked["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("was not typed here"))
-    });
-    editor.wait_text(FILE, |text| text.contains("AGENT: No."));
+    is_asked_about_and_read_only(&mut editor);
 }
 
 /// What postil shows of another's words, and what it must not show.
