@@ -22,6 +22,7 @@ mod editor;
 mod events;
 mod host;
 mod log;
+mod man;
 mod model;
 mod out;
 mod permissions;
@@ -244,14 +245,12 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Editor(command) => editor::run(cx, &command),
         Command::Demo => demo::run(cx).await,
         Command::Man { folder } => {
-            std::fs::create_dir_all(&folder)
-                .and_then(|()| clap_mangen::generate_to(Args::command(), &folder))
-                .map_err(|error| {
-                    Error::Other(format!(
-                        "{} cannot be written to: {error}",
-                        folder.display()
-                    ))
-                })?;
+            man::write(Args::command(), &folder).map_err(|error| {
+                Error::Other(format!(
+                    "{} cannot be written to: {error}",
+                    folder.display()
+                ))
+            })?;
             Ok(true)
         }
         Command::Completions { shell } => {

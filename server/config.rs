@@ -19,6 +19,7 @@ use etcetera::BaseStrategy;
 use serde_json::Value;
 
 use crate::models::prices::Said;
+use crate::os;
 use layers::{Layer, Layers};
 pub use schema::{Action, Api, Review, Rule, Share, Trigger};
 pub use write::write_model;
@@ -40,13 +41,22 @@ impl Folders {
     /// # Errors
     /// Where the home folder is unknown.
     pub fn of_user() -> anyhow::Result<Self> {
-        let strategy = etcetera::choose_base_strategy().map_err(|_| {
+        let unknown = || {
             let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-            anyhow::anyhow!("the home folder is unknown: set {variable} and try again")
-        })?;
-        // XDG's variables count on every platform: whoever sets them means them.
+            anyhow::anyhow!(
+                "the home folder is unknown: set {variable} to its absolute path and try again"
+            )
+        };
+        let strategy = etcetera::choose_base_strategy().map_err(|_| unknown())?;
+        let home = os::home().ok_or_else(unknown)?;
+        // XDG's variables count on every platform: whoever sets them means them. A relative path is ignored, as their
+        // specification says: it is another folder wherever we stand.
         let folder = |variable: &str, platform: PathBuf| {
             let set = std::env::var_os(variable).map(PathBuf::from);
+            let platform = match platform.strip_prefix(strategy.home_dir()) {
+                Ok(below) => home.join(below),
+                Err(_) => platform,
+            };
             set.filter(|p| p.is_absolute())
                 .unwrap_or(platform)
                 .join("postil")

@@ -12,7 +12,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use places::{canonical, make_private_folder, resolved, resolved_all, slashed};
+pub use places::{
+    canonical, home, home_of_system, make_private_folder, resolved, resolved_all, slashed,
+};
 pub use processes::{descendants, group_memory, resident, started};
 pub use signals::signalled;
 pub use spawn::spawn;

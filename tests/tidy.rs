@@ -155,6 +155,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "models",
         "the settings say what a model holds and costs",
     ),
+    ("config", "os", "the home folder is the system's to tell"),
     (
         "config",
         "web",

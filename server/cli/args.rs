@@ -3,12 +3,16 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// A conversation with an agent in the margins of your code.
 ///
 /// Without a command it is the language server, on standard input and output.
+///
+/// Exit status: 0 where it was done; 1 where it was not, or the answer is no (the help of a command says more); 2 for
+/// wrong usage; 143 where the language server was ended by SIGTERM or SIGINT.
 #[derive(Parser)]
 #[command(
     name = "postil",
@@ -24,6 +28,9 @@ pub(super) struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
 }
+
+/// The paragraph of a command's help that tells its exit status begins so; its man page has it as a section.
+pub(super) const STATUS: &str = "Exit status: ";
 
 /// Above the options that every command has.
 const COMMON: &str = "Common options";
@@ -93,6 +100,9 @@ impl StatusArg {
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Be the language server
+    ///
+    /// Exit status: 0 where the client shut it down; 1 where the connection could not be made or ended otherwise; 2 for
+    /// wrong usage; 143 after SIGTERM or SIGINT.
     #[command(after_help = "Example: postil serve --listen 127.0.0.1:7000")]
     Serve(ServeArgs),
     /// List threads
@@ -154,12 +164,16 @@ pub(super) enum Command {
         message: Option<String>,
     },
     /// Carry out the action words: `done`, `reset`, `commit`, `commit file`
+    ///
+    /// Exit status: 0 where each was carried out; 1 where one was not; 2 for wrong usage.
     #[command(after_help = "Example: postil process src")]
     Process {
         /// A file or folder [default: the workspace]
         path: Option<PathBuf>,
     },
     /// Exit with 1 while threads are open: for hooks and CI
+    ///
+    /// Exit status: 0 where no thread is open; 1 where one is, or a path could not be looked at; 2 for wrong usage.
     #[command(after_help = "Example: postil check --status pending && git push")]
     Check {
         /// Files or folders [default: the workspace]
@@ -175,7 +189,7 @@ pub(super) enum Command {
     /// Have threads answered, without an editor
     ///
     /// Exit status: 0 where every turn was answered; 1 where one failed, was cancelled, paused at a cap or asks
-    /// you something (answer it with `postil say`, then reply again); 2 for wrong usage.
+    /// you something (answer it with `postil say`, then reply again), or where nobody could be asked; 2 for wrong usage.
     #[command(after_help = "Example: postil reply --all src --budget 1.50 --yes")]
     Reply(ReplyArgs),
     /// Ask a second model what it thinks of a thread; nothing in the files changes
@@ -191,6 +205,8 @@ pub(super) enum Command {
         model: Option<String>,
     },
     /// Put back what a run's last turn changed
+    ///
+    /// Exit status: 0 where all of it was put back; 1 where something stays as it is; 2 for wrong usage.
     #[command(after_help = "Example: postil undo 3f9a")]
     Undo {
         /// The run's id or the thread's
@@ -251,9 +267,9 @@ pub(super) enum Command {
         revoke: Option<String>,
     },
     /// Who answers and who could; with a name, who shall
-    #[command(
-        after_help = "Without a name, the one that answers has a star. The choice is written as `model` into your own config.toml.\n\nExample: postil model anthropic/claude-sonnet-5-5"
-    )]
+    ///
+    /// Without a name, the one that answers has a star. The choice is written as `model` into your own config.toml.
+    #[command(after_help = "Example: postil model anthropic/claude-sonnet-5-5")]
     Model {
         /// `provider/model`, `acp/agent` or `offline`
         #[arg(value_name = "MODEL")]
@@ -272,6 +288,8 @@ pub(super) enum Command {
     #[command(subcommand, after_help = "Example: postil config show")]
     Config(ConfigCommand),
     /// What was found: settings, model, language servers, git, history
+    ///
+    /// Exit status: 0 where nothing is wrong; 1 where something is, which has a cross before it; 2 for wrong usage.
     #[command(after_help = "Example: postil doctor --online")]
     Doctor {
         /// Ask the model one small question, too; it may cost a fraction of a cent
@@ -316,15 +334,15 @@ pub(super) struct ReplyArgs {
     /// provider/model, or `offline`
     #[arg(long)]
     pub model: Option<String>,
-    /// An outside agent (codex, claude-code …) or provider/model; in a thread that is answered already, it
-    /// answers beside the first one, as --another
+    /// An outside agent (codex, claude-code and others) or provider/model; in a thread that is answered already,
+    /// it answers beside the first one, as --another
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     pub agent: Option<String>,
     /// Read-only: nothing is edited
     #[arg(long)]
     pub plan: bool,
     /// At most so many US dollars a turn
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub budget: Option<f64>,
     /// Answer questions that came with the files with edits allowed; a tool's own questions are asked still,
     /// and refused where there is no terminal
@@ -335,7 +353,7 @@ pub(super) struct ReplyArgs {
     #[arg(long, conflicts_with_all = ["all", "resume"], requires = "target")]
     pub dry_run: bool,
     /// Turns that run at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub jobs: u16,
 }
 
@@ -351,7 +369,7 @@ pub(super) enum WorkflowCommand {
         #[arg(long)]
         status: Option<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50, allow_negative_numbers = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// The rounds of a run, in pages
@@ -360,10 +378,10 @@ pub(super) enum WorkflowCommand {
         /// The run's id or a unique prefix, or a thread's id
         run: String,
         /// Rounds before this one
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
         before: Option<u64>,
         /// At most so many characters
-        #[arg(long, value_name = "C", default_value_t = 8000)]
+        #[arg(long, value_name = "C", default_value_t = 8000, allow_negative_numbers = true, value_parser = whole::<usize>)]
         budget: usize,
     },
     /// One run's facts
@@ -385,7 +403,7 @@ pub(super) enum WorkflowCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20)]
+        #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// A whole run as a document
@@ -456,6 +474,17 @@ pub(super) enum EditorCommand {
         #[arg(long)]
         remove: bool,
     },
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|dollars| dollars.is_finite() && *dollars > 0.0);
+    number.ok_or_else(|| String::from("give a number of US dollars above 0"))
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    let number = text.parse();
+    number.map_err(|_| String::from("give a whole number, 0 or above"))
 }
 
 /// How a run is exported.

@@ -23,14 +23,6 @@ use crate::turn::Preview;
 use crate::verbs::UNDO;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
-    if args
-        .budget
-        .is_some_and(|budget| !budget.is_finite() || budget <= 0.0)
-    {
-        return Err(Stop::Usage(String::from(
-            "a budget is a number of US dollars above 0",
-        )));
-    }
     let session = cx.session()?;
     // A thread that waits for the author can be answered by another agent alone.
     let is_answered = || {

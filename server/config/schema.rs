@@ -12,6 +12,7 @@ use super::{Network, Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
 use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
+use crate::os;
 
 /// Settings of postil. The first place that has a value wins: the environment, the editor's settings,
 /// `postil.toml` at the workspace root, the user's `config.toml`.
@@ -272,7 +273,7 @@ pub(super) struct RawSandbox {
 
 impl RawSandbox {
     fn into_settings(self) -> Sandbox {
-        let home = std::env::home_dir().unwrap_or_default();
+        let home = os::home().unwrap_or_default();
         let absolute = |path: String| match path.strip_prefix("~/") {
             Some(rest) => home.join(rest),
             None => path.into(),

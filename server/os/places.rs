@@ -4,6 +4,28 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The user's home: as the environment says it, else as the system does. One that is no absolute path counts as unset,
+/// or what is kept there would lie below whichever folder we stand in.
+pub fn home() -> Option<PathBuf> {
+    let said = std::env::home_dir().filter(|home| home.is_absolute());
+    said.or_else(home_of_system)
+}
+
+/// The home that the system has for the user, whatever the environment says. `None` where it is not told so simply.
+pub fn home_of_system() -> Option<PathBuf> {
+    #[cfg(unix)]
+    return {
+        let user = rustix::process::getuid().as_raw().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").ok()?;
+        users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.nth(2) == Some(user.as_str())).then(|| fields.nth(2).map(PathBuf::from))?
+        })
+    };
+    #[cfg(not(unix))]
+    None
+}
+
 /// `path` absolute and without links, as other programs write it too: on Windows `C:\…`, never `\\?\C:\…`.
 ///
 /// # Errors

@@ -82,7 +82,7 @@ pub fn find(root: &Path) -> Found {
 pub fn read_only(root: &Path, more: &[PathBuf]) -> Option<Vec<OsString>> {
     let mut folders = vec![root.to_owned()];
     folders.extend(more.iter().cloned());
-    let home = std::env::home_dir()?;
+    let home = os::home()?;
     if folders.iter().any(|folder| home.starts_with(folder)) {
         return None;
     }

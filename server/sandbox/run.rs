@@ -420,20 +420,9 @@ fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
 
 /// Home as the environment says it, and as the system does.
 fn homes() -> Vec<PathBuf> {
-    let homes: Vec<PathBuf> = std::env::home_dir().into_iter().collect();
-    #[cfg(unix)]
-    let homes = {
-        let mut homes = homes;
-        let user = rustix::process::getuid().as_raw().to_string();
-        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let own = users.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            (fields.nth(2) == Some(user.as_str())).then(|| fields.nth(2).map(PathBuf::from))?
-        });
-        homes.extend(own.filter(|home| home.as_os_str() != "/"));
-        homes.dedup();
-        homes
-    };
+    let mut homes: Vec<PathBuf> = os::home().into_iter().collect();
+    homes.extend(os::home_of_system().filter(|home| home.as_os_str() != "/"));
+    homes.dedup();
     homes
 }
 

@@ -170,7 +170,7 @@ pub const HOLDS_HOME: &str =
 
 /// Whether the user's home is this folder, or below it.
 pub fn holds_home(root: &Path) -> bool {
-    let home = std::env::home_dir();
+    let home = os::home();
     home.is_some_and(|home| os::canonical(&home).unwrap_or(home).starts_with(root))
 }
 

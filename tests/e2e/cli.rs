@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::harness::{Editor, Workspace};
 
 mod history; // turns, runs, rounds
+mod manual; // man pages
 mod page; // docs/settings.md
 mod refusals; // what cannot be done, and is said in one sentence
 
@@ -533,33 +534,4 @@ fn a_hook_that_refuses_leaves_file_and_index_as_they_were() {
         text.replace("    // AUTHOR: what is load?\n", "")
     );
     assert_eq!(workspace.git(&["status", "--porcelain"]), "");
-}
-
-#[test]
-fn every_command_has_a_man_page() {
-    let workspace = Workspace::new();
-    let run = |args: &[&str]| {
-        let output = workspace.postil().args(args).output().expect("it runs");
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), errors)
-    };
-    assert_eq!(run(&["man", "share/man1"]), (true, String::new()));
-    let page = workspace.read("share/man1/postil-reply.1");
-    assert!(
-        page.contains(".TH") && page.contains("Have threads answered"),
-        "{page}"
-    );
-    assert!(
-        workspace
-            .read("share/man1/postil.1")
-            .contains("margins of your code")
-    );
-    assert!(workspace.path("share/man1/postil-workflow-list.1").exists());
-    // A file stands where the folder is to be.
-    workspace.write("taken", "");
-    let (well, errors) = run(&["man", "taken"]);
-    assert!(
-        !well && errors.contains("taken cannot be written to"),
-        "{errors}"
-    );
 }

@@ -75,10 +75,7 @@ impl Bench {
         let workspace = Workspace::new();
         workspace.configure(settings);
         workspace.write(FILE, format!("{THREAD}fn a() {{}}\n"));
-        let home = tempfile::Builder::new()
-            .prefix("home-")
-            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-            .expect("a home");
+        let home = folder("home-");
         for (file, text) in [
             (".ssh/id_ed25519", CANARY),
             (".aws/credentials", CANARY),
@@ -182,6 +179,31 @@ impl Bench {
             }
         }
     }
+}
+
+/// A folder that a command may see: the folders of temporary files it has for itself, also where a checkout lies in one.
+fn folder(prefix: &str) -> tempfile::TempDir {
+    let private = ["/tmp".into(), "/var/tmp".into(), std::env::temp_dir()];
+    let private = private.map(|folder: PathBuf| folder.canonicalize().unwrap_or(folder));
+    let home = std::env::home_dir().unwrap_or_default();
+    let places = [
+        Path::new(env!("CARGO_TARGET_TMPDIR")),
+        &home,
+        Path::new("/srv"),
+    ];
+    let seen = places.into_iter().filter_map(|place| {
+        let place = place.canonicalize().ok()?;
+        (!private.iter().any(|folder| place.starts_with(folder))).then_some(place)
+    });
+    let made = |place| {
+        tempfile::Builder::new()
+            .prefix(prefix)
+            .tempdir_in(place)
+            .ok()
+    };
+    seen.filter_map(made)
+        .next()
+        .expect("a folder outside of those of temporary files that can be written to")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -29,7 +29,7 @@ pub(super) fn run(cx: &Cx, remove: bool) -> Outcome {
         .join("languages.toml");
     let before = Before::read(&file)?;
     let parts = Parts::of(before.text.as_deref(), &file)?;
-    let own = Own::read(&parts.outside(), &file)?;
+    let own = Own::read(&parts, &file)?;
     if remove {
         without(cx, &file, &before, &parts, &own)
     } else {
@@ -260,6 +260,38 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// What Helix wants of a file, as far as this command reads it: where something else stands, Helix reads none of it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read to see whether it can be")]
+struct Languages {
+    #[serde(default)]
+    language: Vec<Language>,
+    #[serde(default)]
+    language_server: BTreeMap<String, Table>,
+    #[serde(default)]
+    grammar: Vec<Table>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read to see whether it can be")]
+struct Language {
+    name: String,
+    language_servers: Option<Vec<Server>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a language server is its name, or a table with its `name`"
+)]
+#[expect(dead_code, reason = "read to see whether it can be")]
+enum Server {
+    Named(String),
+    Table { name: String },
+}
+
 /// The rows of the user's own.
 struct Own {
     /// By language: the servers with postil behind them as they should be, and whether they are so already.
@@ -268,10 +300,15 @@ struct Own {
 }
 
 impl Own {
-    fn read(text: &str, file: &Path) -> Result<Self, Error> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let above = text.get(..error.span().map_or(0, |span| span.start));
-            let line = above.unwrap_or_default().matches('\n').count() + 1;
+    fn read(parts: &Parts, file: &Path) -> Result<Self, Error> {
+        let text = parts.outside();
+        let read = text.parse::<Table>();
+        let read = read.and_then(|table| toml::from_str::<Languages>(&text).map(|_| table));
+        let table = read.map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let block = parts.block.filter(|_| start >= parts.above.len());
+            let above = text.get(..start).unwrap_or_default();
+            let line = [above, block.unwrap_or_default()].concat().matches('\n').count() + 1;
             let twice = match text.contains("[language-server.postil]") {
                 true => "take out the rows of postil that were appended by hand, or mend that line",
                 false => "mend that line",

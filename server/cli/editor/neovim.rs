@@ -107,11 +107,14 @@ impl Homes {
             });
         }
         // `:help standard-path`
-        let local = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+        let local = |variable: &str| {
+            let set = std::env::var_os(variable).map(PathBuf::from);
+            set.filter(|folder| folder.is_absolute())
+        };
         let home = |variable| local(variable).or_else(|| local("LOCALAPPDATA"));
         let unknown = || {
             Error::Other(String::from(
-                "%LOCALAPPDATA% is not set: set it and try again",
+                "%LOCALAPPDATA% is not set to an absolute path: set it and try again",
             ))
         };
         let mut data = name.clone();

@@ -1,5 +1,7 @@
 //! What cannot be done: one sentence, the exit status, nothing written.
 
+use std::process::Command;
+
 use super::*;
 
 #[test]
@@ -117,6 +119,78 @@ fn wrong_usage_is_two() {
     }
     let wrong = postil(&workspace, &["nonsense", "--json"]);
     assert_eq!((wrong.code, &wrong.json()["code"]), (2, &json!("usage")));
+}
+
+#[test]
+fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
+    let workspace = project();
+    let dollars = "give a number of US dollars above 0";
+    let whole = "give a whole number, 0 or above";
+    for (args, option, value, says) in [
+        (&["reply", "abcd"][..], "--budget", "-1", dollars),
+        (&["reply", "abcd"], "--budget", "0", dollars),
+        (&["reply", "abcd"], "--budget", "much", dollars),
+        (&["reply", "abcd"], "--budget", "inf", dollars),
+        (&["reply", "abcd"], "--jobs", "-1", "-1 is not in 1..=16"),
+        (&["workflow", "thread", "abcd"], "--budget", "-1", whole),
+        (&["workflow", "thread", "abcd"], "--before", "-1", whole),
+        (&["workflow", "list"], "--limit", "-1", whole),
+        (&["workflow", "search", "x"], "--limit", "1.5", whole),
+    ] {
+        let wrong = postil(&workspace, &[args, &[option, value, "--json"]].concat());
+        assert_eq!(wrong.code, 2, "{args:?} {wrong:?}");
+        let told = wrong.json()["error"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(
+            told.contains(option) && told.contains(value) && told.ends_with(says),
+            "{args:?} {wrong:?}"
+        );
+        assert!(!wrong.err.contains("unexpected argument"), "{wrong:?}");
+    }
+}
+
+/// The XDG Base Directory Specification has relative paths ignored: they are another folder wherever one stands.
+#[test]
+fn a_home_that_is_no_absolute_path_counts_as_unset() {
+    let workspace = project();
+    let said = |command: &mut Command, key: &str| {
+        let told = ran(command.output().expect("it runs")).ok().json();
+        told[key].as_str().expect("a path").to_owned()
+    };
+    // Where a plugin is taken away that nobody has: an unset home is that of whoever runs the tests.
+    let data = |set: &[(&str, &str)]| {
+        let mut command = workspace.postil();
+        command.env_remove("HOME").env_remove("XDG_DATA_HOME");
+        command.env("NVIM_APPNAME", "postil-has-none-here");
+        command.args(["editor", "neovim", "--remove", "--json"]);
+        said(command.envs(set.iter().copied()), "folder")
+    };
+    let unset = data(&[]);
+    assert!(
+        unset.starts_with('/') && unset.contains("/postil-has-none-here/"),
+        "{unset}"
+    );
+    for name in ["HOME", "XDG_DATA_HOME"] {
+        for path in ["relative", "./relative", ""] {
+            assert_eq!(data(&[(name, path)]), unset, "{name}={path}");
+        }
+    }
+    let home = workspace.root().with_file_name("home");
+    let home = home.to_str().expect("UTF-8");
+    assert!(data(&[("HOME", home)]).starts_with(&format!("{home}/.local/share/")));
+    let mut command = workspace.postil();
+    command.envs([("HOME", home), ("XDG_CONFIG_HOME", "relative")]);
+    command.args(["editor", "helix", "--remove", "--json"]);
+    let config = said(&mut command, "file");
+    assert_eq!(config, format!("{home}/.config/helix/languages.toml"));
+    // And nothing is made where one stands.
+    let mut command = workspace.postil();
+    command.envs([("HOME", home), ("XDG_CACHE_HOME", "relative")]);
+    ran(command.arg("threads").output().expect("it runs")).ok();
+    assert!(std::path::Path::new(home).join(".cache/postil").exists());
+    assert!(!workspace.path("relative").exists());
 }
 
 #[test]

@@ -199,6 +199,38 @@ fn what_cannot_be_read_or_changed_is_refused_and_nothing_is_written() {
     User::new(Some(&rows.repeat(2))).refused(&[], "take out the rows of postil");
     User::new(Some("language-server = { a = { command = \"a\" } }\n"))
         .refused(&[], "would not be TOML");
+    // What is TOML, and nothing that Helix can read.
+    for (text, says) in [
+        ("# a\n[[language]]\nname = 3\n", "languages.toml:3: "),
+        ("[[language]]\nauto-format = true\n", "languages.toml:1: "),
+        ("\n[language]\nname = \"rust\"\n", "languages.toml:2: "),
+        ("language = [\"rust\"]\n", "languages.toml:1: "),
+        (
+            "[[language]]\nname = \"go\"\nlanguage-servers = \"gopls\"\n",
+            "languages.toml:3: ",
+        ),
+        (
+            "[[language]]\nname = \"go\"\nlanguage-servers = [\"gopls\", 3]\n",
+            "languages.toml:3: a language server is its name",
+        ),
+        (
+            "[language-server]\npostil = \"/opt/postil\"\n",
+            "languages.toml:2: ",
+        ),
+        ("grammar = 3\n", "languages.toml:1: "),
+    ] {
+        let user = User::new(Some(text));
+        user.refused(&[], says);
+        user.refused(&[], "mend that line, then run this again");
+        user.refused(&["--remove"], says);
+    }
+    // Below the lines of postil, the place is still the file's.
+    let user = User::new(Some("# a\n"));
+    user.done(&[]);
+    let wrong = format!("{}[[language]]\nname = 3\n", user.text());
+    std::fs::write(&user.file, &wrong).expect("languages.toml");
+    let line = wrong.lines().count();
+    user.refused(&[], &format!("languages.toml:{line}: "));
     let user = User::new(Some("# a\n"));
     user.done(&[]);
     let half = user.text().replace("# <<< postil\n", "");

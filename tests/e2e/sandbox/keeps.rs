@@ -30,10 +30,7 @@ fn a_command_works_in_the_workspace() {
 
 #[test]
 fn attack_07_a_command_cannot_write_outside() {
-    let outside = tempfile::Builder::new()
-        .prefix("outside-")
-        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-        .unwrap();
+    let outside = folder("outside-");
     let victim = outside.path().join("victim.txt");
     write(&victim, "mine");
     let file = victim.display();
