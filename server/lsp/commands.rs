@@ -193,6 +193,7 @@ async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
         "workflowList" => call.workflow_list(),
         "workflowSearch" => call.workflow_search().await,
         "workflowRounds" => margin::rounds(
+            &call.server,
             &call.session,
             &call.run_or_thread()?,
             call.number("after")?.unwrap_or(0),

@@ -184,7 +184,7 @@ pub(super) fn turns(server: &Server) {
     let mut all = Vec::new();
     for turn in session.running_turns() {
         let last = before.remove(&turn.run_id);
-        if let Some(facts) = turn_facts(session, &turn.run_id, Some(&turn)).or(last) {
+        if let Some(facts) = turn_facts(server, session, &turn.run_id, Some(&turn)).or(last) {
             told.insert(turn.run_id, facts.clone());
             all.push(facts);
         }
@@ -194,7 +194,7 @@ pub(super) fn turns(server: &Server) {
         last["status"] = json!("interrupted");
         last["running"] = json!(false);
         last["waits"] = json!(false);
-        all.push(turn_facts(session, &run, None).unwrap_or(last));
+        all.push(turn_facts(server, session, &run, None).unwrap_or(last));
     }
     if !all.is_empty() {
         server.client.notify("postil/turns", json!({"turns": all}));
@@ -202,10 +202,17 @@ pub(super) fn turns(server: &Server) {
 }
 
 /// `doing`: what it does now; `None`: it has ended.
-fn turn_facts(session: &Session, run: &str, doing: Option<&TurnState>) -> Option<Value> {
-    let (_, run) = session.run_of(run).ok()?;
+fn turn_facts(
+    server: &Server,
+    session: &Session,
+    run: &str,
+    doing: Option<&TurnState>,
+) -> Option<Value> {
+    let (workspace, run) = session.run_of(run).ok()?;
     let mut all = facts(&run);
     let fields = all.as_object_mut()?;
+    let uri = to_proto::uri(server, &workspace.root().join(&run.file));
+    fields.insert("uri".to_owned(), json!(uri));
     fields.insert("running".to_owned(), json!(doing.is_some()));
     let message = doing.map(|turn| present::visible(&turn.message));
     fields.insert("message".to_owned(), json!(message));
@@ -218,7 +225,7 @@ fn turn_facts(session: &Session, run: &str, doing: Option<&TurnState>) -> Option
 }
 
 /// `postil.workflowRounds`: the rounds after `after`, as data; `more`: there are others.
-pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
+pub(super) fn rounds(server: &Server, session: &Session, id: &str, after: u64) -> Result<Value> {
     let (workspace, run) = session.run_of(id).map_err(|e| to_proto::error(&e))?;
     let store = workspace.store().map_err(|e| to_proto::error(&e))?;
     let rounds = store
@@ -241,7 +248,7 @@ pub(super) fn rounds(session: &Session, id: &str, after: u64) -> Result<Value> {
         })
         .collect();
     let doing = session.turn(&run.id).filter(|turn| turn.running);
-    let mut facts = turn_facts(session, &run.id, doing.as_ref());
+    let mut facts = turn_facts(server, session, &run.id, doing.as_ref());
     if let Some(facts) = facts.as_mut().and_then(Value::as_object_mut) {
         let changes = store.has_changes(&run.id).unwrap_or(false);
         facts.insert("has_changes".to_owned(), json!(changes));

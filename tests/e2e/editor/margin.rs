@@ -252,6 +252,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     model.release();
     let ended = turn(&|t| t["id"] == run && t["running"] == false);
     assert_eq!(ended["turns"][0]["status"], "completed");
+    assert_eq!(ended["turns"][0]["uri"], json!(editor.uri("a.rs")));
 
     let read = editor
         .command("postil.workflowRounds", json!({"run_id": run, "after": 0}))

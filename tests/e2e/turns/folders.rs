@@ -62,7 +62,9 @@ fn a_turn_is_undone_and_read_in_its_own_folder() {
     assert_ne!(first, second);
     for (argument, run, file) in [(&of_one, &first, one), (&of_two, &second, two)] {
         let rounds = editor.command("postil.workflowRounds", argument.clone());
-        assert_eq!(&rounds.expect("rounds")["run"]["id"], run);
+        let told = &rounds.expect("rounds")["run"];
+        assert_eq!(&told["id"], run);
+        assert_eq!(told["uri"], editor.uri(file));
         let changes = editor.command("postil.turnChanges", argument.clone());
         let changes = changes.expect("changes");
         assert_eq!(changes["files"][0]["uri"], editor.uri(file), "{changes}");
