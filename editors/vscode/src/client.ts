@@ -92,6 +92,13 @@ function plain(lens: vscode.CodeLens): vscode.CodeLens {
     return lens.command ? Object.assign(lens, { command: { ...lens.command, title: unadorned(lens.command.title) } }) : lens;
 }
 
+/** A lens runs its command in this process, and the walkthrough hears nothing of that: it sees the command's key come and go. */
+async function tellWalkthrough(command: string): Promise<void> {
+    for (const pressed of [true, undefined]) {
+        await vscode.commands.executeCommand("setContext", command, pressed);
+    }
+}
+
 /** `givenUp`: nobody waits for it any more. */
 export async function connect(program: string, hooks: Hooks, givenUp: AbortSignal): Promise<Connection | Old> {
     // A process of ours, for one that hangs at its start cannot be stopped by the client.
@@ -177,6 +184,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
                 next(token, params);
             },
             executeCommand: async (command, args, next) => {
+                void tellWalkthrough(command);
                 if (command === `${PREFIX}openConversation`) {
                     await hooks.openConversation(args[0]);
                     return;

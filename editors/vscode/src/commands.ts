@@ -14,7 +14,7 @@ import { doctor, openConfig, openRun, replyAll } from "./runs";
 import { confirm, inform } from "./say";
 import type { Server } from "./server";
 import { CHOOSE, unfit } from "./threads";
-import { isFile, isThread, type ThreadTree } from "./tree";
+import { isFile, isRow, isThread, type ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
 /** Milliseconds between the presses of a double click. */
@@ -26,6 +26,9 @@ const ALONE = new Set(
         .concat(["restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
+
+/** A press on a row, or in the title of a diff, lets the next one take its place: the second press of a double click would be for that. */
+const TAKEN = new Set(["resolve", "replyAllInFile", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll"].map((verb) => `postil.${verb}`));
 
 /** What is of use before there is a file or a folder: the server is started for it. */
 const ANYWHERE = new Set(["postil.selectModel", "postil.openConfig"]);
@@ -96,16 +99,24 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
-    /** Of a thread whose turn was begun, ended or continued just now. */
-    let pressed = { key: "", at: 0 };
+    /** On what was pressed just now: a thread whose turn was begun, ended or continued, or a row, whichever stands there by now. */
+    let pressed = { on: "", at: 0 };
+    const ROW = "row";
+    /** Whether this is the second press of a double click. */
+    const isSecond = (on: string): boolean => {
+        if (on === pressed.on && Date.now() - pressed.at < DOUBLE) {
+            return true;
+        }
+        pressed = { on, at: Date.now() };
+        return false;
+    };
+
     /** The buttons of these take each other's place: the second press of a double click is for none of them. */
     const onTurn =
         (verb: string) =>
         async (argument: unknown): Promise<void> => {
             const located = thread(argument);
-            const key = located ? JSON.stringify(nameOf(located)) : "";
-            if (located && (key !== pressed.key || Date.now() - pressed.at >= DOUBLE)) {
-                pressed = { key, at: Date.now() };
+            if (located && !isSecond(isRow(argument) ? ROW : JSON.stringify(nameOf(located)))) {
                 await server.run(verb, nameOf(located));
             }
         };
@@ -308,7 +319,9 @@ export function register(parts: Parts): vscode.Disposable[] {
     };
     const isRunning = (): boolean => server.state.is === "running";
     const commands = Object.entries(all).map(([id, act]) => {
-        const run = act as (...args: unknown[]) => unknown;
+        const acts = act as (...args: unknown[]) => unknown;
+        const onRow = (...args: unknown[]): unknown => ((isRow(args[0]) || args[0] instanceof vscode.Uri) && isSecond(ROW) ? undefined : acts(...args));
+        const run = TAKEN.has(id) ? onRow : acts;
         const served = async (...args: unknown[]): Promise<unknown> => {
             if (server.state.is === "off" && ANYWHERE.has(id)) {
                 await server.start();

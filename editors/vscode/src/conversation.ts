@@ -4,8 +4,8 @@
 import { randomBytes } from "node:crypto";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { type Known, type Located, open } from "./known";
-import type { Rounds } from "./protocol";
+import { type Known, type Located, open, placesOf } from "./known";
+import type { Rounds, Turn } from "./protocol";
 import { because, inform } from "./say";
 import type { Server } from "./server";
 
@@ -81,16 +81,17 @@ export class Conversations implements vscode.Disposable {
     private fill(view: vscode.WebviewPanel, id: string): void {
         view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] };
         view.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "resources", "agent.svg");
-        const panel = new Panel(view, this.server, id, this.context.extensionUri, (thread, file, line) => this.goTo(thread, file, line));
+        const panel = new Panel(view, this.server, id, this.context.extensionUri, (turn, file, line) => this.goTo(turn, file, line));
         this.open.set(id, panel);
         view.onDidDispose(() => this.open.delete(id));
     }
 
     /** To the thread, wherever it stands by now; else to the line of the file where it stood. */
-    private async goTo(thread: string | undefined, file: string, line: number): Promise<void> {
-        const places = (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => vscode.Uri.joinPath(uri, file));
+    private async goTo(turn: Turn | undefined, file: string, line: number): Promise<void> {
+        // A round from before its file was renamed names the old one.
+        const places = placesOf(turn, file);
         const named = places.map((uri) => uri.toString());
-        const located = [...this.known.all()].find((one) => one.thread.id === thread && named.includes(one.uri.toString()));
+        const located = [...this.known.all()].find((one) => one.thread.id === turn?.thread_id && named.includes(one.uri.toString()));
         if (located) {
             await this.reveal(located);
             return;
@@ -117,8 +118,8 @@ export class Conversations implements vscode.Disposable {
 }
 
 class Panel {
-    /** Whose run it is. */
-    private thread: string | undefined;
+    /** What was told of the run last. */
+    private turn: Turn | undefined;
     /** The last round that the page has. */
     private last = 0;
     /** Which page it is: each time it is shown it begins anew, and an answer for the one before is not for it. */
@@ -133,7 +134,7 @@ class Panel {
         private readonly server: Server,
         private readonly run: string,
         extension: vscode.Uri,
-        goTo: (thread: string | undefined, file: string, line: number) => Promise<void>,
+        goTo: (turn: Turn | undefined, file: string, line: number) => Promise<void>,
     ) {
         view.webview.onDidReceiveMessage((message: { is?: unknown; file?: unknown; line?: unknown }) => {
             switch (message.is) {
@@ -148,7 +149,7 @@ class Panel {
                     break;
                 case "open":
                     if (typeof message.file === "string") {
-                        void goTo(this.thread, message.file, typeof message.line === "number" ? message.line : 1);
+                        void goTo(this.turn, message.file, typeof message.line === "number" ? message.line : 1);
                     }
                     break;
                 case "review":
@@ -188,7 +189,7 @@ class Panel {
                     }
                     this.last = read.rounds.at(-1)?.seq ?? last;
                     more = read.more;
-                    this.thread = read.run?.thread_id;
+                    this.turn = read.run ?? undefined;
                     await this.view.webview.postMessage({ is: "rounds", first: last === 0, ...read });
                 }
             })

@@ -1,7 +1,7 @@
 // A word when a turn has ended whose file is not seen: its answer would wait unread. One for all that end together.
 
 import * as vscode from "vscode";
-import type { Known, Located } from "./known";
+import { type Known, type Located, placesOf } from "./known";
 import type { Turn } from "./protocol";
 import { inform, warn } from "./say";
 import type { Server } from "./server";
@@ -78,14 +78,13 @@ export class Endings implements vscode.Disposable {
                 return located;
             }
         }
-        return this.known.byId(turn.thread_id);
+        return this.known.byId(turn.thread_id, turn.uri);
     }
 
     /** Whether the author has it before his eyes, or is told of it by a question with answers to choose from. */
     private isSeen(turn: Turn): boolean {
         const located = this.located(turn);
-        const folders = vscode.workspace.workspaceFolders ?? [];
-        const files = (located ? [located.uri] : folders.map(({ uri }) => vscode.Uri.joinPath(uri, turn.file))).map((uri) => uri.toString());
+        const files = (located ? [located.uri] : placesOf(turn, turn.file)).map((uri) => uri.toString());
         const { visibleNotebookEditors, visibleTextEditors } = vscode.window;
         const seen = [...visibleTextEditors.map(({ document }) => document.uri), ...visibleNotebookEditors.map(({ notebook }) => notebook.uri)];
         return seen.some((uri) => files.includes(uri.toString())) || this.isRead(turn.id) || (located?.thread.choices ?? []).length > 0;

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Thread, ThreadsParams, Turn, TurnsParams } from "./protocol";
-import { stateOf } from "./threads";
+import { besides, stateOf } from "./threads";
 import type { Server } from "./server";
 
 export interface Located {
@@ -18,6 +18,13 @@ export interface Named {
 
 export function nameOf({ uri, thread: { id } }: Located): Named {
     return { uri: uri.toString(), thread_id: id };
+}
+
+/** Where a file is that a turn names: in the root of the turn's own, or in any where the server does not tell which that is. */
+export function placesOf(turn: Turn | undefined, file: string): vscode.Uri[] {
+    const uri = turn?.uri === undefined ? undefined : vscode.Uri.parse(turn.uri);
+    const path = turn && uri && besides(uri.path, turn.file, file);
+    return uri && path !== undefined ? [uri.with({ path })] : (vscode.workspace.workspaceFolders ?? []).map((folder) => vscode.Uri.joinPath(folder.uri, file));
 }
 
 /** Where a file is shown: where it is seen already, and not over a page of ours. */

@@ -59,6 +59,8 @@ export interface Turn {
     id: string;
     thread_id: string;
     file: string;
+    /** Where that is, in whichever of several roots. A server may be older than this. */
+    uri?: string;
     status: string;
     started: string;
     rounds: number;

@@ -82,11 +82,14 @@ export async function openConfig(server: Server): Promise<void> {
     }
 }
 
-/** Runs `postil doctor` in a terminal, as a person would: the answer is for reading. */
+/** Runs `postil doctor` in a terminal, as a person would: the answer is for reading. In the one of the last time, if it is there. */
 export function doctor(server: Server): void {
-    // The program that came along is on no PATH.
-    const terminal = vscode.window.createTerminal({ name: "postil doctor", ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
+    const name = "postil doctor";
+    // By its name, which it keeps in a window that is loaded anew; and its shell has not ended.
+    const last = vscode.window.terminals.find((one) => one.name === name && one.exitStatus === undefined);
+    const terminal = last ?? vscode.window.createTerminal({ name, ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
     terminal.show();
+    // The program that came along is on no PATH.
     terminal.sendText(`${quoted(server.program?.path ?? "postil")} doctor`);
 }
 

@@ -50,6 +50,14 @@ export function fits(filter: Filter, thread: Thread, waits: boolean): boolean {
     }
 }
 
+/** The path of a file that is in one root with a turn's own, which is at `path`; `undefined`: that one is called otherwise there. */
+export function besides(path: string, own: string, file: string): string | undefined {
+    if (file === own) {
+        return path;
+    }
+    return path.endsWith(`/${own}`) ? path.slice(0, -own.length) + file : undefined;
+}
+
 /** Messages that say something: an empty AUTHOR line is where the author goes on. */
 export function said(thread: Thread): Message[] {
     return thread.messages.filter((message) => message.text !== "");

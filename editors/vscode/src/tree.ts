@@ -12,9 +12,14 @@ export type Node =
     | { is: "state"; state: State }
     | ({ is: "thread" } & Located);
 
-/** Whether a command was given a row of one of the views, and which kind of row it is. */
+/** Whether a command was given a row of one of the views. */
+export function isRow(argument: unknown): argument is { is: unknown } {
+    return typeof argument === "object" && argument !== null && "is" in argument;
+}
+
+/** The same, and which kind of row it is. */
 export function is(argument: unknown, kind: string): boolean {
-    return typeof argument === "object" && argument !== null && "is" in argument && argument.is === kind;
+    return isRow(argument) && argument.is === kind;
 }
 
 export const isFile = (argument: unknown): argument is Node & { is: "file" } => is(argument, "file");

@@ -5,7 +5,7 @@ const path = require("node:path");
 const vscode = require("vscode");
 const { hang } = require("../hang.cjs");
 
-module.exports = ({ api, listen, never, servers, until }) => ({
+module.exports = ({ api, listen, never, proposed, servers, until }) => ({
     async "from the view Threads a file is cleared and committed only where that is agreed to"(root) {
         const { server } = api();
         const { run } = server;
@@ -180,6 +180,72 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         known.told({ uri, version: null, threads: [] });
         assert.deepEqual(asked, [["cancelTurn", "one"]]);
     },
+    async "where a row went the second press of a double click is not for the next one"(root) {
+        const { known, reviews, server } = api();
+        const { run } = server;
+        const uri = vscode.Uri.file(path.join(root, "rows.py"));
+        const at = { line: 0, character: 0 };
+        const ids = ["one", "two", "three"];
+        known.told({ uri: uri.toString(), version: null, threads: ids.map((id) => ({ id, status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: false, has_changes: false })) });
+        const [one, two, three] = known.threads(uri).map((thread) => ({ is: "thread", uri, thread }));
+        const asked = [];
+        server.run = async (verb, { thread_id }) => void asked.push([verb, thread_id]);
+        const press = (command, row) => vscode.commands.executeCommand(`postil.${command}`, row);
+        const own = (command, row, done) =>
+            until("it is a press of its own", async () => {
+                await press(command, row);
+                return done();
+            });
+        await own("resolve", one, () => asked.length > 0);
+        // Whatever the next one has in the same place.
+        for (const command of ["resolve", "replyAsAgent", "cancel"]) await press(command, two);
+        await press("replyAllInFile", { is: "file", uri });
+        assert.deepEqual(asked, [["dismissThread", "one"]]);
+        await own("replyAsAgent", two, () => asked.length > 1);
+        // It went to another state, or the filter does not let it through any more.
+        await press("replyAsAgent", three);
+        assert.deepEqual(asked.slice(1), [["replyAsAgent", "two"]]);
+        server.run = run;
+        known.told({ uri: uri.toString(), version: null, threads: [] });
+
+        const said = listen("showInformationMessage");
+        const answers = [];
+        for (const name of ["k", "l", "m"]) void reviews.ask({ ...proposed(root, `${name}.txt`, "1\n"), run_id: "rows", of: 3 }, never).then((accepted) => answers.push([name, accepted]));
+        const [first] = reviews.getChildren();
+        await own("review.accept", first, () => answers.length > 0);
+        const [next] = reviews.getChildren();
+        for (const row of [next, next.review]) for (const command of ["accept", "reject", "acceptAll", "rejectAll"]) await press(`review.${command}`, row);
+        // In the title of its diff, which took the place of the other's.
+        await reviews.diff(next);
+        await until("its diff", () => reviews.file(next.right) === next);
+        await own("review.reject", next.right, () => answers.length > 1);
+        await press("review.reject", next.right);
+        assert.deepEqual(answers, [["k", true], ["l", false]]);
+        await vscode.commands.executeCommand("postil.review.rejectAll");
+        said.over();
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
+    async "the doctor is asked in one terminal, as long as its shell runs"() {
+        const all = () => vscode.window.terminals.filter(({ name }) => name === "postil doctor");
+        const ask = () => vscode.commands.executeCommand("postil.doctor");
+        await ask();
+        const [first] = all();
+        await first.processId;
+        await ask();
+        assert.deepEqual(all(), [first]);
+        const { createTerminal } = vscode.window;
+        const made = [];
+        vscode.window.createTerminal = (options) => {
+            made.push(options.name);
+            return { show: () => undefined, sendText: () => undefined };
+        };
+        first.sendText("exit");
+        await until("its shell has ended", () => first.exitStatus !== undefined);
+        await ask();
+        vscode.window.createTerminal = createTerminal;
+        first.dispose();
+        assert.deepEqual(made, ["postil doctor"]);
+    },
     async "all that wait are answered from the view's title, whichever row is chosen, and those of a file from its row"(root) {
         const { known, server } = api();
         const { run } = server;
@@ -238,8 +304,14 @@ module.exports = ({ api, listen, never, servers, until }) => ({
         await until("a word for one", () => warnings.texts.length > 1);
         assert.deepEqual(warnings.texts, ["postil: 2 turns have ended, 1 of them failed.", "postil: the turn in farther.py failed: the key is not valid"]);
         assert.equal(infos.texts.length, 1);
+        // A file of that path is seen, in another root; and so is a thread of that id.
+        const two = vscode.Uri.file(path.join(root, "two", "seen.py")).toString();
+        ends(turn(seen, "awaiting_user", { id: "rooted", uri: two }));
+        await until("a word of the other root", () => infos.texts.length > 1);
+        assert.equal(infos.texts.pop(), "postil: the turn in seen.py has ended");
         infos.over();
         warnings.over();
+        known.turns.delete("rooted");
         for (const uri of uris) {
             known.told({ uri: uri.toString(), version: null, threads: [] });
             known.turns.delete(path.basename(uri.path));

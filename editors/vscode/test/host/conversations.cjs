@@ -1,6 +1,6 @@
 // Conversations, and threads of one id. A part of ./index.cjs.
 const assert = require("node:assert/strict");
-const { writeFileSync } = require("node:fs");
+const { mkdirSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
@@ -146,6 +146,31 @@ module.exports = ({ api, listen, until }) => ({
         await hide();
         await panel.more();
         assert.deepEqual(afters(), [0, 2, 0], "nothing is read for a page that nobody sees");
+        panel.dispose();
+        Object.assign(server, { ask, run });
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
+    async "a conversation leads to the file of its own root, also under the name that it had before"(root) {
+        const { conversations, server } = api();
+        const { ask, run } = server;
+        const two = path.join(root, "two");
+        mkdirSync(two, { recursive: true });
+        for (const folder of [root, two]) for (const name of ["new.py", "old.py"]) writeFileSync(path.join(folder, name), "x = 1\n");
+        const facts = { id: "rooted", thread_id: "gone", file: "new.py", uri: vscode.Uri.file(path.join(two, "new.py")).toString(), running: false };
+        server.run = async () => ({ run: facts, rounds: [], more: false });
+        server.ask = async () => ({ run: facts, rounds: [{ seq: 1, role: "user", time: "", metadata: { file: "old.py", line: 1 }, content: "?", cut: false }], more: false });
+        await vscode.commands.executeCommand("postil.openConversation", { run_id: "rooted" });
+        const panel = await until("its panel", () => conversations.open.get("rooted"));
+        await until("its rounds", () => panel.last === 1);
+        const goTo = async (file, turn = panel.turn) => {
+            await conversations.goTo(turn, file, 1);
+            const { uri } = vscode.window.activeTextEditor.document;
+            await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+            return uri.fsPath;
+        };
+        assert.deepEqual([await goTo("new.py"), await goTo("old.py")], ["new.py", "old.py"].map((name) => path.join(two, name)));
+        // Of a server that does not tell it is looked for in each root.
+        assert.equal(await goTo("old.py", { ...panel.turn, uri: undefined }), path.join(root, "old.py"));
         panel.dispose();
         Object.assign(server, { ask, run });
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");

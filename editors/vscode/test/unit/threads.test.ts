@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { marked } from "marked";
 import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asked as below, asMarkdown, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asked as below, asMarkdown, besides, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -130,6 +130,14 @@ test("states and their words", () => {
     pending.turn = { run_id: "r", running: false, failed: true, message: "no key" };
     assert.match(stateLabel(pending), /failed: no key/);
     assert.equal(countsLabel(count([pending, answered, answered])), "1 awaiting agent · 2 answered");
+});
+
+test("a file that a turn names is in the root of the turn's own", () => {
+    assert.equal(besides("/two/src/a.rs", "src/a.rs", "src/a.rs"), "/two/src/a.rs");
+    assert.equal(besides("/two/src/a.rs", "src/a.rs", "lib/b.rs"), "/two/lib/b.rs", "it was renamed since");
+    assert.equal(besides("/elsewhere/b.rs", "src/a.rs", "src/a.rs"), "/elsewhere/b.rs", "the editor has another name for it");
+    assert.equal(besides("/elsewhere/b.rs", "src/a.rs", "lib/b.rs"), undefined);
+    assert.equal(besides("/two/other_a.rs", "a.rs", "b.rs"), undefined, "it ends with it, and is called otherwise");
 });
 
 test("which threads a filter lets through", () => {

@@ -8,13 +8,22 @@ interface Step {
     completionEvents: string[];
 }
 
+const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { contributes: { walkthroughs: { steps: Step[] }[] } };
+const steps = manifest.contributes.walkthroughs.flatMap((walkthrough) => walkthrough.steps);
+
 test("a step of the walkthrough is done by each button that it has", () => {
-    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { contributes: { walkthroughs: { steps: Step[] }[] } };
-    const steps = manifest.contributes.walkthroughs.flatMap((walkthrough) => walkthrough.steps);
     // The first is done when the server runs.
     for (const { id, description, completionEvents } of steps.filter((step) => step.id !== "install")) {
         for (const [, command] of description.matchAll(/\(command:([\w.]+)\)/g)) {
             assert.ok(completionEvents.includes(`onCommand:${command}`), `${id}: ${command}`);
         }
+    }
+});
+
+test("and by the lens or the light bulb's action that does the same", () => {
+    const same = { newThread: "newThread", replyAsAgent: "replyAsAgent", replyAll: "replyAll", undoTurn: "undoTurn", resolve: "dismissThread", clearAndCommit: "clearAndCommit" };
+    for (const [command, verb] of Object.entries(same)) {
+        const step = steps.find(({ completionEvents }) => completionEvents.includes(`onCommand:postil.${command}`));
+        assert.ok(step?.completionEvents.includes(`onContext:postil.server.${verb}`), verb);
     }
 });

@@ -40,6 +40,17 @@ export async function roots(code, windows) {
         const all = plain(await window.page.locator(".comments-panel").innerText());
         return all.split("list todos").length === 3;
     });
+    // Where its thread is gone a conversation leads to the file of its root, though the other has one of that path.
+    await window.toEditor();
+    await window.command("postil: Open Conversation");
+    const page = await inner(window, "#rounds .link");
+    await window.command("postil: Resolve (Remove Thread)");
+    await window.misses("list todos");
+    await window.page.keyboard.press("Control+s");
+    await window.command("View: Close Editor");
+    await page.getByRole("button", { name: "notes.rs:1" }).first().click();
+    await window.sees("fn b()");
+    ok(!(await window.text()).includes("list todos"), "it is the file of the other root");
     equal((await window.notices()).filter((text) => text.includes("postil")), [], "nothing is wrong");
 }
 
@@ -108,9 +119,15 @@ export async function start(code, windows) {
     await again.page.locator(".tab", { hasText: "notes.rs" }).click();
     await again.command("postil: New Thread Here");
     await again.until("an empty thread, and the cursor in it", async () => (await again.lines())[0]?.trim() === "// AUTHOR:" && /Ln 1, Col 1[0-2]/.test(await again.page.locator(".statusbar").innerText()));
+    // Answered by its lens, which the window does not take for the command of that name.
+    await again.page.keyboard.type("list todos", { delay: 5 });
+    const lens = again.page.locator(".codelens-decoration a", { hasText: "Reply as agent" }).first();
+    await again.again("the lens", () => lens.click(again.short), async () => (await again.text()).includes("// AGENT: Found 1 to-do"));
     await again.command("postil: Open Walkthrough");
     const done = (step) => step.locator(".codicon-getting-started-step-checked.complete");
     await again.until("the step is done", async () => (await done(ask).count()) > 0);
+    const answer = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Have it answered" });
+    await again.until("so is the one of the lens", async () => (await done(answer).count()) > 0);
     const install = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Install the server" });
     await again.until("the program runs, so that its step is done too", async () => (await done(install).count()) > 0);
     ok(!(await again.page.locator(".gettingStartedContainer").innerText()).includes("`"), "no back quotes are left to be read");
