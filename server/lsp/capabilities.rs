@@ -24,6 +24,8 @@ pub(super) struct Client {
     pub configuration: bool,
     pub progress: bool,
     pub show_document: bool,
+    /// Its edits can say where the cursor goes (LSP 3.18 §SnippetTextEdit).
+    pub snippet_edits: bool,
     pub watch_files: bool,
     pub watch_configuration: bool,
     /// What of [`PROXIED`] can be registered later.
@@ -113,6 +115,9 @@ impl Client {
             configuration: can("/workspace/configuration"),
             progress: can("/window/workDoneProgress"),
             show_document: can("/window/showDocument/support"),
+            snippet_edits: can("/workspace/applyEdit")
+                && can("/workspace/workspaceEdit/documentChanges")
+                && can("/workspace/workspaceEdit/snippetEditSupport"),
             // eglot tells nothing of a file that takes another's place, as each save of ours and of `sed -i` does.
             watch_files: can("/workspace/didChangeWatchedFiles/dynamicRegistration")
                 && name != Some("Eglot"),

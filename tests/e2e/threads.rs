@@ -189,6 +189,36 @@ fn the_cursor_is_placed_before_a_new_thread_is_answered() {
     }
 }
 
+/// As Zed, which takes snippets in edits.
+#[test]
+fn an_editor_that_shows_no_documents_places_the_cursor_by_an_edit_that_changes_nothing() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, "fn f() {}\n\nfn g() {}\n");
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            capabilities: json!({"window": {"showDocument": null},
+                "workspace": {"workspaceEdit": {"snippetEditSupport": true}}}),
+            ..Options::default()
+        },
+    );
+    editor.open(FILE);
+    let argument = json!({"uri": editor.uri(FILE), "position": {"line": 1, "character": 0}});
+    editor.command("postil.newThread", argument).expect("begun");
+    let placed = editor.wait_message("workspace/applyEdit", |params| {
+        params["edit"]["documentChanges"][0]["edits"][0]["snippet"]["value"] == "$0"
+    });
+    let change = &placed["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"]["uri"], json!(editor.uri(FILE)));
+    let text = editor.text(FILE);
+    assert_eq!(text, "fn f() {}\n// AUTHOR: \n\nfn g() {}\n");
+    let end = json!({"line": 1, "character": 11});
+    assert_eq!(
+        change["edits"][0]["range"],
+        json!({"start": end, "end": end})
+    );
+}
+
 fn repository() -> Workspace {
     let workspace = Workspace::new();
     workspace.git(&["init", "-q", "-b", "main"]);

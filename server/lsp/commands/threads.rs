@@ -79,9 +79,6 @@ impl Call {
         let Ok(view) = self.session.view(path) else {
             return;
         };
-        if !client.show_document {
-            return;
-        }
         let document = to_proto::document(&view);
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         // Past the end is the end of the line.
@@ -93,10 +90,21 @@ impl Call {
             client.encoding,
         );
         let position = to_proto::position(document.position(end, client.encoding));
-        let params = json!({"uri": to_proto::uri(&self.server, path), "takeFocus": true, "selection": {"start": position, "end": position}});
-        self.server
-            .client
-            .ask("window/showDocument", params, &self.server.runtime);
+        let (uri, there) = (
+            to_proto::uri(&self.server, path),
+            json!({"start": position, "end": position}),
+        );
+        let ask = |method, params| self.server.client.ask(method, params, &self.server.runtime);
+        if client.show_document {
+            let params = json!({"uri": uri, "takeFocus": true, "selection": there});
+            ask("window/showDocument", params);
+        } else if let Some(buffer) = view.buffer.filter(|_| client.snippet_edits) {
+            // Zed: an edit that changes nothing, and leaves the cursor there.
+            let nothing = json!({"range": there, "snippet": {"kind": "snippet", "value": "$0"}});
+            let version = Some(buffer.document.version());
+            let edit = to_proto::workspace_edit(&self.server, &uri, version, &[nothing]);
+            ask("workspace/applyEdit", json!({"edit": edit}));
+        }
     }
 
     pub(super) async fn clear_and_commit(&self) -> Result<Value> {

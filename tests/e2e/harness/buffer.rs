@@ -28,7 +28,10 @@ impl Buffer {
             .map(|edit| {
                 let range = self.offset(&edit["range"]["start"], encoding)
                     ..self.offset(&edit["range"]["end"], encoding);
-                (range, edit["newText"].as_str().expect("a text").to_owned())
+                let snippet = edit["snippet"]["value"].as_str();
+                let snippet = snippet.map(|text| text.replace("$0", ""));
+                let new = edit["newText"].as_str().map(str::to_owned).or(snippet);
+                (range, new.expect("a text"))
             })
             .collect();
         edits.sort_by_key(|(range, _)| (range.start, range.end));
