@@ -576,11 +576,7 @@ fn clear_in(editor: &mut Editor) {
 
 #[track_caller]
 fn said(editor: &Editor, words: &str) -> String {
-    let message = editor.wait_message("window/showMessage", |message| {
-        message["message"]
-            .as_str()
-            .is_some_and(|text| text.contains(words))
-    });
+    let message = editor.wait_saying("window/showMessage", words);
     message["message"].as_str().unwrap_or_default().to_owned()
 }
 

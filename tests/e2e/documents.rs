@@ -212,11 +212,7 @@ fn a_change_that_cannot_fit_asks_to_reopen_the_file() {
         editor.open_text(&name, "rust", "// AUTHOR: why?\nfn a() {}\n");
         editor.wait_codes(&name, &["pending"]);
         change(&editor, &name, version, changes);
-        let message = editor.wait_message("window/showMessage", |params| {
-            params["message"]
-                .as_str()
-                .is_some_and(|text| text.contains(&name))
-        });
+        let message = editor.wait_saying("window/showMessage", &name);
         assert!(
             message["message"]
                 .as_str()

@@ -228,11 +228,7 @@ fn repository() -> Workspace {
 }
 
 fn wait_committed(editor: &Editor) {
-    editor.wait_message("window/showMessage", |m| {
-        m["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("committed src/net.rs as"))
-    });
+    editor.wait_saying("window/showMessage", "committed src/net.rs as");
 }
 
 #[test]

@@ -320,11 +320,7 @@ fn is_asked_about_and_read_only(editor: &mut Editor) {
     editor
         .take_action(FILE, 0, "Reply as agent")
         .expect("the turn starts");
-    editor.wait_message("window/showMessageRequest", |asked| {
-        asked["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("was not typed here"))
-    });
+    editor.wait_saying("window/showMessageRequest", "was not typed here");
     editor.wait_text(FILE, |text| text.contains("AGENT: No."));
 }
 

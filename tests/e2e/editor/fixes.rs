@@ -260,11 +260,7 @@ fn settings_outside_their_section_are_told_of_once() {
             editor.notify("workspace/didChangeConfiguration", params);
         }
         // What is told of the last one.
-        editor.wait_message("window/showMessage", |params| {
-            params["message"]
-                .as_str()
-                .is_some_and(|m| m.contains("turn.last"))
-        });
+        editor.wait_saying("window/showMessage", "turn.last");
         let state = editor.state();
         let messages = state
             .received

@@ -1,6 +1,10 @@
-//! How long tests wait for what has to come.
+//! How tests wait for what has to come, and how long.
 
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Editor;
 
 /// How long a test waits for anything before it fails: long enough for a machine that does much else.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -19,5 +23,15 @@ pub fn wait_until(what: &str, mut fits: impl FnMut() -> bool) {
     while !fits() {
         assert!(began.elapsed() < DEADLINE, "in vain: {what}");
         pause();
+    }
+}
+
+impl Editor {
+    /// As `wait_message`, of the first whose `message` has `words` in it.
+    pub fn wait_saying(&self, method: &str, words: &str) -> Value {
+        self.wait_message(method, |params| {
+            let said = params["message"].as_str();
+            said.is_some_and(|text| text.contains(words))
+        })
     }
 }

@@ -100,11 +100,7 @@ fn a_file_that_is_open_is_committed_when_it_is_saved() {
     assert_eq!(done["committed"], false);
     assert_eq!(editor.text("src/a.rs"), "fn a() {}\n");
     editor.save("src/a.rs");
-    editor.wait_message("window/showMessage", |params| {
-        params["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("committed"))
-    });
+    editor.wait_saying("window/showMessage", "committed");
     assert_eq!(
         workspace.git(&["log", "-1", "--format=%s"]),
         "Clear review threads from a.rs\n"

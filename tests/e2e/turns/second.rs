@@ -21,11 +21,10 @@ fn a_second_opinion_goes_to_the_author_and_into_the_run() {
     editor
         .take_action(FILE, 0, "Reply as agent")
         .expect("the turn starts");
-    editor.wait_message("window/showMessage", |m| {
-        m["message"]
-            .as_str()
-            .is_some_and(|t| t.contains("claude-second: It should stay a noun."))
-    });
+    editor.wait_saying(
+        "window/showMessage",
+        "claude-second: It should stay a noun.",
+    );
     editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
     let asked = bench.model.requests();
     assert_eq!(asked[1].body["model"], "claude-second");
@@ -39,11 +38,7 @@ fn a_second_opinion_goes_to_the_author_and_into_the_run() {
     // By hand, on the answered thread.
     editor.wait_codes(FILE, &["awaiting_user"]);
     take_when_offered(&mut editor, "Ask for a second opinion");
-    editor.wait_message("window/showMessage", |m| {
-        m["message"]
-            .as_str()
-            .is_some_and(|t| t.contains("I would have left it."))
-    });
+    editor.wait_saying("window/showMessage", "I would have left it.");
     assert!(
         !editor.text(FILE).contains("left it"),
         "the thread is not its place"
