@@ -172,13 +172,10 @@ fn name(path: &[&str]) -> String {
 fn page(command: &Command, path: &[&str]) -> std::io::Result<String> {
     let long = command.get_long_about().or_else(|| command.get_about());
     let long = long.map(ToString::to_string).unwrap_or_default();
-    let said = long
+    let (told, about): (Vec<&str>, Vec<&str>) = long
         .split("\n\n")
-        .find_map(|part| part.strip_prefix(STATUS));
-    let about: Vec<&str> = long
-        .split("\n\n")
-        .filter(|part| !part.starts_with(STATUS))
-        .collect();
+        .partition(|part| part.starts_with(STATUS));
+    let said = told.first().and_then(|part| part.strip_prefix(STATUS));
     let examples = command.get_after_help().map(ToString::to_string);
     // What the crate would put under headings that no other page has, is put under the usual ones below.
     let bare = command
