@@ -1,6 +1,7 @@
 //! Texts that a grammar must not see, because its scanner would read or write where it must not: those
 //! that nest so deep that its state does not fit the fixed buffer that tree-sitter gives it (1024 bytes),
-//! and characters that it looks up beyond a table's end. Such a text is read by its delimiters.
+//! and characters that it looks up beyond a table's end. Or because it would read code as a comment, and see no
+//! error. Such a text is read by its delimiters.
 
 use postil_grammars::Language;
 
@@ -13,6 +14,7 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "yaml" => yaml(text),
         "ruby" => ruby(text),
         "bash" => bash(text),
+        "dart" => dart(text),
         _ => true,
     }
 }
@@ -38,7 +40,7 @@ fn python(bytes: &[u8]) -> bool {
 }
 
 /// What stands behind `{1` and `{1..2` is given to C's `isdigit`, which is defined for 256 characters.
-pub(super) fn bash(text: &str) -> bool {
+fn bash(text: &str) -> bool {
     let digits =
         |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let is_known = |rest: &str| rest.chars().next().is_none_or(|c| c <= '\u{ff}');
@@ -50,6 +52,13 @@ pub(super) fn bash(text: &str) -> bool {
                 .strip_prefix("..")
                 .is_none_or(|rest| is_known(&rest[digits(rest)..]))
     })
+}
+
+/// The grammar lets a block comment stand between a line comment's `//` and the rest of its line, which then is the
+/// line behind the block.
+fn dart(text: &str) -> bool {
+    memchr::memmem::find_iter(text.as_bytes(), b"/*")
+        .all(|at| !text[..at].trim_end().ends_with("//"))
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
