@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dashmap::DashMap;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::client::ClientError;
 use super::{Server, conversation, refresh, to_proto};
@@ -30,6 +30,9 @@ const ECHO: Duration = Duration::from_secs(5);
 const SECOND_ECHO: Duration = Duration::from_millis(400);
 /// An edit was refused: how long the newer text may be behind that answer for which it was (VS Code's client).
 const LATE: Duration = Duration::from_secs(1);
+/// How long a question waits behind the answer to the one before: editors show both in the same place, and the
+/// second press of a double click must not answer what nobody has read.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 /// Reports are drawn no oftener.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 const TOKEN: &str = "postil/";
@@ -43,6 +46,8 @@ pub(super) struct EditorHost {
     unversioned: Semaphore,
     /// The client knows no `window/showMessageRequest`, as Helix before 25.07. No capability says so.
     shows_no_questions: AtomicBool,
+    /// When a question was answered last.
+    answered: Mutex<Option<Instant>>,
 }
 
 impl EditorHost {
@@ -52,7 +57,12 @@ impl EditorHost {
             progress: DashMap::new(),
             unversioned: Semaphore::new(1),
             shows_no_questions: AtomicBool::new(false),
+            answered: Mutex::new(None),
         }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,6 +186,10 @@ impl Host for EditorHost {
             .map(|title| json!({"title": title}))
             .collect();
         let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
+        let before = *self.answered();
+        if let Some(before) = before {
+            sleep_until(before + BETWEEN_QUESTIONS).await;
+        }
         let answer = server
             .client
             .question("window/showMessageRequest", params)
@@ -186,6 +200,7 @@ impl Host for EditorHost {
                 }
             })
             .ok()?;
+        *self.answered() = Some(Instant::now());
         let title = answer.get("title")?.as_str()?;
         question.choices.iter().position(|choice| choice == title)
     }

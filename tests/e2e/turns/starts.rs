@@ -1,6 +1,7 @@
 //! Between the author's word and the model's first: what a turn waits for, and many that begin at once.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -28,15 +29,45 @@ fn a_turn_that_waits_for_the_author_says_so() {
     assert_eq!(lens(&mut editor), "waits for your answer · Cancel");
 
     // Answered, it tells what it does then.
-    let id = editor.wait_for("the question", |state| {
-        let asked = state.received.iter().find(|m| m["method"] == QUESTION);
-        asked.map(|question| question["id"].clone())
-    });
-    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"title": "Allow edits"}});
-    editor.send_raw(&crate::harness::frame(&answer));
+    answer(&mut editor, 1, "Allow edits");
     bench.model.wait_for_requests(1);
     assert!(!lens(&mut editor).contains("waits"));
     bench.model.release();
+    editor.wait_text(FILE, |text| text.contains("AGENT: Could be."));
+}
+
+/// Waits for the question of this number, from one, and answers it.
+fn answer(editor: &mut Editor, number: usize, title: &str) {
+    let id = editor.wait_for("the question", |state| {
+        let mut asked = state.received.iter().filter(|m| m["method"] == QUESTION);
+        asked.nth(number - 1).map(|question| question["id"].clone())
+    });
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"title": title}});
+    editor.send_raw(&crate::harness::frame(&answer));
+}
+
+#[test]
+fn a_double_click_answers_one_question() {
+    let bench = Bench::new(vec![Step::text("Could be.")]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    let options = Options {
+        env: bench.env(),
+        initialization_options: json!({}),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&bench.workspace, options);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.state().choices = vec![String::from(NEVER)];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    answer(&mut editor, 1, "Trust this workspace");
+    // Whoever pressed the first button twice finds nothing there yet: half a second is the longest that a desktop
+    // takes for one double click by default.
+    let pressed = Instant::now();
+    answer(&mut editor, 2, "Read-only");
+    assert!(pressed.elapsed() >= Duration::from_millis(450));
     editor.wait_text(FILE, |text| text.contains("AGENT: Could be."));
 }
 
