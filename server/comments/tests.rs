@@ -59,6 +59,13 @@ fn a_broken_text_keeps_its_comments() {
 }
 
 #[test]
+fn a_heredoc_that_is_typed_at_the_end_of_a_text_takes_no_comments_away() {
+    let text = "<?php\n// AUTHOR: yes\n# AUTHOR: yes\n$d = <<<'X";
+    let syntax = Syntax::parse(text, detect("a.php", None, text));
+    assert_eq!(syntax.comments_in(text, 0..text.len()).len(), 2);
+}
+
+#[test]
 fn line_ends_of_every_kind_end_a_line_comment() {
     for (path, leader) in [
         ("a.rs", "//"),

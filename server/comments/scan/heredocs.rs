@@ -72,10 +72,10 @@ impl<'a> Scanner<'a> {
             return false;
         };
         let word = rest.trim_ascii_start();
-        let quoted = matches!(word.first(), Some(b'"' | b'\''));
-        let word = if quoted { &word[1..] } else { word };
+        let quote = word.first().filter(|b| matches!(b, b'"' | b'\''));
+        let word = if quote.is_some() { &word[1..] } else { word };
         let length = word.iter().take_while(|b| is_word(**b)).count();
-        if length == 0 {
+        if length == 0 || quote.is_some_and(|quote| word.get(length) != Some(quote)) {
             return false;
         }
         let start = self.bytes.len() - word.len();
@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
             indented: true,
             whole: false,
         });
-        self.at = start + length + usize::from(quoted);
+        self.at = start + length + usize::from(quote.is_some());
         true
     }
 
