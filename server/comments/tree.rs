@@ -112,6 +112,10 @@ pub(super) fn inside_comment(
     }
     let new_end = old_end - splice.old_end_byte + splice.new_end_byte;
     let inserted = text.get(splice.start_byte..splice.new_end_byte)?;
+    // Some grammars take this character for the text's end.
+    if inserted.contains('\0') {
+        return None;
+    }
     let comment = comment_from(text, start..new_end, language)?;
     // The leader and the blank behind it stay as they are, so the comment stays of its kind.
     let body = start + comment.open;
@@ -129,6 +133,16 @@ pub(super) fn inside_comment(
         let before_close = splice.old_end_byte + block.close.len() < old_end;
         return (closed_at + block.close.len() == inner.len() && before_close && !nested)
             .then_some(*splice);
+    }
+    // A block that was never closed may have been read as operators: it may be closed here now.
+    let may_close = |close: &str| {
+        let from = splice.start_byte.saturating_sub(close.len() - 1);
+        let until = (splice.new_end_byte + close.len() - 1).min(text.len());
+        let around = text.as_bytes().get(from..until).unwrap_or_default();
+        memchr::memmem::find(around, close.as_bytes()).is_some()
+    };
+    if language.block.iter().any(|block| may_close(block.close)) {
+        return None;
     }
     let line = text.get(body..new_end)?.trim_end_matches(['\n', '\r']);
     let one_row = splice.start_point.0 == splice.old_end_point.0

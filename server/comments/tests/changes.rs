@@ -314,6 +314,44 @@ proptest! {
     }
 }
 
+/// What random changes found once: an update must not take these for typing that changes nothing else.
+#[test]
+fn what_is_typed_in_a_comment_can_matter_outside_of_it() {
+    // What the sample is to have first, and what is then typed behind the first word of a comment.
+    let cases = [
+        // The block that is not closed any more is read as operators, without an error.
+        (
+            ("kotlin.kt", "/* outer", "/* o/*uter"),
+            ("// AUTHOR: yes trailing", "*/"),
+        ),
+        (
+            ("pascal.pas", "WriteLn('", "WriteLn('<<EOT\n"),
+            ("{ AUTHOR: yes a block", "\0"),
+        ),
+        (
+            ("dart.dart", "no'; // A", "no'; // /*A"),
+            ("// AUTHOR: yes trailing", "*/"),
+        ),
+    ];
+    for ((name, old, new), (comment, typed)) in cases {
+        let (_, sample) = SAMPLES.iter().find(|(known, _)| known == name).unwrap();
+        let mut text = sample.replacen(old, new, 1);
+        assert_ne!(&text, sample, "{name}");
+        let language = detect(name, None, &text);
+        let mut syntax = Syntax::parse(&text, language);
+        let at = text.find(comment).unwrap() + comment.find('A').unwrap();
+        let splice = change(&mut text, at..at, typed);
+        syntax.update(&[splice], &text);
+        let fresh = Syntax::parse(&text, language);
+        let all = 0..text.len();
+        assert_eq!(
+            syntax.comments_in(&text, all.clone()),
+            fresh.comments_in(&text, all),
+            "{name}"
+        );
+    }
+}
+
 /// That it ends is the test: nesting that would overrun a scanner's buffer, or take more than its budget.
 #[test]
 fn deep_nesting_ends() {
