@@ -295,7 +295,14 @@ impl Session {
             text: format!("{what} with {}. Answer with edits allowed?", task.file),
             choices: vec![String::from("Allow edits"), String::from("Read-only")],
         };
-        if host.ask(question).await != Some(0) {
+        let answer = host.ask(question).await;
+        if answer.is_none() && !task.cancel.is_cancelled() {
+            host.message(
+                Level::Info,
+                &format!("{what} with {}, so that this turn reads and answers, and changes nothing: ask again to allow edits (on the command line, with --yes).", task.file),
+            );
+        }
+        if answer != Some(0) {
             return false;
         }
         for text in arrived {

@@ -208,6 +208,15 @@ fn a_batch_that_nobody_can_be_asked_about_is_left_as_it_is() {
     assert_eq!(workspace.read("b.py"), text);
     let runs = postil(&workspace, &["workflow", "list", "--json"]).ok();
     assert_eq!(runs.json(), json!([]));
+    // One that is named is answered, changes nothing, and says why.
+    workspace.write("a.py", "# AUTHOR: rename a to b\ndef a():\n    pass\n");
+    let id = ids(&workspace).remove(0);
+    let told = postil(&workspace, &["reply", &id, "--model", "offline"]).ok();
+    assert!(
+        told.err.contains("came with a.py") && told.err.contains("--yes"),
+        "{told:?}"
+    );
+    assert!(workspace.read("a.py").contains("def a():"));
     // What it names works.
     postil(&workspace, &[&all[..], &["--yes"]].concat()).ok();
     assert!(workspace.read("b.py").contains("def load_data()"));
