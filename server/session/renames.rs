@@ -113,25 +113,27 @@ impl Session {
         self.renames.insert(old, new);
     }
 
-    /// Where the file of a turn is by now, and what its thread is called there.
-    pub(super) async fn follow(&self, task: &mut Task) {
+    /// Where the file of a turn is by now, and what its thread is called there. Tells whether that is elsewhere.
+    pub(super) async fn follow(&self, task: &mut Task) -> bool {
+        let is_gone = |path: &Path| !self.buffers.is_open(path) && !path.exists();
         for _ in 0..LATE.as_millis() / LOOK.as_millis() {
-            let is_there = self.buffers.is_open(&task.path) || task.path.exists();
-            if is_there || self.renames.contains_key(&task.path) {
+            if !is_gone(&task.path) || self.renames.contains_key(&task.path) {
                 break;
             }
             tokio::time::sleep(LOOK).await;
         }
+        let mut moved = false;
         // Each name once, however often it was given.
         for _ in 0..self.renames.len() {
-            let Some(now) = self.renames.get(&task.path).map(|now| now.clone()) else {
-                return;
-            };
-            if self.buffers.is_open(&task.path) || task.path.exists() {
-                return;
+            if !is_gone(&task.path) {
+                break;
             }
-            let Some(file) = below(&task.workspace, &now) else {
-                return;
+            let now = self.renames.get(&task.path).map(|now| now.clone());
+            let Some((now, file)) = now.and_then(|now| {
+                let file = below(&task.workspace, &now)?;
+                Some((now, file))
+            }) else {
+                break;
             };
             let mut among = task.among.to_vec();
             let at = among.iter().position(|one| one.id == task.thread.id);
@@ -144,7 +146,9 @@ impl Session {
             }
             task.among = Arc::new(among);
             (task.path, task.file) = (now, file);
+            moved = true;
         }
+        moved
     }
 }
 

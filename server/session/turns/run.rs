@@ -12,7 +12,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::super::live::Live;
 use super::super::verbs::{Made, stands};
-use super::super::{Session, TurnEnd, Workspace};
+use super::super::{Error, Session, TurnEnd, Workspace};
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
 use crate::edits;
@@ -54,7 +54,7 @@ impl Session {
             ))
         });
         self.follow(&mut task).await;
-        let end = self.conclude(&task, outcome).await;
+        let end = self.conclude(&mut task, outcome).await;
         let message = end
             .error
             .clone()
@@ -355,11 +355,11 @@ impl Session {
     }
 
     /// Writes the answer into the thread as it is now, and closes the run's turn.
-    async fn conclude(&self, task: &Task, outcome: Outcome) -> TurnEnd {
+    async fn conclude(&self, task: &mut Task, outcome: Outcome) -> TurnEnd {
         let mut end = TurnEnd {
             run_id: task.run.id.clone(),
-            thread_id: task.thread.id.clone(),
-            file: task.file.clone(),
+            thread_id: String::new(),
+            file: String::new(),
             status: String::new(),
             answer: None,
             error: None,
@@ -420,6 +420,9 @@ impl Session {
                 &format!("postil: the history could not be written: {error}"),
             );
         }
+        // As they are called by now.
+        end.thread_id.clone_from(&task.thread.id);
+        end.file.clone_from(&task.file);
         end.error = error;
         end
     }
@@ -437,13 +440,47 @@ impl Session {
     }
 
     /// Writes the answer into the thread. Where it cannot stand there, it is told, and why is returned.
-    async fn answer(&self, task: &Task, text: &str) -> Result<(), String> {
+    async fn answer(&self, task: &mut Task, text: &str) -> Result<(), String> {
         if task.thread.id.is_empty() {
             return Ok(());
         }
-        let seen = task.thread.spoken().len();
         // Before it is written: whoever sees it may go on at once.
-        self.turns.conclude(&task.run.id, seen);
+        self.turns
+            .conclude(&task.run.id, task.thread.spoken().len());
+        let mut written = self.put_answer(task, text).await;
+        // The file may have been renamed while the answer was on its way there.
+        if written.is_err() && self.follow(task).await {
+            written = self.put_answer(task, text).await;
+        }
+        match written {
+            Ok(()) => {
+                let model = task.store.run(&task.run.id).map(|run| run.model).ok();
+                let name = self.signature(task);
+                let fields = json!({"file": task.file, "model": model, "name": name});
+                self.note_round(task, "reply", fields, text);
+                Ok(())
+            }
+            Err(error) => {
+                self.note_round(
+                    task,
+                    "reply",
+                    json!({"file": task.file, "not_written": error.to_string()}),
+                    text,
+                );
+                self.host.message(
+                    Level::Error,
+                    &format!(
+                        "postil: {error}. The answer was: {}",
+                        present::visible(text)
+                    ),
+                );
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn put_answer(&self, task: &Task, text: &str) -> Result<(), Error> {
+        let seen = task.thread.spoken().len();
         let since = task.store.newest_change();
         let from = Mutex::new(None);
         // Kept before it is written: what is taken back later may not depend on how this ends.
@@ -474,40 +511,19 @@ impl Session {
         let written = self
             .write_noted(&task.path, "Answer a thread", respond, note)
             .await;
-        match written {
-            Ok(_) => {
-                let model = task.store.run(&task.run.id).map(|run| run.model).ok();
-                let fields = json!({"file": task.file, "model": model, "name": name});
-                self.note_round(task, "reply", fields, text);
-                Ok(())
-            }
-            Err(error) => {
-                // Nothing of it stands there, and there is nothing to take back.
-                let from = from.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let stands = self
-                    .view(&task.path)
-                    .is_ok_and(|now| from.is_some_and(|from| **now.text != *from));
-                if let (false, Ok(since)) = (stands, since)
-                    && let Err(error) = task.store.forget_changes(&task.run.id, since, None)
-                {
-                    tracing::warn!(%error, "an answer that was not written can be undone");
-                }
-                self.note_round(
-                    task,
-                    "reply",
-                    json!({"file": task.file, "not_written": error.to_string()}),
-                    text,
-                );
-                self.host.message(
-                    Level::Error,
-                    &format!(
-                        "postil: {error}. The answer was: {}",
-                        present::visible(text)
-                    ),
-                );
-                Err(error.to_string())
+        if written.is_err() {
+            // Nothing of it stands there, and there is nothing to take back.
+            let from = from.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let stands = self
+                .view(&task.path)
+                .is_ok_and(|now| from.is_some_and(|from| **now.text != *from));
+            if let (false, Ok(since)) = (stands, since)
+                && let Err(error) = task.store.forget_changes(&task.run.id, since, None)
+            {
+                tracing::warn!(%error, "an answer that was not written can be undone");
             }
         }
+        written.map(drop)
     }
 
     fn note_round(&self, task: &Task, role: &str, metadata: serde_json::Value, content: &str) {

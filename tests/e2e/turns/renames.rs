@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, FILE};
-use crate::harness::{Editor, Options, wait_until};
+use crate::harness::{Editor, OnApply, Options, wait_until};
 use crate::model::{Step, call};
 
 const NEW: &str = "src/wire.rs";
@@ -118,6 +118,35 @@ fn a_turn_that_runs_answers_under_the_new_name() {
         bench.wait_status("completed");
         assert!(!bench.workspace.path(FILE).exists());
     }
+}
+
+/// The editor has closed the file when the answer comes to it, and tells of the new name after that.
+#[test]
+fn an_answer_that_meets_a_rename_is_written_under_the_new_name() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.")]);
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let id = editor.wait_for("the answer's edit", |state| {
+        let mut asked = state.received.iter();
+        let edit = asked.find(|m| m["method"] == "workspace/applyEdit")?;
+        Some(edit["id"].clone())
+    });
+    editor.state().on_apply = OnApply::Apply;
+    rename(&bench, &mut editor, FILE, NEW, false);
+    let refused = json!({"applied": false, "failureReason": "the file is not open"});
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": refused});
+    editor.send_raw(&crate::harness::frame(&answer));
+    editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
+    let ended = bench.wait_status("completed");
+    assert_eq!(ended["file"], NEW);
+    assert!(!bench.workspace.path(FILE).exists());
+    let undone = editor.command("postil.undoTurn", json!({"run_id": ended["id"]}));
+    assert_eq!(undone.expect("it is undone")["success"], true);
+    editor.wait_text(NEW, |text| !text.contains("AGENT:"));
 }
 
 #[test]
