@@ -116,6 +116,12 @@ pub(super) fn inside_comment(
     if inserted.contains('\0') {
         return None;
     }
+    // Where the text is broken this may be no comment once it is mended: only a word that is typed mends nothing.
+    let is_word = |c: char| c.is_alphanumeric() || c == ' ';
+    let grows = splice.old_end_byte == splice.start_byte && inserted.chars().all(is_word);
+    if !grows && tree.root_node().has_error() {
+        return None;
+    }
     let comment = comment_from(text, start..new_end, language)?;
     // The leader and the blank behind it stay as they are, so the comment stays of its kind.
     let body = start + comment.open;
