@@ -12,6 +12,7 @@ use tower_lsp::lsp_types::{self, Url};
 use super::Server;
 use crate::present::{self, Diagnostic, Severity};
 use crate::session::{self, View};
+use crate::store::StoreError;
 use crate::text::{Document, Encoding, Position, Range};
 
 /// LSP 3.17 §ErrorCodes: a request that failed, and not for a defect here.
@@ -236,11 +237,20 @@ struct Location<'a> {
     range: lsp_types::Range,
 }
 
-/// A verb's refusal, with its stable code as data.
+/// A verb's refusal, with its stable code as data. What names a command of the shell elsewhere does not here.
 pub(super) fn error(error: &session::Error) -> Error {
+    let message = match error {
+        session::Error::UnknownThread(id) => {
+            format!("there is no thread `{id}`, or none any more; nothing was done")
+        }
+        session::Error::Store(StoreError::UnknownRun(run)) => {
+            format!("the history has no run `{run}`, or none any more")
+        }
+        error => error.to_string(),
+    };
     Error {
         code: ErrorCode::ServerError(REQUEST_FAILED),
-        message: error.to_string().into(),
+        message: message.into(),
         data: Some(json!({"code": error.code()})),
     }
 }

@@ -454,7 +454,7 @@ fn a_wrong_argument_is_named() {
         (
             "postil.dismissThread",
             json!({"uri": uri, "thread_id": "ffffffff"}),
-            "ffffffff",
+            "no thread `ffffffff`, or none any more",
         ),
         (
             "postil.dismissThread",
@@ -470,7 +470,7 @@ fn a_wrong_argument_is_named() {
         (
             "postil.cancelTurn",
             json!({"run_id": "ffffffff"}),
-            "ffffffff",
+            "no run `ffffffff`, or none any more",
         ),
         ("postil.nothing", json!({}), "postil.nothing"),
     ] {
