@@ -14,7 +14,9 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "yaml" => yaml(text),
         "ruby" => ruby(text),
         "bash" => bash(text),
-        "dart" => dart(text),
+        "dart" => stand_apart(text, "//", "/*"),
+        // With any number of `=` before the second bracket.
+        "lua" => stand_apart(text, "--", "--["),
         _ => true,
     }
 }
@@ -54,11 +56,11 @@ fn bash(text: &str) -> bool {
     })
 }
 
-/// The grammar lets a block comment stand between a line comment's `//` and the rest of its line, which then is the
-/// line behind the block.
-fn dart(text: &str) -> bool {
-    memchr::memmem::find_iter(text.as_bytes(), b"/*")
-        .all(|at| !text[..at].trim_end().ends_with("//"))
+/// Whether nowhere a block comment comes next to an empty line comment: these grammars let it stand between the line
+/// comment's leader and the rest of its line, which then is the line behind the block.
+fn stand_apart(text: &str, line: &str, block: &str) -> bool {
+    memchr::memmem::find_iter(text.as_bytes(), block)
+        .all(|at| !text[..at].trim_end().ends_with(line))
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &[u8]> {

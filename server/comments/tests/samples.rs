@@ -143,6 +143,25 @@ fn samples_are_code_of_their_language() {
 }
 
 #[test]
+fn an_empty_line_comment_ends_with_its_line() {
+    let mut wrong = Vec::new();
+    for (name, text) in samples() {
+        let language = detect(&name, None, &text).unwrap();
+        for line in language.line {
+            for block in language.block {
+                let (line, open, close) = (line.open, block.open, block.close);
+                let text = format!(
+                    "{}\n{line}\n{open} AUTHOR: yes {close}\n{line} AUTHOR: yes\n",
+                    text.trim_end()
+                );
+                wrong.extend(faults(&name, &text, &Syntax::parse(&text, Some(language))));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_language_has_a_sample() {
     let seen: BTreeSet<_> = samples()
         .iter()
