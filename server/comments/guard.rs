@@ -1,7 +1,7 @@
 //! Texts that a grammar must not see, because its scanner would read or write where it must not: those
 //! that nest so deep that its state does not fit the fixed buffer that tree-sitter gives it (1024 bytes),
 //! and characters that it looks up beyond a table's end. Or because it would read code as a comment, and see no
-//! error. Such a text is read by its delimiters.
+//! error, or a comment as text. Such a text is read by its delimiters.
 
 use postil_grammars::Language;
 
@@ -17,6 +17,7 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "dart" => stand_apart(text, "//", "/*"),
         // With any number of `=` before the second bracket.
         "lua" => stand_apart(text, "--", "--["),
+        "markdown-inline" => plain_comments(text),
         _ => true,
     }
 }
@@ -61,6 +62,21 @@ fn bash(text: &str) -> bool {
 fn stand_apart(text: &str, line: &str, block: &str) -> bool {
     memchr::memmem::find_iter(text.as_bytes(), block)
         .all(|at| !text[..at].trim_end().ends_with(line))
+}
+
+/// Whether no comment in a paragraph holds two dashes. CommonMark allows them since 0.31 (§6.6, HTML comment), which the
+/// grammar does not know.
+fn plain_comments(mut text: &str) -> bool {
+    while let Some((inside, behind)) = text
+        .split_once("<!--")
+        .and_then(|(_, rest)| rest.split_once("-->"))
+    {
+        if inside.contains("--") || inside.ends_with('-') {
+            return false;
+        }
+        text = behind;
+    }
+    true
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
