@@ -338,6 +338,7 @@ pub(crate) const ROWS: [Language; 20] = [
             Rule::PercentLiteral,
             Rule::Regex,
             Rule::QuestionChar,
+            Rule::DollarChar,
         ],
         grammar: Some(|| tree_sitter_ruby::LANGUAGE.into()),
         mends: true,

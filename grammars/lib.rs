@@ -162,7 +162,7 @@ pub enum Rule {
     HashChar,
     /// `\x`: an escaped character outside strings too.
     BackslashChar,
-    /// `$x`, `$\x`: a character.
+    /// `$x`, `$\x`: a character, or the name of a variable that may be a quote (`$'`).
     DollarChar,
     /// `0'x`, `0'\x`: a character.
     PrologChar,

@@ -345,10 +345,11 @@ pub(super) fn comment_of(
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
-    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only.
+    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only. In Zig each
+    // line of a string is a token, and comments stand between them.
     if parent.is_some_and(|p| {
         matches!(p.kind(), "quoted_attribute_value" | "heredoc")
-            || p.kind().contains("string")
+            || (p.kind().contains("string") && language.name != "zig")
             || holds_text(p, text)
     }) {
         return None;
