@@ -211,12 +211,13 @@ if not vim.lsp.config then
   config.capabilities = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), config.capabilities)
   config.capabilities.textDocument.diagnostic = nil
 elseif whole then
-  config.root_dir = function(buffer, on_dir)
-    local postil = require("postil")
-    if not postil.hindered(buffer, vim.lsp.config.postil) then
-      on_dir(postil.root(buffer, vim.lsp.config.postil))
-    end
+  -- Not by Neovim itself, for which what the user does at these is done instead of ours.
+  config.root_dir = function(buffer)
+    vim.schedule(function()
+      require("postil").start(buffer)
+    end)
   end
 end
+config.hooks = { before_init = config.before_init, on_init = config.on_init, on_exit = config.on_exit }
 
 return config

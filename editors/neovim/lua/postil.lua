@@ -180,12 +180,28 @@ local function by_lspconfig()
   return ours and ours.manager and ours
 end
 
+-- What the user does at the start or the end of a server is done as well, and not instead. `config.hooks` is ours.
+function M.with_hooks(config)
+  for name, ours in pairs(config.hooks) do
+    -- What is set for all servers is hidden by ours.
+    local for_all = vim.lsp.config and vim.lsp.config["*"] or {}
+    local theirs = config[name] ~= ours and config[name] or for_all[name]
+    theirs = type(theirs) == "function" and { theirs } or theirs
+    if type(theirs) == "table" then
+      config[name] = function(...)
+        ours(...)
+        for _, each in ipairs(theirs) do
+          each(...)
+        end
+      end
+    end
+  end
+  return config
+end
+
 -- The configuration of the client.
 function M.config()
-  if enabled() then
-    return vim.lsp.config.postil
-  end
-  local theirs = by_lspconfig()
+  local theirs = not enabled() and by_lspconfig()
   if theirs then
     return theirs.manager.config
   end
@@ -194,19 +210,9 @@ function M.config()
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
   base = base or dofile(here)
-  local own = vim.tbl_extend("force", {}, options())
+  local own = enabled() and {} or vim.tbl_extend("force", {}, options())
   own.ui = nil
-  -- What the user does then is done as well, and not instead.
-  for _, name in ipairs({ "before_init", "on_init", "on_exit" }) do
-    local ours, theirs = base[name], own[name]
-    if type(ours) == "function" and type(theirs) == "function" then
-      own[name] = function(...)
-        ours(...)
-        theirs(...)
-      end
-    end
-  end
-  return vim.tbl_deep_extend("force", base, own)
+  return M.with_hooks(vim.tbl_deep_extend("force", base, own))
 end
 
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.
@@ -356,14 +362,9 @@ function M.own_root(buffer, config)
   return own_root(vim.api.nvim_buf_get_name(buffer), config.root_markers or {})
 end
 
--- Why the server of a buffer is not to be started: a sentence.
-function M.hindered(buffer, config)
-  return M.unfit(buffer) or M.missing(config) or broken(M.root(buffer, config))
-end
-
 -- Starts the server for a buffer, or gives the reason why not. `anew`: though it ended by itself.
 function M.start(buffer, anew)
-  local why = M.unfit(buffer)
+  local why = not vim.api.nvim_buf_is_valid(buffer) and "this buffer is gone" or M.unfit(buffer)
   if why then
     return why
   end
@@ -372,7 +373,7 @@ function M.start(buffer, anew)
   if why then
     return why
   end
-  local theirs = by_lspconfig()
+  local theirs = not enabled() and by_lspconfig()
   if theirs then
     theirs.launch(buffer)
     return
@@ -388,7 +389,7 @@ function M.start(buffer, anew)
     return why
   end
   -- What Neovim would say is a line of its own code.
-  if not vim.lsp.start(config, { bufnr = buffer, silent = true }) then
+  if not vim.lsp.start(config, { bufnr = buffer, silent = true, reuse_client = config.reuse_client }) then
     return "the server does not start; :checkhealth postil tells more"
   end
 end

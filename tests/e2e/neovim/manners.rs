@@ -305,26 +305,49 @@ fn capabilities_of_the_users_are_taken(program: &str) {
 
 fn what_the_user_does_at_its_start_and_end_is_done_as_well(program: &str) {
     let workspace = python_project();
-    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
-    nvim.lua(
-        "done = ''
-        local options = { cmd = require('postil').config().cmd }
-        for _, name in ipairs({ 'before_init', 'on_init', 'on_exit' }) do
-            options[name] = function() done = done .. name .. ' ' end
-        end
-        require('postil').setup(options)",
-    );
-    nvim.edit(&workspace.path("notes.py"));
-    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
-    // Ours have been there too: what is not answered is told.
-    let signal = |nvim: &mut Nvim, name: &str| {
-        nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
-    };
-    signal(&mut nvim, "sigstop");
-    nvim.ex("4Postil new why?");
-    signal(&mut nvim, "sigkill");
-    nvim.wait_note("the server ended before it answered");
-    nvim.wait("theirs", "done == 'before_init on_init on_exit '");
+    for (way, given) in [
+        ("require('postil').setup(theirs)", "done_at(name)"),
+        ("require('postil').setup(theirs)", "{ done_at(name) }"),
+        ("vim.lsp.config('postil', theirs)", "done_at(name)"),
+        (
+            "vim.lsp.config('postil', theirs); vim.lsp.enable('postil')",
+            "{ done_at(name) }",
+        ),
+        (
+            "vim.lsp.config('*', theirs); vim.lsp.enable('postil')",
+            "done_at(name)",
+        ),
+    ] {
+        if program == "nvim" && way.contains("vim.lsp.config") {
+            continue;
+        }
+        let env = [("POSTIL_WAY", "later")];
+        let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+        nvim.lua(&format!(
+            "done = ''
+            function done_at(name) return function() done = done .. name .. ' ' end end
+            theirs = {{ cmd = vim.json.decode(vim.env.POSTIL_CLIENT).cmd, before_init = done_at('before_init') }}
+            for _, name in ipairs({{ 'on_init', 'on_attach', 'on_exit' }}) do theirs[name] = {given} end
+            if {} then
+                -- A command for all would be that of others, too.
+                vim.lsp.config('postil', {{ cmd = theirs.cmd }})
+                theirs.cmd = nil
+            end
+            {way}",
+            way.contains("'*'")
+        ));
+        nvim.edit(&workspace.path("notes.py"));
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        // Ours have been there too: what is not answered is told.
+        let signal = |nvim: &mut Nvim, name: &str| {
+            nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
+        };
+        signal(&mut nvim, "sigstop");
+        nvim.ex("4Postil new why?");
+        signal(&mut nvim, "sigkill");
+        nvim.wait_note("the server ended before it answered");
+        nvim.wait(way, "done == 'before_init on_init on_attach on_exit '");
+    }
 }
 
 fn what_a_turn_does_stays_when_another_server_ends(program: &str) {

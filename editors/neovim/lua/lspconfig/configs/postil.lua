@@ -13,5 +13,8 @@ return {
     end,
     single_file_support = true,
   }),
+  on_new_config = function(new)
+    require("postil").with_hooks(new)
+  end,
   docs = { description = "postil: a conversation with an agent, in the margins of your code" },
 }
