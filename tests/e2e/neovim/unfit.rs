@@ -22,6 +22,7 @@ in_both!(
     a_server_that_is_slow_to_start_is_told,
     a_server_that_hangs_while_it_starts_is_started_anew,
     no_command_waits_for_a_server_in_vain,
+    who_waits_is_told_when_the_server_ends,
     the_ways_to_start_it,
     with_the_real_lspconfig,
 );
@@ -446,6 +447,40 @@ fn no_command_waits_for_a_server_in_vain(program: &str) {
     let restarted = took(&mut nvim, "Postil restart");
     assert!(restarted < 2.0, "{restarted} s");
     nvim.wait_note("started");
+}
+
+fn who_waits_is_told_when_the_server_ends(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.lua(
+        "client = vim.lsp.get_clients({ bufnr = 0 })[1]
+        function signal(name)
+            for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do vim.uv.kill(child, name) end
+        end
+        -- What comes of a question, and whether it came long before patience ends.
+        function asked()
+            local began = vim.uv.hrtime()
+            local answer, why = require('postil.client').verb_now(client, 'listThreads', {}, 60000)
+            return { answer ~= nil, why or '', vim.uv.hrtime() - began < 20e9 }
+        end
+        signal('sigstop')",
+    );
+    let ended = "the server has ended; `:Postil restart` starts it again";
+    if program != "nvim" {
+        // One that is being stopped, and does not go.
+        let stopping = nvim.lua("client:stop(); return asked()");
+        assert_eq!(stopping, json!([false, ended, true]));
+    }
+    let killed = nvim.lua("vim.defer_fn(function() signal('sigkill') end, 100); return asked()");
+    let meanwhile = match program {
+        "nvim" => "the server ended before it answered; `:Postil restart` starts it again",
+        _ => ended,
+    };
+    assert_eq!(killed, json!([false, meanwhile, true]));
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    assert_eq!(nvim.lua("return asked()"), json!([false, ended, true]));
 }
 
 fn the_ways_to_start_it(program: &str) {

@@ -166,17 +166,39 @@ function M.ended(id)
   pending[id] = nil
 end
 
--- Asks; `done` gets the answer. A failure is told to the author, and given to `failed` where there is one.
-function M.ask(client, method, params, done, failed)
-  local answered = false
+local ENDED = "the server has ended; `:Postil restart` starts it again"
+
+-- Sends; `answered` is called once, with an error or the answer, also where the server ends first. What to cancel it by.
+local function send(client, method, params, answered)
+  local over = false
   local function finish(error, result)
-    if answered then
+    if over then
       return
     end
-    answered = true
+    over = true
     if pending[client.id] then
       pending[client.id][finish] = nil
     end
+    answered(error, result)
+  end
+  local sent, id = false, nil
+  if not (client.is_stopped and call(client, "is_stopped")) then
+    sent, id = call(client, "request", method, params, finish)
+  end
+  if sent then
+    pending[client.id] = pending[client.id] or {}
+    pending[client.id][finish] = true
+  else
+    finish({ message = ENDED })
+  end
+  return id
+end
+
+-- Asks; `done` gets the answer. A failure is told to the author, and given to `failed` where there is one.
+function M.ask(client, method, params, done, failed)
+  local answered = false
+  send(client, method, params, function(error, result)
+    answered = true
     if error then
       postil.say(problem(error), vim.log.levels.ERROR)
       if failed then
@@ -185,16 +207,10 @@ function M.ask(client, method, params, done, failed)
     elseif done then
       done(result)
     end
+  end)
+  if answered then
+    return
   end
-  if client.is_stopped and call(client, "is_stopped") then
-    return finish({ message = "the server has ended; `:Postil restart` starts it again" })
-  end
-  local sent = call(client, "request", method, params, finish)
-  if not sent then
-    return finish({ message = "the server has ended; `:Postil restart` starts it again" })
-  end
-  pending[client.id] = pending[client.id] or {}
-  pending[client.id][finish] = true
   local slow = postil.ui().slow
   vim.defer_fn(function()
     if not answered then
@@ -220,13 +236,20 @@ end
 
 -- Asks and waits. The answer, or nil and a sentence.
 function M.now(client, method, params, patience)
-  local answer, why = call(client, "request_sync", method, params, patience or 5000, 0)
+  local answer
+  local id = send(client, method, params, function(error, result)
+    answer = { error = error, result = result }
+  end)
+  local _, why = vim.wait(patience or 5000, function()
+    return answer ~= nil
+  end, 10)
   if not answer then
-    why = why or "no reason given"
-    -- Neovim has cancelled it, which may have come too late.
+    call(client, "cancel_request", id)
+    -- Which may have come too late.
+    why = why == -2 and "interrupted" or "timeout"
     return nil, ("the server does not answer (%s); look what it has done before you try again"):format(why)
-  elseif answer.err then
-    return nil, problem(answer.err)
+  elseif answer.error then
+    return nil, problem(answer.error)
   end
   return answer.result
 end
