@@ -15,6 +15,7 @@ mod plugin;
 mod proposed;
 mod roots;
 mod seen;
+mod sessions;
 mod stops;
 mod unfit;
 

@@ -56,12 +56,20 @@ vim.api.nvim_create_autocmd("LspAttach", {
     end
   end,
 })
--- A session names a window's buffer again, and brings no text.
-vim.api.nvim_create_autocmd({ "BufReadCmd", "BufFilePost" }, {
+vim.api.nvim_create_autocmd("BufReadCmd", {
   group = group,
-  pattern = "postil://run/*",
+  pattern = { "postil://run/*", "postil://before/*" },
   callback = function(event)
-    require("postil.conversation").read(event.buf)
+    require("postil.session").read(event.buf)
+  end,
+})
+vim.api.nvim_create_autocmd("SessionLoadPost", {
+  group = group,
+  callback = function()
+    -- It comes once for each buffer, and windows may be closed only when all have had it.
+    vim.schedule(function()
+      require("postil.session").loaded()
+    end)
   end,
 })
 

@@ -1,4 +1,4 @@
-//! How the plugin behaves in the editor of somebody who has windows, folds, tabs, sessions and settings of their own.
+//! How the plugin behaves in the editor of somebody who has windows, folds, tabs and settings of their own.
 
 use serde_json::json;
 
@@ -12,7 +12,6 @@ in_both!(
     folds_are_opened_where_the_cursor_goes,
     where_no_window_fits_a_tab_does,
     a_status_line_costs_little,
-    a_conversation_comes_back_with_a_session,
     a_conversation_leaves_windows_as_they_are,
     a_review_begins_with_the_first_change,
     a_proposal_leads_back_to_the_tab_one_came_from,
@@ -100,34 +99,6 @@ fn a_status_line_costs_little(program: &str) {
         "the same, answered",
         "require('postil').statusline() == '1»'",
     );
-}
-
-fn a_conversation_comes_back_with_a_session(program: &str) {
-    let workspace = python_project();
-    let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait_codes("awaiting_user");
-    nvim.keys(":write<CR>:4<CR>:Postil open<CR>");
-    nvim.wait_text("where is `load` used?");
-    nvim.wait("the conversation", "vim.b.postil_run");
-    let session = workspace.data().join("session.vim");
-    nvim.ex(&format!("mksession {}", session.display()));
-    drop(nvim);
-
-    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
-    nvim.ex(&format!("source {}", session.display()));
-    let shown = "vim.iter(vim.api.nvim_list_wins()):any(function(w) local b = vim.api.nvim_win_get_buf(w); \
-        return vim.b[b].postil_run and not vim.bo[b].modifiable and text(b):find('where is `load` used?', 1, true) end)";
-    nvim.wait("the conversation", shown);
-    assert_eq!(nvim.lua("return #notes"), 0);
-    // A window of which nobody was told.
-    nvim.ex("only! | buffer notes.py | let name = bufname('postil://run/') | bwipeout postil://");
-    nvim.ex("new | noautocmd execute 'file' name | wincmd p");
-    nvim.wait_codes("awaiting_user");
-    nvim.keys(":4<CR>:Postil open<CR>");
-    nvim.wait("the conversation again", shown);
 }
 
 fn a_conversation_leaves_windows_as_they_are(program: &str) {

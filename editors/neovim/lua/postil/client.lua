@@ -106,6 +106,28 @@ function M.of_folder()
   return found, found == nil and (#all > 0 and "several servers run: do it in a file of one of them" or why) or nil
 end
 
+-- The server that a text of ours is read from. Where none runs yet, `later` is called when one does, which is said
+-- unless `quiet`.
+function M.shows(buffer, quiet, later)
+  local client = M.of(buffer) or M.all()[1]
+  if client then
+    return client
+  end
+  vim.api.nvim_create_autocmd("LspAttach", {
+    once = true,
+    callback = function()
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_loaded(buffer) and not vim.b[buffer].postil_run then
+          later(buffer, true)
+        end
+      end)
+    end,
+  })
+  if not quiet then
+    postil.say("no server runs that could show this; open a file of its project", vim.log.levels.WARN)
+  end
+end
+
 -- Whether a server speaks for a file: it has it open; or none has, and there is no other with a folder nearer to it.
 function M.speaks(client, name)
   local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)

@@ -79,27 +79,15 @@ local function load(client, buffer)
   end)
 end
 
--- BufReadCmd of postil://…
-function M.read(buffer)
+-- Reads a buffer that has nothing but its name. `quiet`: a session brought it, whose files may not be open yet.
+function M.read(buffer, quiet)
   local bo = vim.bo[buffer]
   bo.buftype, bo.bufhidden, bo.swapfile, bo.undolevels, bo.filetype = "nofile", "hide", false, -1, "markdown"
   bo.modifiable = false
   M.closed_by_q(buffer)
-  local client = asks.of(buffer) or asks.all()[1]
+  local client = asks.shows(buffer, quiet, M.read)
   if not client then
-    -- A session opens it before its files.
-    vim.api.nvim_create_autocmd("LspAttach", {
-      once = true,
-      callback = function()
-        vim.schedule(function()
-          if vim.api.nvim_buf_is_loaded(buffer) and not vim.b[buffer].postil_shown then
-            M.read(buffer)
-          end
-        end)
-      end,
-    })
-    return vim.g.SessionLoad ~= 1
-      and postil.say("no server runs that could show this; open a file of its project", vim.log.levels.WARN)
+    return
   end
   vim.b[buffer].postil_client = client.id
   vim.b[buffer].postil_run = vim.api.nvim_buf_get_name(buffer):match("^postil://run/([^/?]+)")

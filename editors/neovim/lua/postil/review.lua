@@ -9,50 +9,87 @@ local M = {}
 -- Tabs that are opened without being asked for.
 local MOST = 8
 
-local function scratch(file, run, text, filetype)
-  local name = ("postil://before/%s/%s"):format(run, file)
-  local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
-  if not buffer then
-    buffer = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buffer, name)
+-- A text that is only looked at: how it was before the turn, read as the buffer `file` is.
+local function fill(buffer, client, change, turn, file)
+  local text = change.before ~= vim.NIL and change.before or ""
+  -- Written with other line ends than it is read with, all of it would differ.
+  if vim.bo[file].fileformat == "dos" then
+    text = text:gsub("\r\n", "\n")
+  end
+  if vim.bo[file].bomb then
+    text = text:gsub("^\239\187\191", "")
   end
   local bo = vim.bo[buffer]
-  bo.buftype, bo.bufhidden, bo.modifiable = "nofile", "wipe", true
+  bo.buftype, bo.bufhidden, bo.swapfile, bo.modifiable = "nofile", "wipe", false, true
   local lines = vim.split(text, "\n")
   if lines[#lines] == "" then
     lines[#lines] = nil
   end
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
-  bo.modifiable, bo.filetype = false, filetype
-  return buffer
+  bo.modifiable, bo.modified, bo.filetype = false, false, vim.bo[file].filetype
+  vim.b[buffer].postil_client, vim.b[buffer].postil_run, vim.b[buffer].postil_turn = client.id, turn.run_id, turn.turn
+  require("postil.conversation").closed_by_q(buffer)
 end
 
-local function diff(client, change, run, turn)
+-- Two windows as a diff.
+local function compare(before, file, change)
+  vim.wo[before].winbar = "before the turn %<" .. change.file:gsub("%%", "%%%%")
+  for _, window in ipairs({ before, file }) do
+    vim.api.nvim_win_call(window, vim.cmd.diffthis)
+  end
+end
+
+local function diff(client, change, turn)
   -- Below the current folder by its short name, as all else is shown.
-  local name = vim.fn.fnamemodify(vim.uri_to_fname(change.uri), ":.")
-  vim.cmd.tabnew({ vim.fn.fnameescape(name), mods = { keepalt = true } })
+  local short = vim.fn.fnamemodify(vim.uri_to_fname(change.uri), ":.")
+  vim.cmd.tabnew({ vim.fn.fnameescape(short), mods = { keepalt = true } })
   local file = vim.api.nvim_get_current_win()
-  local filetype = vim.bo.filetype
-  local before = change.before ~= vim.NIL and change.before or ""
-  -- Written with other line ends than it is read with, all of it would differ.
-  if vim.bo.fileformat == "dos" then
-    before = before:gsub("\r\n", "\n")
+  local name = ("postil://before/%s/%s"):format(turn.run_id, change.file)
+  local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
+  if not buffer then
+    buffer = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_name(buffer, name)
   end
-  if vim.bo.bomb then
-    before = before:gsub("^\239\187\191", "")
-  end
-  local buffer = scratch(change.file, run, before, filetype)
-  vim.b[buffer].postil_run = run
-  vim.b[buffer].postil_turn = turn
-  vim.b[buffer].postil_client = client.id
+  fill(buffer, client, change, turn, vim.api.nvim_get_current_buf())
   vim.cmd.vsplit({ mods = { split = "leftabove" } })
   vim.api.nvim_win_set_buf(0, buffer)
-  require("postil.conversation").closed_by_q(buffer)
-  vim.cmd.diffthis()
-  vim.wo.winbar = "before the turn %<" .. change.file:gsub("%%", "%%%%")
+  compare(vim.api.nvim_get_current_win(), file, change)
   vim.api.nvim_set_current_win(file)
-  vim.cmd.diffthis()
   require("postil.conversation").to_first_change()
+end
+
+-- Reads a buffer that has nothing but its name, and shows the diff with the file that is in its tab. What is undone, or
+-- changed again, by now is not looked at any more.
+function M.read(buffer, quiet)
+  vim.bo[buffer].buftype, vim.bo[buffer].modifiable = "nofile", false
+  local client = asks.shows(buffer, quiet, M.read)
+  if not client then
+    return
+  end
+  local run, name = vim.api.nvim_buf_get_name(buffer):match("^postil://before/([^/]+)/(.+)$")
+  local function close()
+    vim.api.nvim_buf_delete(buffer, { force = true })
+  end
+  asks.verb(client, "turnChanges", { run_id = run }, function(answer)
+    local change = vim.iter(answer.files):find(function(each)
+      return each.file == name
+    end)
+    if not vim.api.nvim_buf_is_loaded(buffer) then
+      return
+    elseif not change then
+      return close()
+    end
+    local file = vim.uri_to_bufnr(change.uri)
+    vim.fn.bufload(file)
+    fill(buffer, client, change, answer, file)
+    for _, before in ipairs(vim.fn.win_findbuf(buffer)) do
+      for _, window in ipairs(vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(before))) do
+        if vim.api.nvim_win_get_buf(window) == file then
+          compare(before, window, change)
+        end
+      end
+    end
+  end, close)
 end
 
 -- Reviews the last turn of the run or thread that `id` names.
@@ -64,7 +101,7 @@ function M.open(client, id)
     end
     local first
     for index = 1, math.min(#files, MOST) do
-      diff(client, files[index], answer.run_id, answer.turn)
+      diff(client, files[index], answer)
       first = first or vim.api.nvim_get_current_tabpage()
     end
     vim.api.nvim_set_current_tabpage(first)
@@ -76,7 +113,7 @@ function M.open(client, id)
         end,
       }, function(change)
         if change then
-          diff(client, change, answer.run_id, answer.turn)
+          diff(client, change, answer)
         end
       end)
     end

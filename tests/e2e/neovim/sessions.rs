@@ -1,0 +1,123 @@
+//! Windows of the plugin in a session (`:mksession`): those that can be read again come back, the others go.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::driver::Nvim;
+use super::plugin::{NONE, in_both, open};
+use super::proposed::{asked, two_edits};
+use super::{python_project, with_model};
+use crate::harness::Workspace;
+
+in_both!(
+    a_conversation_comes_back_with_a_session,
+    a_review_comes_back_with_a_session,
+    what_ended_with_its_neovim_leaves_no_window_in_a_session,
+);
+
+fn a_conversation_comes_back_with_a_session(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":write<CR>:4<CR>:Postil open<CR>");
+    nvim.wait_text("where is `load` used?");
+    nvim.wait("the conversation", "vim.b.postil_run");
+    let session = saved(nvim, &workspace);
+
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex(&format!("source {}", session.display()));
+    let shown = "vim.iter(vim.api.nvim_list_wins()):any(function(w) local b = vim.api.nvim_win_get_buf(w); \
+        return vim.b[b].postil_run and not vim.bo[b].modifiable and text(b):find('where is `load` used?', 1, true) end)";
+    nvim.wait("the conversation", shown);
+    assert_eq!(nvim.lua("return #notes"), 0);
+    // A window of which nobody was told.
+    nvim.ex("only! | buffer notes.py | let name = bufname('postil://run/') | bwipeout postil://");
+    nvim.ex("new | noautocmd execute 'file' name | wincmd p");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait("the conversation again", shown);
+}
+
+/// The session of a Neovim, which ends.
+fn saved(mut nvim: Nvim, workspace: &Workspace) -> PathBuf {
+    let session = workspace.data().join("session.vim");
+    nvim.ex(&format!("mksession {}", session.display()));
+    session
+}
+
+fn a_review_comes_back_with_a_session(program: &str) {
+    let workspace = python_project();
+    let model = two_edits();
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new read it as UTF-8?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+    nvim.keys(":4<CR>:Postil review<CR>");
+    nvim.wait("both", "vim.fn.tabpagenr('$') == 3 and vim.wo.diff");
+    nvim.ex("wall");
+    let session = saved(nvim, &workspace);
+
+    let source = format!("source {}", session.display());
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex(&source);
+    // By tab: what is in the left window, and which windows are a diff.
+    let tabs = "vim.iter({ 2, 3 }):map(function(tab) return { text(vim.fn.tabpagebuflist(tab)[1]), \
+        vim.fn.gettabwinvar(tab, 1, '&diff') + vim.fn.gettabwinvar(tab, 2, '&diff') } end):totable()";
+    let has = |tab: u8, part: &str| {
+        let part = json!(part);
+        format!("{tabs}[{tab}][1]:find({part}, 1, true) and {tabs}[{tab}][2] == 2")
+    };
+    nvim.wait(
+        "the first diff",
+        &format!("vim.fn.tabpagenr('$') == 3 and {}", has(1, "read_text()")),
+    );
+    nvim.wait("the second", &has(2, "splitlines()"));
+    // The windows are what they were.
+    nvim.keys("<C-w>h");
+    nvim.wait(
+        "the left window",
+        "vim.b.postil_run and vim.bo.bufhidden == 'wipe'",
+    );
+    nvim.keys(":Postil undo<CR>");
+    nvim.wait_note("notes.py: put back");
+    nvim.ex("wall");
+    drop(nvim);
+
+    // There is nothing to look at any more.
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex(&source);
+    nvim.wait(
+        "the files alone",
+        "vim.iter(vim.api.nvim_list_wins()):all(function(w) return vim.fn.bufname(vim.api.nvim_win_get_buf(w)):find('%.py$') end)",
+    );
+}
+
+fn what_ended_with_its_neovim_leaves_no_window_in_a_session(program: &str) {
+    let workspace = python_project();
+    let model = two_edits();
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys(":write<CR>:4<CR>:Postil reply<CR>");
+    nvim.wait("the proposal", "vim.t.postil_proposed and vim.wo.diff");
+    nvim.keys(":tabprevious<CR>:4<CR>:Postil! say<CR>");
+    nvim.wait("the window", "vim.bo.buftype == 'acwrite'");
+    nvim.keys("<Esc>");
+    assert_eq!(nvim.lua("return #vim.api.nvim_list_wins()"), 4);
+    let session = saved(nvim, &workspace);
+
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex(&format!("source {}", session.display()));
+    nvim.wait(
+        "the file alone",
+        "#vim.api.nvim_list_wins() == 1 and vim.fn.expand('%:t') == 'notes.py'",
+    );
+    assert_eq!(
+        nvim.lua("return vim.iter(vim.api.nvim_list_bufs()):any(function(b) return vim.fn.bufname(b):find('postil://', 1, true) end)"),
+        false
+    );
+    assert_eq!(nvim.lua("return #notes"), 0);
+}
