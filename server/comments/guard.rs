@@ -17,6 +17,7 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "dart" => stand_apart(text, "//", "/*"),
         // With any number of `=` before the second bracket.
         "lua" => stand_apart(text, "--", "--["),
+        "c" | "cpp" | "glsl" => whole_strings(text),
         "markdown-inline" => plain_comments(text),
         _ => true,
     }
@@ -62,6 +63,34 @@ fn bash(text: &str) -> bool {
 fn stand_apart(text: &str, line: &str, block: &str) -> bool {
     memchr::memmem::find_iter(text.as_bytes(), block)
         .all(|at| !text[..at].trim_end().ends_with(line))
+}
+
+/// Whether no string of a directive holds `/*`: the grammar would begin a comment there, as in `#define ALL "/*"`.
+fn whole_strings(text: &str) -> bool {
+    let mut goes_on = false;
+    lines(text).all(|line| {
+        let is_directive = goes_on || line.trim_ascii_start().starts_with(b"#");
+        goes_on = is_directive && line.trim_ascii_end().ends_with(b"\\");
+        !is_directive || !opens_in_string(line)
+    })
+}
+
+fn opens_in_string(mut line: &[u8]) -> bool {
+    let mut inside = false;
+    loop {
+        line = match line {
+            [b'/', b'*', ..] => return inside,
+            [b'/', b'/', ..] if !inside => return false,
+            [b'\'', b'"', b'\'', rest @ ..] if !inside => rest,
+            [b'\\', _, rest @ ..] => rest,
+            [b'"', rest @ ..] => {
+                inside = !inside;
+                rest
+            }
+            [_, rest @ ..] => rest,
+            [] => return false,
+        };
+    }
 }
 
 /// Whether no comment in a paragraph holds two dashes. CommonMark allows them since 0.31 (§6.6, HTML comment), which the

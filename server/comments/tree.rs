@@ -345,11 +345,12 @@ pub(super) fn comment_of(
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
-    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only. In Zig each
-    // line of a string is a token, and comments stand between them.
+    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only. In others a
+    // comment in a string stands between its parts: `"a" /* and */ "b"` of C and Python, the lines of Zig.
+    let lets_stand = matches!(language.name, "php-code" | "swift");
     if parent.is_some_and(|p| {
         matches!(p.kind(), "quoted_attribute_value" | "heredoc")
-            || (p.kind().contains("string") && language.name != "zig")
+            || (lets_stand && p.kind().contains("string"))
             || holds_text(p, text)
     }) {
         return None;
