@@ -345,12 +345,10 @@ pub(super) fn comment_of(
     if node.kind() == "html_tag" && !text.get(range.clone())?.starts_with("<!--") {
         return None;
     }
-    // The grammars of HTML, PHP and Swift let comments stand in quotes, and in elements that hold text only. In others a
-    // comment in a string stands between its parts: `"a" /* and */ "b"` of C and Python, the lines of Zig.
-    let lets_stand = matches!(language.name, "php-code" | "swift");
+    // The grammars of HTML, PHP, Swift and Lua let comments stand in quotes, and in elements that hold text only.
     if parent.is_some_and(|p| {
         matches!(p.kind(), "quoted_attribute_value" | "heredoc")
-            || (lets_stand && p.kind().contains("string"))
+            || (p.kind().contains("string") && !holds_parts(p, language))
             || holds_text(p, text)
     }) {
         return None;
@@ -361,6 +359,16 @@ pub(super) fn comment_of(
         return Some(braced);
     }
     comment_from(text, range, language)
+}
+
+/// Whether a string is of several, with room for comments between: `"a" /* and */ "b"`.
+fn holds_parts(string: Node, language: &Language) -> bool {
+    match string.kind() {
+        "concatenated_string" | "chained_string" => true,
+        "string_literal" => language.name == "dart",
+        "multiline_string" => language.name == "zig",
+        _ => false,
+    }
 }
 
 /// Whether markup in this element is text: `<title>`, `<textarea>`.
