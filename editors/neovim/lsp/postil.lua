@@ -15,8 +15,13 @@ local told = {}
 local function count(client, answer)
   -- Neovim 0.10 does not keep it.
   client.server_info = client.server_info or answer and answer.serverInfo
-  local versions, notify = {}, client.rpc.notify
+  local versions, notify, request = {}, client.rpc.notify, client.rpc.request
   told[client.id] = versions
+  -- Neovim 0.10 does not keep either that it has asked the server to go.
+  client.rpc.request = function(method, ...)
+    client.postil_stops = client.postil_stops or method == "shutdown"
+    return request(method, ...)
+  end
   client.rpc.notify = function(method, params, ...)
     local document = type(params) == "table" and params.textDocument
     if method == "textDocument/didOpen" or method == "textDocument/didChange" then
@@ -124,6 +129,9 @@ local function publish(error, result, ctx, config)
   -- What is taken back always goes.
   if is_theirs and #result.diagnostics > 0 then
     return
+  elseif #result.diagnostics > 0 and not buffer then
+    -- Below the current folder by its short name. Neovim would have it by its whole path, also when it is opened then.
+    vim.fn.bufadd(vim.fn.fnamemodify(name, ":."))
   end
   return vim.lsp.handlers["textDocument/publishDiagnostics"](error, result, ctx, config)
 end

@@ -252,6 +252,17 @@ local function broken(root)
   end
 end
 
+-- Those of the diagnostics of a client, which are sent or asked for.
+function M.namespaces(id)
+  local found = {}
+  for namespace, about in pairs(vim.diagnostic.get_namespaces()) do
+    if (about.name or ""):find("lsp%.postil%." .. id .. "%f[%D]") then
+      table.insert(found, namespace)
+    end
+  end
+  return found
+end
+
 -- The client's `on_exit`.
 function M.ended(code, signal, id)
   local client = vim.lsp.get_client_by_id(id)
@@ -268,11 +279,7 @@ function M.ended(code, signal, id)
       M.say_once(why, vim.log.levels.WARN)
     end
     -- Neovim takes back what it said of the files that it had open, and not of others.
-    for namespace, about in pairs(vim.diagnostic.get_namespaces()) do
-      if (about.name or ""):find("lsp%.postil%." .. id .. "%f[%D]") then
-        vim.diagnostic.reset(namespace)
-      end
-    end
+    vim.iter(M.namespaces(id)):each(vim.diagnostic.reset)
     for _, name in ipairs({ "postil.show", "postil.client" }) do
       if package.loaded[name] then
         require(name).ended(id)

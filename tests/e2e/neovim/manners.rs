@@ -15,6 +15,7 @@ in_both!(
     a_conversation_leaves_windows_as_they_are,
     a_review_begins_with_the_first_change,
     a_proposal_leads_back_to_the_tab_one_came_from,
+    a_closed_file_is_opened_with_what_is_true_then,
     signs_of_the_users_are_kept_also_those_set_later,
     what_a_server_said_goes_with_it,
     health_tells_of_a_parser_that_cannot_be_loaded,
@@ -181,6 +182,28 @@ fn a_proposal_leads_back_to_the_tab_one_came_from(program: &str) {
     nvim.keys(":Postil! accept<CR>");
     nvim.wait("where one was", here);
     assert_eq!(nvim.lua("return vim.fn.tabpagenr('$')"), 2);
+}
+
+fn a_closed_file_is_opened_with_what_is_true_then(program: &str) {
+    let workspace = python_project();
+    workspace.write(
+        "notes.py",
+        format!("# AUTHOR: where is `load` used?\n{NOTES}"),
+    );
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.edit(&workspace.path("count.py"));
+    let told = |code: &str| {
+        format!("vim.iter(vim.diagnostic.get()):any(function(d) return d.code == '{code}' end)")
+    };
+    nvim.wait("the thread", &told("pending"));
+    nvim.ex("Postil! reply");
+    nvim.wait("its answer", &told("awaiting_user"));
+    // By its name as it was typed.
+    nvim.ex("edit notes.py");
+    nvim.wait_codes("awaiting_user");
+    assert_eq!(nvim.lua("return vim.fn.bufname()"), "notes.py");
+    let signs = "vim.iter(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })):map(function(m) return m[4].sign_text and vim.trim(m[4].sign_text) end):join('')";
+    nvim.wait("one sign", &format!("{signs} == '»'"));
 }
 
 fn signs_of_the_users_are_kept_also_those_set_later(program: &str) {

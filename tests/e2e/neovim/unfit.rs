@@ -468,19 +468,22 @@ fn who_waits_is_told_when_the_server_ends(program: &str) {
         signal('sigstop')",
     );
     let ended = "the server has ended; `:Postil restart` starts it again";
-    if program != "nvim" {
-        // One that is being stopped, and does not go.
-        let stopping = nvim.lua("client:stop(); return asked()");
-        assert_eq!(stopping, json!([false, ended, true]));
-    }
+    let meanwhile = "the server ended before it answered; `:Postil restart` starts it again";
     let killed = nvim.lua("vim.defer_fn(function() signal('sigkill') end, 100); return asked()");
-    let meanwhile = match program {
-        "nvim" => "the server ended before it answered; `:Postil restart` starts it again",
-        _ => ended,
-    };
     assert_eq!(killed, json!([false, meanwhile, true]));
     nvim.wait("its end", "#vim.lsp.get_clients() == 0");
     assert_eq!(nvim.lua("return asked()"), json!([false, ended, true]));
+    // One that is being stopped, and does not go.
+    nvim.ex("Postil restart");
+    nvim.wait("another", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    let stopping = nvim.lua(
+        "client = vim.lsp.get_clients({ bufnr = 0 })[1]
+        signal('sigstop')
+        require('postil.client').stop(client)
+        return asked()",
+    );
+    assert_eq!(stopping, json!([false, ended, true]));
+    nvim.lua("signal('sigkill')");
 }
 
 fn the_ways_to_start_it(program: &str) {

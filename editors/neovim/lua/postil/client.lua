@@ -204,7 +204,7 @@ local function send(client, method, params, answered)
     answered(error, result)
   end
   local sent, id = false, nil
-  if not (client.is_stopped and call(client, "is_stopped")) then
+  if not (client.postil_stops or client.is_stopped and call(client, "is_stopped")) then
     sent, id = call(client, "request", method, params, finish)
   end
   if sent then

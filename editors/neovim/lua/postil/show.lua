@@ -325,11 +325,18 @@ local checked = {}
 -- A server begins with a buffer. What another has said of it before, which looks through the same folder, is no more.
 function M.attached(client, buffer)
   for _, other in ipairs(require("postil.client").all()) do
-    local namespace = vim.lsp.diagnostic.get_namespace(other.id)
-    if not other.attached_buffers[buffer] and #vim.diagnostic.get(buffer, { namespace = namespace }) > 0 then
-      vim.diagnostic.reset(namespace, buffer)
+    for _, namespace in ipairs(other.attached_buffers[buffer] and {} or postil.namespaces(other.id)) do
+      if #vim.diagnostic.get(buffer, { namespace = namespace }) > 0 then
+        vim.diagnostic.reset(namespace, buffer)
+      end
     end
   end
+  -- Neovim 0.12 draws all that was ever told of a file while it was closed, when it is read.
+  vim.schedule(function()
+    for _, namespace in ipairs(vim.api.nvim_buf_is_loaded(buffer) and postil.namespaces(client.id) or {}) do
+      vim.diagnostic.show(namespace, buffer)
+    end
+  end)
   if checked[client.id] then
     return
   end
