@@ -202,6 +202,9 @@ if whole then
     require("postil").say((params.message:gsub("^postil: ", "")), levels[params.type])
     return params
   end
+  config.handlers["window/showMessageRequest"] = function(...)
+    return require("postil.pick").asked(...)
+  end
   config.handlers["postil/review"] = function(...)
     return require("postil.proposed").ask(...)
   end

@@ -47,6 +47,12 @@ function M.say_once(text, level)
   end
 end
 
+-- Whether a window or a question may come: not under the fingers of somebody who types, or who is at a prompt.
+function M.may_interrupt()
+  local mode = vim.api.nvim_get_mode()
+  return (mode.mode == "n" or mode.mode == "nt") and not mode.blocking and vim.fn.getcmdwintype() == ""
+end
+
 local is_list = vim.islist or vim.tbl_islist
 
 -- What can stand beside a line: Neovim takes no other sign, and would say so at each diagnostic.

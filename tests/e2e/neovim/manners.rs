@@ -5,6 +5,7 @@ use serde_json::json;
 use super::driver::Nvim;
 use super::plugin::{NONE, in_both, open};
 use super::{NOTES, python_project, with_model};
+use crate::harness::Workspace;
 use crate::model::{Model, Step, call};
 
 in_both!(
@@ -18,6 +19,7 @@ in_both!(
     a_closed_file_is_opened_with_what_is_true_then,
     signs_of_the_users_are_kept_also_those_set_later,
     what_a_server_said_goes_with_it,
+    a_question_takes_nothing_that_is_typed_for_its_answer,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     capabilities_of_the_users_are_taken,
@@ -243,6 +245,29 @@ fn what_a_server_said_goes_with_it(program: &str) {
     nvim.wait("one of each", &format!("{told} == 2"));
     nvim.lua("vim.lsp.get_clients()[1].rpc.notify('exit')");
     nvim.wait("nothing", &format!("{told} == 0"));
+}
+
+fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
+    let workspace = Workspace::new();
+    workspace.write("notes.py", NOTES);
+    workspace.git(&["init", "-q"]);
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.lua("pick = 'Read-only this time'");
+    nvim.keys(":4<CR>:Postil reply<CR>Go# ");
+    nvim.wait_note("is not trusted. Trusting it lets an agent edit its files and lets language servers start in it. You are asked when you are back in Normal mode.");
+    // As if it were the number of an answer.
+    nvim.keys("1<CR>2<CR>");
+    nvim.wait_text("\n# 1\n2\n");
+    assert_eq!(nvim.lua("return #offered"), 0);
+    nvim.keys("<Esc>");
+    let offered = nvim.wait("the question", "#offered > 0 and offered");
+    assert_eq!(
+        offered,
+        json!(["Trust this workspace", "Read-only this time"])
+    );
+    nvim.wait_codes("awaiting_user");
 }
 
 fn health_tells_of_a_parser_that_cannot_be_loaded(program: &str) {

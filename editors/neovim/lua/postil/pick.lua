@@ -1,4 +1,4 @@
--- Lists that the author picks from: threads, runs, models, the choices of a question.
+-- Lists that the author picks from: threads, runs, models, the choices of a question, what the server asks.
 
 local postil = require("postil")
 local asks = require("postil.client")
@@ -136,6 +136,46 @@ function M.model(client)
       end
     end)
   end)
+end
+
+-- Milliseconds without a key after which nobody types.
+local REST = 400
+
+-- The handler of window/showMessageRequest. A list that came while one types would take what is typed for the answer,
+-- and a question is whether a folder is trusted, or a command may run: it waits.
+function M.asked(_, params, ctx)
+  local thread = coroutine.running()
+  local keys, typed, told = vim.api.nvim_create_namespace(""), vim.uv.hrtime(), false
+  vim.on_key(function()
+    typed = vim.uv.hrtime()
+  end, keys)
+  local function answer(action)
+    coroutine.resume(thread, action or vim.NIL)
+  end
+  local function ask()
+    local rests = (vim.uv.hrtime() - typed) / 1e6 >= REST
+    if not vim.lsp.get_client_by_id(ctx.client_id) then
+      vim.on_key(nil, keys)
+      answer()
+    elseif rests and postil.may_interrupt() then
+      vim.on_key(nil, keys)
+      vim.ui.select(params.actions or {}, {
+        prompt = params.message,
+        kind = "lsp_message",
+        format_item = function(action)
+          return (action.title:gsub("\r?\n", "\\n"))
+        end,
+      }, answer)
+    else
+      if not told and not postil.may_interrupt() then
+        told = true
+        postil.say(params.message .. " You are asked when you are back in Normal mode.", vim.log.levels.WARN)
+      end
+      vim.defer_fn(ask, 100)
+    end
+  end
+  vim.schedule(ask)
+  return coroutine.yield()
 end
 
 -- The parameters of a request for the code actions of whole lines, 1-based.

@@ -201,9 +201,8 @@ local function tell(run)
       what
     )
   )
-  -- Not under the fingers of somebody who types, who is at a prompt, or who looks at another one.
-  local mode = vim.api.nvim_get_mode()
-  if mode.mode == "n" and not mode.blocking and not vim.t.postil_proposed and vim.fn.getcmdwintype() == "" then
+  -- Nor where another one is looked at.
+  if postil.may_interrupt() and not vim.t.postil_proposed then
     show(list[1])
   end
 end
