@@ -179,6 +179,9 @@ local function enabled()
   return vim.lsp._enabled_configs ~= nil and vim.lsp._enabled_configs.postil ~= nil
 end
 
+-- Whether it did once. Told not to since, it is not for us to start one in its place.
+local was_enabled = false
+
 -- What nvim-lspconfig's older way was set up with, where it looks after starting it.
 local function by_lspconfig()
   local configs = package.loaded["lspconfig.configs"]
@@ -442,10 +445,11 @@ function M.begin(buffer)
     return
   end
   local why
+  was_enabled = was_enabled or enabled()
   if enabled() then
     -- Neovim starts it, and is silent about a program that is not there.
     why = M.missing(M.config()) or broken(M.root(buffer, M.config()))
-  elseif by_lspconfig() then
+  elseif was_enabled or by_lspconfig() then
     -- It starts it, and says itself what it misses.
     return
   else
@@ -494,7 +498,7 @@ function M.begin_all()
 end
 
 function M.setup(config)
-  given = checked(config or {}, "")
+  given, was_enabled = checked(config or {}, ""), false
   -- Where `vim.g.postil = false` or a package manager has left it out.
   if vim.v.vim_did_enter == 1 then
     vim.g.postil = nil

@@ -24,6 +24,7 @@ in_both!(
     no_command_waits_for_a_server_in_vain,
     who_waits_is_told_when_the_server_ends,
     the_ways_to_start_it,
+    one_that_neovim_is_told_not_to_start_is_not_started,
     with_the_real_lspconfig,
 );
 
@@ -494,6 +495,25 @@ fn the_ways_to_start_it(program: &str) {
         }
         starts(program, &workspace, way, "");
     }
+}
+
+fn one_that_neovim_is_told_not_to_start_is_not_started(program: &str) {
+    if program == "nvim" {
+        return;
+    }
+    let workspace = python_project();
+    let mut nvim = starts(program, &workspace, "enable", "");
+    nvim.ex("lua vim.lsp.enable('postil', false)");
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    let third = workspace.write("third.py", "x = 1\n");
+    nvim.edit(&third);
+    // What is done after a file was opened is scheduled.
+    nvim.lua("later = nil; vim.schedule(function() later = true end)");
+    nvim.wait("what was scheduled", "later");
+    let any = nvim.lua("return #vim.lsp.get_clients({ _uninitialized = true })");
+    assert_eq!(any, 0);
+    nvim.ex("lua vim.lsp.enable('postil')");
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
 }
 
 /// The folder of nvim-lspconfig, which no registry has: whoever has a copy names it.
