@@ -393,9 +393,8 @@ M.all = {
     run = function(call)
       local root = call.client.root_dir or call.client.config.root_dir or "this folder"
       if ask_first(call, ("Let agents read, change and run what is in %s?"):format(root)) then
-        asks.verb(call.client, "trust", { uri = asks.uri(call.buffer) }, function(answer)
-          postil.say(answer.folder .. " is trusted")
-        end)
+        -- The server says what that means.
+        asks.verb(call.client, "trust", { uri = asks.uri(call.buffer) })
       end
     end,
   },
