@@ -170,6 +170,8 @@ fn what_is_said_comes_by_argument_input_or_window(program: &str) {
 fn threads_are_listed_chosen_and_gone_to(program: &str) {
     let workspace = python_project();
     workspace.write("sub/a b.py", "# AUTHOR: closed?\nx = 1\n");
+    let long = format!("# AUTHOR: {}\n", "so many words ".repeat(50));
+    workspace.write("sub/long.py", long);
     let mut nvim = open(program, &workspace, NONE, "notes.py");
     nvim.keys(":4Postil new one<CR>");
     nvim.wait_codes("pending");
@@ -191,6 +193,9 @@ fn threads_are_listed_chosen_and_gone_to(program: &str) {
     ] {
         assert!(seen.contains(line), "{line} in {seen}");
     }
+    let long = seen.lines().find(|line| line.contains("so many"));
+    let cut = |line: &str| line.ends_with('…') && line.chars().count() < 200;
+    assert!(long.is_some_and(cut), "{long:?}");
     nvim.keys(":cclose<CR>:Postil! threads %<CR>");
     nvim.wait(
         "a shorter list",

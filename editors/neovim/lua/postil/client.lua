@@ -311,6 +311,9 @@ function M.threads_at(client, buffer, first, last, done)
   end)
 end
 
+-- A line of a list that is longer is hard to read, and Neovim's own quickfix window wraps it.
+local LONGEST = 150
+
 -- One line of a thread, for lists.
 function M.title(thread)
   local text = ""
@@ -318,7 +321,9 @@ function M.title(thread)
     text = message.text ~= "" and message.text or text
   end
   local waits = thread.status == "pending" and "awaiting agent" or "awaiting you"
-  return ("[%s] %s"):format(waits, (text:gsub("%s+", " ")))
+  text = text:gsub("%s+", " ")
+  local shown = vim.fn.strcharpart(text, 0, LONGEST)
+  return ("[%s] %s%s"):format(waits, shown, shown ~= text and "…" or "")
 end
 
 -- Stops the server of a buffer, by force after 2.5 s, and starts it again for all that it served.
