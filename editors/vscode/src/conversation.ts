@@ -89,7 +89,8 @@ export class Conversations implements vscode.Disposable {
     /** To the thread, wherever it stands by now; else to the line of the file where it stood. */
     private async goTo(turn: Turn | undefined, file: string, line: number): Promise<void> {
         // A round from before its file was renamed names the old one.
-        const places = placesOf(turn, file);
+        const now = turn?.uri === undefined ? [] : [vscode.Uri.parse(turn.uri)];
+        const places = [...placesOf(turn, file), ...now];
         const named = places.map((uri) => uri.toString());
         const located = [...this.known.all()].find((one) => one.thread.id === turn?.thread_id && named.includes(one.uri.toString()));
         if (located) {
@@ -117,6 +118,8 @@ export class Conversations implements vscode.Disposable {
     }
 }
 
+type GoTo = (turn: Turn | undefined, file: string, line: number) => Promise<void>;
+
 class Panel {
     /** What was told of the run last. */
     private turn: Turn | undefined;
@@ -134,7 +137,7 @@ class Panel {
         private readonly server: Server,
         private readonly run: string,
         extension: vscode.Uri,
-        goTo: (turn: Turn | undefined, file: string, line: number) => Promise<void>,
+        goTo: GoTo,
     ) {
         view.webview.onDidReceiveMessage((message: { is?: unknown; file?: unknown; line?: unknown }) => {
             switch (message.is) {
@@ -149,7 +152,7 @@ class Panel {
                     break;
                 case "open":
                     if (typeof message.file === "string") {
-                        void goTo(this.turn, message.file, typeof message.line === "number" ? message.line : 1);
+                        void this.lead(goTo, message.file, typeof message.line === "number" ? message.line : 1);
                     }
                     break;
                 case "review":
@@ -201,6 +204,12 @@ class Panel {
                 }
             });
         return this.reading;
+    }
+
+    private async lead(goTo: GoTo, file: string, line: number): Promise<void> {
+        // Its file may have been renamed since the page was drawn, of which nothing is told.
+        await this.more();
+        await goTo(this.turn, file, line);
     }
 
     /** Says on the page why nothing comes. */

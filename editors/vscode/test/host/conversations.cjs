@@ -175,6 +175,36 @@ module.exports = ({ api, listen, until }) => ({
         Object.assign(server, { ask, run });
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     },
+    async "an old place of a conversation leads to its thread in the file as it is called now"(root) {
+        const { conversations, known, server } = api();
+        const [old, now] = ["before.py", "after.py"].map((name) => vscode.Uri.file(path.join(root, name)));
+        writeFileSync(old.fsPath, "x = 1\ny = 2\n");
+        await vscode.window.showTextDocument(old);
+        const asked = await server.ask("newThread", { uri: old.toString(), position: { line: 1, character: 0 }, text: "list todos" });
+        await server.ask("replyAsAgent", { uri: old.toString(), thread_id: asked.thread_id, model: "offline" });
+        await until("its answer", () => known.threads(old)[0]?.has_run && known.threads(old)[0].turn?.running !== true);
+        await vscode.commands.executeCommand("postil.openConversation", { uri: old.toString(), thread_id: asked.thread_id });
+        const panel = await until("its panel", () => conversations.open.get(known.threads(old)[0].turn.run_id));
+        await until("its rounds", () => panel.last > 0);
+        await vscode.workspace.textDocuments.find(({ uri }) => uri.path === old.path).save();
+        const edit = new vscode.WorkspaceEdit();
+        edit.renameFile(old, now);
+        await vscode.workspace.applyEdit(edit);
+        await until("it is there", () => known.threads(now)[0]?.has_run);
+        const place = () => {
+            const { document, selection } = vscode.window.activeTextEditor;
+            return [path.basename(document.uri.path), selection.active.line];
+        };
+        const goTo = conversations.goTo.bind(conversations);
+        await panel.lead(goTo, "before.py", 2);
+        assert.deepEqual(place(), ["after.py", 1]);
+        // Where the thread is gone, too.
+        known.told({ uri: now.toString(), version: null, threads: [] });
+        await panel.lead(goTo, "before.py", 3);
+        assert.deepEqual(place(), ["after.py", 2]);
+        panel.dispose();
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    },
     async "threads of two folders that have one id are told apart by their file"(root) {
         const { known, server } = api();
         const uris = ["one", "two"].map((folder) => vscode.Uri.file(path.join(root, folder, "same.py")).toString());
