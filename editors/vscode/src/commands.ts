@@ -7,6 +7,7 @@ import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import { type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
 import type { Models } from "./models";
+import { DOUBLE, Presses } from "./presses";
 import type { Position } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
@@ -17,8 +18,6 @@ import { CHOOSE, unfit } from "./threads";
 import { isFile, isRow, isThread, type ThreadTree } from "./tree";
 import type { Whys } from "./why";
 
-/** Milliseconds between the presses of a double click. */
-const DOUBLE = 500;
 /** What needs no server. The boxes in the margin ask for one themselves: what stands in them is kept where there is none. */
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
@@ -32,6 +31,9 @@ const TAKEN = new Set(["resolve", "replyAllInFile", "review.accept", "review.acc
 
 /** What is of use before there is a file or a folder: the server is started for it. */
 const ANYWHERE = new Set(["postil.selectModel", "postil.openConfig"]);
+
+/** The title of a diff, in which the buttons stay where they are when the next one comes. */
+const TITLE = "title";
 
 interface Parts {
     server: Server;
@@ -99,16 +101,10 @@ export function register(parts: Parts): vscode.Disposable[] {
             }
         };
 
-    /** On what was pressed just now: a thread whose turn was begun, ended or continued, or a row, whichever stands there by now. */
-    let pressed = { on: "", at: 0 };
-    const ROW = "row";
-    /** Whether this is the second press of a double click. */
-    const isSecond = (on: string): boolean => {
-        if (on === pressed.on && Date.now() - pressed.at < DOUBLE) {
-            return true;
-        }
-        pressed = { on, at: Date.now() };
-        return false;
+    const presses = new Presses();
+    const isSecond = (argument: unknown, located?: Located): boolean => {
+        const row = tree.row(argument) ?? reviews.row(argument);
+        return presses.isSecond(located ? JSON.stringify(nameOf(located)) : (row?.id ?? TITLE), row?.place);
     };
 
     /** The buttons of these take each other's place: the second press of a double click is for none of them. */
@@ -116,7 +112,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         (verb: string) =>
         async (argument: unknown): Promise<void> => {
             const located = thread(argument);
-            if (located && !isSecond(isRow(argument) ? ROW : JSON.stringify(nameOf(located)))) {
+            if (located && !isSecond(argument, located)) {
                 await server.run(verb, nameOf(located));
             }
         };
@@ -320,7 +316,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const isRunning = (): boolean => server.state.is === "running";
     const commands = Object.entries(all).map(([id, act]) => {
         const acts = act as (...args: unknown[]) => unknown;
-        const onRow = (...args: unknown[]): unknown => ((isRow(args[0]) || args[0] instanceof vscode.Uri) && isSecond(ROW) ? undefined : acts(...args));
+        const onRow = (...args: unknown[]): unknown => ((isRow(args[0]) || args[0] instanceof vscode.Uri) && isSecond(args[0], isThread(args[0]) ? args[0] : undefined) ? undefined : acts(...args));
         const run = TAKEN.has(id) ? onRow : acts;
         const served = async (...args: unknown[]): Promise<unknown> => {
             if (server.state.is === "off" && ANYWHERE.has(id)) {

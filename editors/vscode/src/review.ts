@@ -4,6 +4,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Known } from "./known";
+import { type Row, rowOf } from "./presses";
 import type { ChangedFile, Changes, ProposedChange } from "./protocol";
 import { inform } from "./say";
 import type { Server } from "./server";
@@ -380,17 +381,26 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         return all.length > 1 ? all : (all[0]?.files ?? []);
     }
 
+    /** The row that a command was given, if it is one of this view. */
+    row(argument: unknown): Row | undefined {
+        if (!isReview(argument) && !isReviewed(argument)) {
+            return undefined;
+        }
+        const rows = this.getChildren().flatMap((node) => [node, ...this.getChildren(node)]);
+        return rowOf("review", rows.map(idOf), idOf(argument));
+    }
+
     getTreeItem(node: Node): vscode.TreeItem {
         if (node.is === "review") {
             const file = this.known.turns.get(node.run)?.file ?? node.run;
             const item = new vscode.TreeItem(node.proposed ? `Proposed from ${file}` : `Made from ${file}`, vscode.TreeItemCollapsibleState.Expanded);
-            item.id = `${node.proposed ? "proposed" : "made"} ${node.run}`;
+            item.id = idOf(node);
             item.contextValue = "review";
             return item;
         }
         const { change, review } = node;
         const item = new vscode.TreeItem(vscode.Uri.parse(change.uri));
-        item.id = `${review.proposed ? "proposed" : "made"} ${review.run} ${change.uri}`;
+        item.id = idOf(node);
         item.iconPath = vscode.ThemeIcon.File;
         const by = review.proposed ? "" : " by the turn";
         const whole = change.before === null ? (review.proposed ? "new" : `made${by}`) : change.after === null ? `deleted${by}` : "";
@@ -407,6 +417,13 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             subscription.dispose();
         }
     }
+}
+
+/** By it the editor knows a row again. */
+function idOf(node: Node): string {
+    const { proposed, run } = node.is === "review" ? node : node.review;
+    const review = `${proposed ? "proposed" : "made"} ${run}`;
+    return node.is === "review" ? review : `${review} ${node.change.uri}`;
 }
 
 /** Those that are meant by a row, or by several. */

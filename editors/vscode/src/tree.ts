@@ -4,6 +4,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { contextOf } from "./comments";
 import type { Known, Located } from "./known";
+import { type Row, rowOf } from "./presses";
 import type { Thread } from "./protocol";
 import { count, countsLabel, type Filter, FILTERS, fits, stateLabel, stateOf, type State } from "./threads";
 
@@ -24,6 +25,18 @@ export function is(argument: unknown, kind: string): boolean {
 
 export const isFile = (argument: unknown): argument is Node & { is: "file" } => is(argument, "file");
 export const isThread = (argument: unknown): argument is Node & { is: "thread" } => is(argument, "thread");
+
+/** By it the editor knows a row again. */
+function idOf(node: Node): string {
+    switch (node.is) {
+        case "file":
+            return `file ${node.uri.toString()}`;
+        case "state":
+            return `state ${node.state}`;
+        case "thread":
+            return `thread ${node.uri.toString()} ${node.thread.id}`;
+    }
+}
 
 const STATES: [State, string, string][] = [
     ["running", "Agent at work", "sync~spin"],
@@ -171,11 +184,20 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             .map((located) => ({ is: "thread", ...located }));
     }
 
+    /** The row that a command was given, if it is one of this view. */
+    row(argument: unknown): Row | undefined {
+        if (!isFile(argument) && !isThread(argument)) {
+            return undefined;
+        }
+        const rows = this.getChildren().flatMap((node) => [node, ...this.getChildren(node)]);
+        return rowOf("threads", rows.map(idOf), idOf(argument));
+    }
+
     getTreeItem(node: Node): vscode.TreeItem {
         switch (node.is) {
             case "file": {
                 const item = new vscode.TreeItem(node.uri, vscode.TreeItemCollapsibleState.Expanded);
-                item.id = `file ${node.uri.toString()}`;
+                item.id = idOf(node);
                 item.iconPath = vscode.ThemeIcon.File;
                 // The label is the name alone, which several roots and folders may have in common.
                 const folder = path.posix.dirname(vscode.workspace.asRelativePath(node.uri));
@@ -188,7 +210,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             case "state": {
                 const [, label, icon] = STATES.find(([state]) => state === node.state) ?? ["", "", ""];
                 const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Expanded);
-                item.id = `state ${node.state}`;
+                item.id = idOf(node);
                 item.iconPath = new vscode.ThemeIcon(icon);
                 item.description = String(this.getChildren(node).length);
                 return item;
@@ -197,7 +219,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const { thread, uri } = node;
                 const state = stateOf(thread);
                 const item = new vscode.TreeItem(thread.title);
-                item.id = `thread ${uri.toString()} ${thread.id}`;
+                item.id = idOf(node);
                 const waits = this.known.waits(thread);
                 item.iconPath = new vscode.ThemeIcon(waits ? "bell-dot" : (STATES.find(([one]) => one === state)?.[2] ?? "comment"));
                 const line = thread.range.start.line + 1;

@@ -69,7 +69,7 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         await vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "[x](command:workbench.action.quit)" });
         said.over();
         assert.equal(said.texts.length, 1);
-        assert.match(said.texts[0], /^postil: no thread `\[x\]\u200b\(command/);
+        assert.match(said.texts[0], /no thread `\[x\]\u200b\(command/);
     },
     async "who answers can be chosen before there is a file"() {
         const { server } = api();
@@ -180,14 +180,17 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         known.told({ uri, version: null, threads: [] });
         assert.deepEqual(asked, [["cancelTurn", "one"]]);
     },
-    async "where a row went the second press of a double click is not for the next one"(root) {
+    async "where a row went the second press of a double click is not for what came there, and one elsewhere is"(root) {
         const { known, reviews, server } = api();
         const { run } = server;
         const uri = vscode.Uri.file(path.join(root, "rows.py"));
         const at = { line: 0, character: 0 };
-        const ids = ["one", "two", "three"];
-        known.told({ uri: uri.toString(), version: null, threads: ids.map((id) => ({ id, status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: false, has_changes: false })) });
-        const [one, two, three] = known.threads(uri).map((thread) => ({ is: "thread", uri, thread }));
+        const ids = ["one", "two", "three", "four", "five"];
+        const threads = ids.map((id) => ({ id, status: "pending", malformed: false, title: "t", range: { start: at, end: at }, messages: [{ role: "author", name: null, line: 0, text: "t" }], choices: [], turn: null, has_run: false, has_changes: false }));
+        const tell = (left) => known.told({ uri: uri.toString(), version: null, threads: threads.filter(({ id }) => left.includes(id)) });
+        tell(ids);
+        const rows = known.threads(uri).map((thread) => ({ is: "thread", uri, thread }));
+        const [one, two, , four, five] = rows;
         const asked = [];
         server.run = async (verb, { thread_id }) => void asked.push([verb, thread_id]);
         const press = (command, row) => vscode.commands.executeCommand(`postil.${command}`, row);
@@ -197,16 +200,19 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
                 return done();
             });
         await own("resolve", one, () => asked.length > 0);
+        tell(ids.slice(1));
         // Whatever the next one has in the same place.
         for (const command of ["resolve", "replyAsAgent", "cancel"]) await press(command, two);
-        await press("replyAllInFile", { is: "file", uri });
         assert.deepEqual(asked, [["dismissThread", "one"]]);
-        await own("replyAsAgent", two, () => asked.length > 1);
-        // It went to another state, or the filter does not let it through any more.
-        await press("replyAsAgent", three);
-        assert.deepEqual(asked.slice(1), [["replyAsAgent", "two"]]);
+        await press("resolve", four);
+        assert.deepEqual(asked.slice(1), [["dismissThread", "four"]]);
+        tell(["two", "three", "five"]);
+        await press("replyAsAgent", five);
+        assert.equal(asked.length, 2);
+        await press("replyAsAgent", two);
+        assert.deepEqual(asked.slice(2), [["replyAsAgent", "two"]]);
         server.run = run;
-        known.told({ uri: uri.toString(), version: null, threads: [] });
+        tell([]);
 
         const said = listen("showInformationMessage");
         const answers = [];
@@ -214,12 +220,11 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         const [first] = reviews.getChildren();
         await own("review.accept", first, () => answers.length > 0);
         const [next] = reviews.getChildren();
-        for (const row of [next, next.review]) for (const command of ["accept", "reject", "acceptAll", "rejectAll"]) await press(`review.${command}`, row);
+        for (const command of ["accept", "reject"]) await press(`review.${command}`, next);
         // In the title of its diff, which took the place of the other's.
         await reviews.diff(next);
         await until("its diff", () => reviews.file(next.right) === next);
-        await own("review.reject", next.right, () => answers.length > 1);
-        await press("review.reject", next.right);
+        await Promise.all([press("review.reject", next.right), press("review.reject", next.right)]);
         assert.deepEqual(answers, [["k", true], ["l", false]]);
         await vscode.commands.executeCommand("postil.review.rejectAll");
         said.over();
