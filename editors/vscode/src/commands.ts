@@ -11,7 +11,7 @@ import { DOUBLE, Presses } from "./presses";
 import type { Position } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { doctor, openConfig, openRun, replyAll } from "./runs";
+import { Doctor, openConfig, openRun, replyAll } from "./runs";
 import { confirm, inform } from "./say";
 import type { Server } from "./server";
 import { CHOOSE, unfit } from "./threads";
@@ -49,6 +49,8 @@ interface Parts {
 
 export function register(parts: Parts): vscode.Disposable[] {
     const { server, known, comments, tree, conversations, models, questions, reviews, whys } = parts;
+
+    const doctor = new Doctor(server);
 
     /** The file that the author looks at. Where it is none, they are told why. */
     const here = (): vscode.Uri | undefined => {
@@ -298,9 +300,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         "postil.showLog": () => {
             server.log.show();
         },
-        "postil.doctor": () => {
-            doctor(server);
-        },
+        "postil.doctor": () => doctor.show(),
         "postil.openRun": () => openRun(server, conversations),
         "postil.selectModel": () => models.select(),
         "postil.openConfig": () => openConfig(server),
@@ -328,7 +328,7 @@ export function register(parts: Parts): vscode.Disposable[] {
         };
         return vscode.commands.registerCommand(id, ALONE.has(id) ? run : served);
     });
-    return [...commands, undone];
+    return [...commands, doctor, undone];
 }
 
 /** What the author looks at, also where the editor hands out no text of it. */

@@ -1,5 +1,7 @@
 // Commands about many turns, past runs and this machine's settings.
 
+import { spawn, type ChildProcess } from "node:child_process";
+import * as os from "node:os";
 import * as vscode from "vscode";
 import type { Conversations } from "./conversation";
 import type { Known } from "./known";
@@ -82,21 +84,77 @@ export async function openConfig(server: Server): Promise<void> {
     }
 }
 
-/** Runs `postil doctor` in a terminal, as a person would: the answer is for reading. In the one of the last time, if it is there. */
-export function doctor(server: Server): void {
-    const name = "postil doctor";
-    // By its name, which it keeps in a window that is loaded anew; and its shell has not ended.
-    const last = vscode.window.terminals.find((one) => one.name === name && one.exitStatus === undefined);
-    const terminal = last ?? vscode.window.createTerminal({ name, ...(process.platform === "win32" ? { shellPath: "powershell.exe" } : {}) });
-    terminal.show();
-    // The program that came along is on no PATH.
-    terminal.sendText(`${quoted(server.program?.path ?? "postil")} doctor`);
-}
+/**
+ * Shows what `postil doctor` says, in a terminal of its own that is there again the next time. It is started here and not
+ * typed into a shell, in which something else may run by then; and so it finds what the server finds, which has the same
+ * environment.
+ */
+export class Doctor implements vscode.Disposable {
+    private terminal: vscode.Terminal | undefined;
+    private readonly written = new vscode.EventEmitter<string>();
+    private asked: ChildProcess | undefined;
 
-/** A program as a shell takes it, PowerShell on Windows: whatever else the author has there quotes in another way. */
-function quoted(program: string): string {
-    if (/^[\w./-]+$/.test(program)) {
-        return program;
+    constructor(private readonly server: Server) {}
+
+    async show(): Promise<void> {
+        if (!this.server.program) {
+            // Before there is a file nobody has looked for it.
+            await this.server.start();
+        }
+        if (this.terminal) {
+            this.terminal.show();
+            this.ask();
+            return;
+        }
+        const pty: vscode.Pseudoterminal = {
+            onDidWrite: this.written.event,
+            open: () => {
+                this.ask();
+            },
+            close: () => {
+                this.asked?.kill();
+                this.asked = undefined;
+                this.terminal = undefined;
+            },
+        };
+        this.terminal = vscode.window.createTerminal({ name: "postil doctor", iconPath: new vscode.ThemeIcon("pulse"), pty });
+        this.terminal.show();
     }
-    return process.platform === "win32" ? `& '${program.replaceAll("'", "''")}'` : `'${program.replaceAll("'", "'\\''")}'`;
+
+    private ask(): void {
+        if (this.asked) {
+            return;
+        }
+        const editor = vscode.window.activeTextEditor;
+        const folder = (editor && vscode.workspace.getWorkspaceFolder(editor.document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
+        const cwd = folder?.uri.scheme === "file" ? folder.uri.fsPath : os.homedir();
+        const write = (text: string): void => {
+            this.written.fire(text.replace(/\r?\n/g, "\r\n"));
+        };
+        // Away with what was said before, also above what is seen.
+        write("\x1b[2J\x1b[3J\x1b[H");
+        const { program, state } = this.server;
+        if (!program) {
+            write(`${state.is === "failed" ? state.why : "The program postil was not found."}\n`);
+            return;
+        }
+        const child = spawn(program.path, ["doctor"], { cwd, env: { ...process.env, CLICOLOR_FORCE: "1" }, stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
+        this.asked = child;
+        for (const stream of [child.stdout, child.stderr]) {
+            stream.setEncoding("utf8").on("data", write);
+        }
+        child.on("error", (error) => {
+            write(`${program.path}: ${error.message}\n`);
+        });
+        child.on("close", () => {
+            if (this.asked === child) {
+                this.asked = undefined;
+            }
+        });
+    }
+
+    dispose(): void {
+        this.terminal?.dispose();
+        this.written.dispose();
+    }
 }

@@ -230,26 +230,43 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         said.over();
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     },
-    async "the doctor is asked in one terminal, as long as its shell runs"() {
+    async "the doctor is asked in one terminal, which is none that something else runs in"(root) {
+        const { server } = api();
+        const { program } = server;
         const all = () => vscode.window.terminals.filter(({ name }) => name === "postil doctor");
+        const [log, go] = [path.join(root, "asked.txt"), path.join(root, "asked.go")];
+        const asked = () => (existsSync(log) ? readFileSync(log, "utf8") : "");
+        const slow = path.join(root, "slow doctor");
+        writeFileSync(slow, `#!/bin/sh\necho "$PWD $*" >>'${log}'\nuntil [ -e '${go}' ]; do sleep 0.05; done\necho over >>'${log}'\n`, { mode: 0o755 });
+        server.program = { ...program, path: slow };
+        // One of that name, in which the author works by now.
+        const own = vscode.window.createTerminal("postil doctor");
         const ask = () => vscode.commands.executeCommand("postil.doctor");
+        const line = `${root} doctor\n`;
         await ask();
-        const [first] = all();
-        await first.processId;
+        await until("it is asked", () => asked() === line);
+        const [, terminal] = all();
+        // It has not answered yet.
         await ask();
-        assert.deepEqual(all(), [first]);
-        const { createTerminal } = vscode.window;
-        const made = [];
-        vscode.window.createTerminal = (options) => {
-            made.push(options.name);
-            return { show: () => undefined, sendText: () => undefined };
-        };
-        first.sendText("exit");
-        await until("its shell has ended", () => first.exitStatus !== undefined);
+        assert.deepEqual(all(), [own, terminal]);
+        writeFileSync(go, "");
+        await until("it has answered", () => asked() === `${line}over\n`);
+        await until("it is asked again", async () => {
+            await ask();
+            return asked().startsWith(`${line}over\n${line}`);
+        });
+        assert.deepEqual(all(), [own, terminal]);
+        server.program = program;
+        own.dispose();
+        terminal.dispose();
+        await until("it is shut", () => all().length === 0);
+        // It is opened again, also to say that there is none.
+        server.program = undefined;
         await ask();
-        vscode.window.createTerminal = createTerminal;
-        first.dispose();
-        assert.deepEqual(made, ["postil doctor"]);
+        const [next] = await until("another", () => all().length === 1 && all());
+        server.program = program;
+        next.dispose();
+        await until("it is shut", () => all().length === 0);
     },
     async "all that wait are answered from the view's title, whichever row is chosen, and those of a file from its row"(root) {
         const { known, server } = api();
