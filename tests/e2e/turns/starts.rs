@@ -16,12 +16,7 @@ fn a_turn_that_waits_for_the_author_says_so() {
     let bench = Bench::new(vec![Step::text("Could be.").held()]);
     bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
     let mut editor = bench.editor(true);
-    editor.open(FILE);
-    editor.wait_codes(FILE, &["pending"]);
-    editor.state().choices = vec![String::from(NEVER)];
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
+    begin_unanswered(&mut editor);
     editor.wait_message(QUESTION, |_| true);
     editor.wait_message("$/progress", |params| {
         params["value"]["message"] == "waits for your answer"
@@ -34,6 +29,16 @@ fn a_turn_that_waits_for_the_author_says_so() {
     assert!(!lens(&mut editor).contains("waits"));
     bench.model.release();
     editor.wait_text(FILE, |text| text.contains("AGENT: Could be."));
+}
+
+/// Begins a turn whose questions wait for the test.
+fn begin_unanswered(editor: &mut Editor) {
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.state().choices = vec![String::from(NEVER)];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
 }
 
 /// Waits for the question of this number, from one, and answers it.
@@ -56,12 +61,7 @@ fn a_double_click_answers_one_question() {
         ..Options::default()
     };
     let mut editor = Editor::start_with(&bench.workspace, options);
-    editor.open(FILE);
-    editor.wait_codes(FILE, &["pending"]);
-    editor.state().choices = vec![String::from(NEVER)];
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
+    begin_unanswered(&mut editor);
     answer(&mut editor, 1, "Trust this workspace");
     // Whoever pressed the first button twice finds nothing there yet: half a second is the longest that a desktop
     // takes for one double click by default.
