@@ -7,6 +7,7 @@ import { Conversations } from "./conversation";
 import { Endings } from "./endings";
 import { Known } from "./known";
 import { Models } from "./models";
+import { Offered } from "./offered";
 import { Questions } from "./questions";
 import { Reviews } from "./review";
 import { Server } from "./server";
@@ -74,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         conversations,
         models,
         status,
+        new Offered(known),
         new Endings(
             running,
             known,

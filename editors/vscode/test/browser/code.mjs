@@ -289,7 +289,11 @@ export class Window {
                 .then(() => found.waitFor(open))
                 .then(() => found.click(open))
                 .then(() => true)
-                .catch(() => false);
+                .catch(async () => {
+                    // What may be done by now is looked up when the list is opened.
+                    if (await input.isVisible()) await this.page.keyboard.press("Escape");
+                    return false;
+                });
         });
     }
 

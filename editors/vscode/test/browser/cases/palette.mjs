@@ -1,6 +1,7 @@
 // What is done from the palette and by the settings, without a mouse in the margin.
 import { writeFileSync } from "node:fs";
-import { equal, folder, glyphs, inner, listens, rows } from "../parts.mjs";
+import { plain } from "../code.mjs";
+import { equal, folder, glyphs, inner, listens, ok, rows } from "../parts.mjs";
 
 /** From thread to thread, all at once, the history, the user's own settings, and what is shown switched off and on. */
 export async function palette(code, windows) {
@@ -14,8 +15,23 @@ export async function palette(code, windows) {
     await window.file("notes.rs");
     await listens(window);
     await told("postil: Reply to All Pending in This File", "no thread waits for an answer");
-    await told("postil: Continue the Turn", "postil: there is no thread at the cursor");
+    await told("postil: Resolve (Remove Thread)", "postil: there is no thread at the cursor");
     await told("postil: Open a Run of the History", "there is no run yet");
+
+    // What is for threads as there is none by now is not offered.
+    const offers = async (title) => {
+        await window.page.keyboard.press("F1");
+        await window.page.locator(".quick-input-widget .quick-input-box input").fill(`>${title}`);
+        const list = window.page.locator(".quick-input-list .monaco-list-row");
+        // Something always is like it.
+        await list.first().waitFor();
+        const found = (await list.allInnerTexts()).some((row) => plain(row).includes(title));
+        await window.page.keyboard.press("Escape");
+        return found;
+    };
+    ok(!(await offers("postil: Cancel Turn")), "no turn runs");
+    ok(!(await offers("postil: Open Conversation")), "nor has one run");
+    ok(await offers("postil: Reply as Agent"), "one waits");
 
     // From one to the next, over the end of the file, and back.
     await window.goto(1);
@@ -38,6 +54,7 @@ export async function palette(code, windows) {
     await window.notice("This question was not typed here");
     await window.press("Allow edits");
     await window.until("the answers", async () => ((await window.text()).match(/\/\/ AGENT: Found/g) ?? []).length === 2);
+    ok(await offers("postil: Open Conversation"), "by now one has run");
     await window.take(">postil: Open a Run of the History", "postil: Open a Run of the History");
     const run = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "a.rs" }).first();
     const conversation = window.page.locator(".tab", { hasText: "Conversation" });
