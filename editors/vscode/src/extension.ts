@@ -83,6 +83,12 @@ export function activate(context: vscode.ExtensionContext): Api {
             (run) => conversations.isSeen(run),
         ),
         ...register({ server: running, known, comments, tree, conversations, models, questions, reviews, whys }),
+        vscode.window.onDidChangeWindowState(({ focused }) => {
+            // From the terminal in which it was built anew.
+            if (focused) {
+                void running.notice();
+            }
+        }),
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             running.trustChanged();
         }),

@@ -1,5 +1,6 @@
 // The server's life: found, started, started again after it ended by itself, and one message where that fails.
 
+import { stat } from "node:fs/promises";
 import * as os from "node:os";
 import * as vscode from "vscode";
 import { Backoff, choose, tooOld, type Problem, type Program } from "./binary";
@@ -9,6 +10,12 @@ import { because, complain, inform, warn } from "./say";
 
 /** Milliseconds without an answer after which the author is told. */
 const SLOW = 15_000;
+
+/** By what a file is known that another took the place of; `undefined`: there is none. */
+async function stamp(path: string | undefined): Promise<string | undefined> {
+    const found = path === undefined ? undefined : await stat(path).catch(() => undefined);
+    return found && [found.ino, found.size, found.mtimeMs].join(" ");
+}
 
 /** "stopped": by the author; only he starts it again. */
 export type State = { is: "off" | "starting" | "running" | "stopped" } | { is: "failed"; why: string };
@@ -25,6 +32,8 @@ export class Server implements vscode.Disposable {
     private starting = new AbortController();
     /** Why the author was told last; the same is not said twice. */
     private told = "";
+    /** The file of the program as it was when this server was started. */
+    private stamp: string | undefined;
 
     private readonly changed = new vscode.EventEmitter<State>();
     readonly onState = this.changed.event;
@@ -119,6 +128,7 @@ export class Server implements vscode.Disposable {
                 return;
             }
             this.connection = started;
+            this.stamp = await stamp(this.program?.path);
             // From here on it is asked to end.
             this.starting = new AbortController();
             // Given while it started.
@@ -205,6 +215,19 @@ export class Server implements vscode.Disposable {
                     return undefined;
             }
         });
+    }
+
+    /** Says once that the program was replaced since: the server that runs can then start no command of an agent any more. */
+    async notice(): Promise<void> {
+        const now = this.connection && this.stamp !== undefined ? await stamp(this.program?.path) : undefined;
+        // One that is gone may be about to come.
+        if (now === undefined || this.stamp === undefined || now === this.stamp) {
+            return;
+        }
+        this.stamp = undefined;
+        if (await inform("postil was updated, and its server is still the old one.", "Restart Server")) {
+            await this.restart();
+        }
     }
 
     /** It may still come: the author is told, and nothing is ended. */

@@ -374,6 +374,31 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         said.over();
         await until("it runs", () => server.state.is === "running" && servers().length === 1);
     },
+    async "one word is said where the program was replaced, and by it the server is started again"(root) {
+        const { server } = api();
+        const { program } = server;
+        const copy = path.join(root, "updated");
+        const put = () => writeFileSync(copy, `#!/bin/sh\nexec ${program.path} "$@"\n`, { mode: 0o755 });
+        const said = listen("showInformationMessage");
+        await server.notice();
+        put();
+        server.program = { ...program, path: copy };
+        server.stamp = "as it was";
+        rmSync(copy);
+        await server.notice();
+        assert.deepEqual(said.texts, [], "it is gone for a moment");
+        put();
+        const noticed = server.notice();
+        await until("a word", () => said.texts.length > 0);
+        await server.notice();
+        assert.deepEqual(said.texts.map((text) => text.slice(0, 18)), ["postil was updated"]);
+        const [pid] = servers();
+        said.press(0, "Restart Server");
+        await noticed;
+        said.over();
+        await until("another runs", () => server.state.is === "running" && servers().length === 1 && servers()[0] !== pid);
+        assert.equal(server.program.path, program.path);
+    },
     async "who answers is chosen among those that are found, and kept for every editor"() {
         const { server, status } = api();
         const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
