@@ -236,7 +236,7 @@ function page(webview: vscode.Webview, extension: vscode.Uri, run: string): stri
 <title>Conversation</title>
 </head>
 <body data-run="${run.replace(/[^\w-]/g, "")}">
-<header><h1 id="title"></h1><p id="facts"></p><p id="doing" role="status"></p><p><button id="cancel" hidden>Cancel</button><button id="review" hidden>Review changes</button></p></header>
+<header><h1 id="title"></h1><p id="facts"></p><p id="doing" role="status"></p><p><button id="cancel" hidden>Cancel Turn</button><button id="review" hidden>Review Changes</button></p></header>
 <main><div id="rounds" role="log" aria-label="Conversation" aria-live="off"></div></main>
 <script nonce="${nonce}" src="${media("conversation.js")}"></script>
 </body>
