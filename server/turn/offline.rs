@@ -1,6 +1,7 @@
 //! The answers that need no model: what code intelligence can do alone. A child server is asked first;
 //! where none can be had, the identifiers that tree-sitter sees answer. Each answer says which it was.
 
+mod moves;
 mod names;
 mod places;
 mod question;
@@ -17,7 +18,8 @@ use crate::present::visible;
 use crate::tools::Context;
 use crate::vcs::{self, Blame};
 
-use names::Held;
+use moves::Moves;
+use names::{Held, Todo};
 use question::{Question, Subject};
 
 use super::source::Source;
@@ -50,6 +52,7 @@ pub(super) async fn run(cx: &Context, job: &Job, recorder: &Recorder) -> Outcome
         cx,
         job,
         recorder,
+        moves: moves(cx, job, 1),
         is_missing: AtomicBool::new(false),
     };
     match offline.answer(&asked).await {
@@ -62,6 +65,8 @@ struct Offline<'a> {
     cx: &'a Context,
     job: &'a Job,
     recorder: &'a Recorder,
+    /// For an answer of one line.
+    moves: Moves,
     is_missing: AtomicBool,
 }
 
@@ -169,7 +174,7 @@ impl Offline<'_> {
         let work = blocking(move || names::search(&tree, &wanted, language, &cancel));
         let show = |held: &Vec<Held>| {
             held.iter()
-                .flat_map(Held::lines)
+                .flat_map(|held| held.lines(&self.moves))
                 .take(200)
                 .collect::<Vec<_>>()
                 .join("\n")
@@ -282,7 +287,7 @@ impl Offline<'_> {
                 source.line_of(s.name_range.start)
             })
         };
-        let place = format!("{}:{}", source.file, line + 1);
+        let place = self.moves.place(&source.file, line);
         let (path, text) = (source.path.clone(), source.text.clone());
         let work = blocking(move || vcs::blame(&path, line + 1, text.as_bytes()));
         let show = |found: &Option<Blame>| match found {
@@ -317,21 +322,23 @@ impl Offline<'_> {
         let work = blocking(move || names::todos(&tree, SHOWN, &cancel));
         let found = self
             .step("todos", String::from("."), work, |(shown, count)| {
-                format!("{count}\n{}", shown.join("\n"))
+                format!("{count}\n{}", told(shown, &self.moves))
             })
             .await?;
         Ok(found.map(|(shown, count)| match count {
             0 => String::from("There are no to-do notes in the comments of this workspace."),
             count => {
-                let more = if count > shown.len() {
-                    format!("\n… and {} more", count - shown.len())
-                } else {
-                    String::new()
+                let left = count - shown.len();
+                let more = match left {
+                    0 => String::new(),
+                    left => format!("\n… and {left} more"),
                 };
+                let lines = 1 + shown.len() + usize::from(left > 0);
+                let moves = moves(self.cx, self.job, lines);
                 format!(
                     "Found {count} to-do {} in the comments:\n{}{more}",
                     if count == 1 { "note" } else { "notes" },
-                    shown.join("\n")
+                    told(&shown, &moves)
                 )
             }
         }))
@@ -359,12 +366,12 @@ impl Offline<'_> {
         let shown = places.iter().map(|place| {
             let file = self.cx.tree.relative(&place.path);
             let file = file.unwrap_or_else(|| place.path.display().to_string());
-            (file, place.line + 1)
+            (file, place.line)
         });
         let shown: std::collections::BTreeSet<(String, usize)> = shown.collect();
         shown
             .into_iter()
-            .map(|(file, line)| format!("{file}:{line}"))
+            .map(|(file, line)| self.moves.place(&file, line))
             .collect()
     }
 
@@ -389,6 +396,20 @@ impl Offline<'_> {
             None => String::from("the language server"),
         }
     }
+}
+
+fn moves(cx: &Context, job: &Job, lines: usize) -> Moves {
+    let source = Source::read(&cx.tree, &job.file);
+    source.map_or_else(
+        |_| Moves::default(),
+        |source| Moves::of(&source, &job.thread, lines),
+    )
+}
+
+/// To-do notes, one a line.
+fn told(todos: &[Todo], moves: &Moves) -> String {
+    let lines: Vec<String> = todos.iter().map(|todo| todo.told(moves)).collect();
+    lines.join("\n")
 }
 
 /// What stands before a trailing thread's comment.

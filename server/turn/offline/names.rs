@@ -10,6 +10,9 @@ use crate::comments::Symbol;
 use crate::files::Tree;
 use crate::threads;
 use crate::turn::source::Source;
+use crate::turn::{cut, one_line};
+
+use super::moves::Moves;
 
 /// One file that holds the name.
 pub(super) struct Held {
@@ -22,14 +25,22 @@ pub(super) struct Held {
 
 impl Held {
     /// `file:line` of each place.
-    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
-        self.places.iter().map(|place| {
-            format!(
-                "{}:{}",
-                self.source.file,
-                self.source.line_of(place.start) + 1
-            )
-        })
+    pub fn lines(&self, moves: &Moves) -> impl Iterator<Item = String> {
+        self.places
+            .iter()
+            .map(|place| self.line(moves, place.start))
+    }
+
+    /// `file:line` of each place where it is declared.
+    pub fn declarations(&self, moves: &Moves) -> impl Iterator<Item = String> {
+        self.declared
+            .iter()
+            .map(|symbol| self.line(moves, symbol.name_range.start))
+    }
+
+    /// `file:line` of a byte.
+    pub fn line(&self, moves: &Moves, at: usize) -> String {
+        moves.place(&self.source.file, self.source.line_of(at))
     }
 }
 
@@ -114,12 +125,27 @@ pub(super) fn holding(
     Ok(sources.into_iter())
 }
 
-/// To-do notes in comments: `file:line text`, at most `limit` of them, and how many there are.
+/// A to-do note of a comment.
+pub(super) struct Todo {
+    file: String,
+    /// 0-based.
+    line: usize,
+    text: String,
+}
+
+impl Todo {
+    /// `file:line text`
+    pub fn told(&self, moves: &Moves) -> String {
+        format!("{} {}", moves.place(&self.file, self.line), self.text)
+    }
+}
+
+/// To-do notes in comments, at most `limit` of them, and how many there are.
 pub(super) fn todos(
     tree: &Tree,
     limit: usize,
     cancel: &CancellationToken,
-) -> Result<(Vec<String>, usize), String> {
+) -> Result<(Vec<Todo>, usize), String> {
     const WORDS: &[&str] = &["TODO", "FIXME", "XXX"];
     let mut files: std::collections::BTreeMap<String, Source> = Default::default();
     for word in WORDS {
@@ -149,12 +175,11 @@ pub(super) fn todos(
                 if let Some(note) = note(text, WORDS).filter(|_| !of_thread(&bytes)) {
                     count += 1;
                     if shown.len() < limit {
-                        shown.push(format!(
-                            "{}:{} {}",
-                            source.file,
-                            line + 1,
-                            crate::turn::cut(&crate::turn::one_line(note), 100)
-                        ));
+                        shown.push(Todo {
+                            file: source.file.clone(),
+                            line,
+                            text: cut(&one_line(note), 100),
+                        });
                     }
                 }
             }

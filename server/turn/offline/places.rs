@@ -98,7 +98,7 @@ impl Offline<'_> {
                     .places
                     .iter()
                     .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
-                uses.map(|p| format!("{}:{}", h.source.file, h.source.line_of(p.start) + 1))
+                uses.map(|p| h.line(&self.moves, p.start))
             });
             lines.collect()
         }))
@@ -184,10 +184,9 @@ impl Offline<'_> {
                 let line = held.source.line_of(symbol.name_range.start);
                 let code = held.source.line(line).trim().trim_end_matches(['{', ' ']);
                 format!(
-                    "`{name}` is a {} at {}:{}: `{}`, by {TREE}.",
+                    "`{name}` is a {} at {}: `{}`, by {TREE}.",
                     symbol.kind.replace('_', " "),
-                    held.source.file,
-                    line + 1,
+                    self.moves.place(&held.source.file, line),
                     cut(&one_line(code), 200)
                 )
             }
@@ -200,15 +199,7 @@ impl Offline<'_> {
             .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
             .await?
             .unwrap_or_default();
-        let lines = held.iter().flat_map(|h| {
-            h.declared.iter().map(|s| {
-                format!(
-                    "{}:{}",
-                    h.source.file,
-                    h.source.line_of(s.name_range.start) + 1
-                )
-            })
-        });
+        let lines = held.iter().flat_map(|h| h.declarations(&self.moves));
         Ok(lines.collect())
     }
 }

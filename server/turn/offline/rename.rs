@@ -10,7 +10,6 @@ use crate::turn::Outcome;
 use crate::turn::one_line;
 use crate::turn::source::Source;
 
-use super::names::Held;
 use super::question::Subject;
 use super::{Answer, Offline, Spot, TREE, list};
 
@@ -91,15 +90,7 @@ impl Offline<'_> {
         };
         let declared: Vec<String> = held
             .iter()
-            .flat_map(|h| {
-                h.declared.iter().map(move |s| {
-                    format!(
-                        "{}:{}",
-                        h.source.file,
-                        h.source.line_of(s.name_range.start) + 1
-                    )
-                })
-            })
+            .flat_map(|h| h.declarations(&self.moves))
             .collect();
         if declared.len() != 1 {
             let where_to = if declared.is_empty() {
@@ -115,7 +106,7 @@ impl Offline<'_> {
             Ok(taken) => taken,
             Err(why) => return Ok(Err(why)),
         };
-        if let Some(place) = taken.iter().flat_map(Held::lines).next() {
+        if let Some(place) = taken.iter().flat_map(|h| h.lines(&self.moves)).next() {
             return Ok(Err(format!(
                 "Nothing was renamed: `{to}` stands already at {place}."
             )));

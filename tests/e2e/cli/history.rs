@@ -229,6 +229,60 @@ fn a_batch_that_nobody_can_be_asked_about_is_left_as_it_is() {
     .ok();
 }
 
+/// The answer takes lines itself: it names those at which things stand beside it.
+#[test]
+fn lines_that_an_answer_names_are_those_of_the_file_with_it() {
+    let used = "where is load used?";
+    let uses = "fn a() {\n    load();\n}\n";
+    let notes = "\nfn b() {} // TODO: first\n\n// TODO: second\nfn c() {}\n";
+    for (text, places) in [
+        (
+            format!("{uses}// AUTHOR: {used}\nfn load() {{}}\n{uses}"),
+            2,
+        ),
+        (format!("{uses}fn load() {{}} // AUTHOR: {used}\n{uses}"), 2),
+        (
+            format!("{uses}/* AUTHOR: {used} */\nfn load() {{}}\n{uses}"),
+            2,
+        ),
+        (
+            format!("{uses}/*\nAUTHOR: {used}\n*/ fn load() {{ load() }}\n{uses}"),
+            3,
+        ),
+        (format!("// AUTHOR: list todos\n{notes}"), 2),
+        (format!("/* AUTHOR: list todos */\n{notes}"), 2),
+    ] {
+        for end in ["\n", "\r\n"] {
+            let workspace = Workspace::new();
+            workspace.write("a.rs", text.replace('\n', end));
+            postil(
+                &workspace,
+                &["reply", "--all", "--model", "offline", "--yes"],
+            )
+            .ok();
+            let now = workspace.read("a.rs");
+            let lines: Vec<&str> = now.split(end).collect();
+            let answer: Vec<&str> = now.split("AGENT: ").skip(1).collect();
+            let named = answer[0].split("a.rs:").skip(1).map(|rest| {
+                let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let number: usize = number.parse().expect("a line");
+                (lines[number - 1], rest)
+            });
+            let named: Vec<(&str, &str)> = named.collect();
+            assert_eq!(named.len(), places, "{now}");
+            for (line, rest) in named {
+                let stands = match rest.split_once("TODO: ") {
+                    Some((_, note)) => {
+                        line.contains(note.split_whitespace().next().expect("a note"))
+                    }
+                    None => line.contains("load()") && !line.contains("AGENT"),
+                };
+                assert!(stands, "{line}\n{now}");
+            }
+        }
+    }
+}
+
 #[test]
 fn runs_of_a_thread_are_listed_by_a_unique_prefix() {
     let workspace = project();

@@ -72,7 +72,7 @@ async fn what_cannot_be_renamed_is_said_and_left_alone() {
     let none = "fn load() {}\n// AUTHOR: rename this to that_one\n";
     for (code, words) in [
         (twice, "exactly once"),
-        (taken, "stands already at src/a.rs:3"),
+        (taken, "stands already at src/a.rs:5"),
         (unknown, "no `nothing`"),
         (none, "no symbol"),
     ] {
@@ -101,12 +101,12 @@ async fn where_and_what_are_answered_from_names() {
     );
     let (said, _) = answer("where is this defined?").await;
     assert_eq!(
-        said, "`load` is defined at src/net.rs:2, by tree-sitter.",
+        said, "`load` is defined at src/net.rs:4, by tree-sitter.",
         "what stays in the code is short"
     );
     let (said, _) = answer("what is `load`?").await;
     assert!(
-        said.starts_with("`load` is a function at src/net.rs:2: `pub fn load() -> u32`"),
+        said.starts_with("`load` is a function at src/net.rs:4: `pub fn load() -> u32`"),
         "{said}"
     );
     let (said, _) = answer("where is absent_name used?").await;
@@ -118,7 +118,7 @@ async fn notes_help_and_history() {
     let (said, _) = answer("list todos").await;
     assert_eq!(
         said,
-        "Found 1 to-do note in the comments:\nsrc/net.rs:6 TODO: load more"
+        "Found 1 to-do note in the comments:\nsrc/net.rs:9 TODO: load more"
     );
     // Asked once more, it does not find its own answer.
     let again = format!(
@@ -137,7 +137,7 @@ async fn notes_help_and_history() {
     );
     let (said, bench) = answer("who wrote this?").await;
     assert!(
-        said.contains("Nobody can be named for src/net.rs:2"),
+        said.contains("Nobody can be named for src/net.rs:4"),
         "{said}"
     );
     bench.workspace.git(&["init", "-q"]);
@@ -145,7 +145,7 @@ async fn notes_help_and_history() {
     bench.workspace.git(&["commit", "-qm", "Load from the net"]);
     let said = text(bench.offline().await);
     assert!(
-        said.starts_with("src/net.rs:2 was last changed by A Person on 20")
+        said.starts_with("src/net.rs:4 was last changed by A Person on 20")
             && said.contains("\"Load from the net\""),
         "{said}"
     );
@@ -182,14 +182,14 @@ async fn a_use_beside_the_thread_counts() {
     };
     assert_eq!(
         text(bench.offline().await),
-        "`load` is used at 2 places: src/a.py:6, src/a.py:11, by the language server `pylsp`."
+        "`load` is used at 2 places: src/a.py:6, src/a.py:13, by the language server `pylsp`."
     );
     // What no tree has as a declaration.
     let code = "limit = 3\n\n\n# AUTHOR: where is `limit` used?\ndef two():\n    return limit\n";
     bench.workspace.write("src/a.py", code);
     assert_eq!(
         text(bench.offline().await),
-        "`limit` is used once, at src/a.py:6, by the language server `pylsp`."
+        "`limit` is used once, at src/a.py:8, by the language server `pylsp`."
     );
 }
 
