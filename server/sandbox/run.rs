@@ -158,7 +158,7 @@ impl Processes {
         let own = std::env::current_exe().map_err(|e| failed("this program", &e))?;
         if !own.exists() {
             return Err(String::from(
-                "The command could not be started: postil was updated or removed while it ran. The author has to restart the editor; nothing was run.",
+                "The command could not be started: postil was updated or removed while it ran, and the author has to start its server again; nothing was run.",
             ));
         }
         let found = self.found().clone();
