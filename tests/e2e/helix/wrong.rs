@@ -27,6 +27,16 @@ fn kill_servers(workspace: &Workspace) {
     assert!(killed > 0, "no server ran");
 }
 
+/// Whether the language's own server runs in this workspace.
+fn pylsp_runs(workspace: &Workspace) -> bool {
+    let entries = std::fs::read_dir("/proc").expect("/proc");
+    entries.filter_map(Result::ok).any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == workspace.root())
+            && String::from_utf8_lossy(&line).contains("/pylsp\0")
+    })
+}
+
 #[test]
 fn a_killed_server_takes_no_text_along_and_comes_back() {
     for program in programs() {
@@ -40,13 +50,14 @@ fn a_killed_server_takes_no_text_along_and_comes_back() {
             !s.contains("awaiting agent") && s.contains("# AUTHOR: where is `load` used?")
         });
         let back: &[&str] = match program {
-            "hx" => &[":lsp-stop", ":write", ":buffer-close", ":open notes.py"],
+            "hx" => &[":write", ":buffer-close", ":open notes.py"],
             _ => &[":lsp-restart postil"],
         };
         for line in back {
             command(&terminal, line);
         }
         terminal.wait("the thread again", |s| s.contains("awaiting agent"));
+        assert!(pylsp_runs(&workspace), "the language's own server is gone");
         command(&terminal, ":4");
         keys(&terminal, &["Space", "m", "r"]);
         allowed(&terminal, "the answer", |s| {
