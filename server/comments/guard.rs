@@ -23,6 +23,11 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
     }
 }
 
+/// Whether what stands inside a comment counts for [`fits`].
+pub(super) fn heeds_comments(language: &Language) -> bool {
+    matches!(language.name, "bash" | "dart" | "lua")
+}
+
 /// A column for a level. A run of so many blanks holds one of the bytes that are looked at.
 fn python(bytes: &[u8]) -> bool {
     const MOST: usize = 380;

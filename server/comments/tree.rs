@@ -95,8 +95,7 @@ pub(super) fn inside_comment(
     if language.name == "markdown-inline" {
         return None;
     }
-    // What is typed in a comment decides whether the grammar may see the text at all.
-    if matches!(language.name, "bash" | "dart" | "lua") && !guard::fits(text, language) {
+    if guard::heeds_comments(language) && !guard::fits(text, language) {
         return None;
     }
     let last = splice.start_byte.checked_sub(1)?;
