@@ -7,7 +7,7 @@ mod languages;
 mod review;
 mod stops;
 mod whole;
-mod wrong;
+pub(crate) mod wrong;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::harness::Workspace;
 use crate::helix::Terminal;
+use crate::helix::wrong::kill_servers;
 use crate::model::{Model, Step, call};
 use crate::peers;
 
@@ -138,6 +139,33 @@ fn what_a_question_asks_stands_beside_its_choices_in_kakoune() {
     }
     terminal.wait("the answer", |s| s.contains("-- AGENT: It did not run."));
     assert!(!workspace.root().join("ran-it").exists());
+    terminal.text(":kill!");
+    terminal.key("Enter");
+}
+
+#[test]
+fn a_killed_server_comes_back_in_kakoune_and_sees_what_is_not_saved() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("notes.sql", "select one;\n");
+    workspace.git(&["init", "-q"]);
+    let trust = workspace.postil().args(["trust", "--yes"]).status();
+    assert!(trust.expect("it runs").success());
+    let terminal = opened(&workspace, "notes.sql");
+    terminal.wait("the file", |s| s.contains("select one;"));
+    terminal.text("O-- AUTHOR: where is `one` used?");
+    terminal.key("Escape");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    kill_servers(&workspace);
+    terminal.text(":lsp-restart");
+    terminal.key("Enter");
+    terminal.wait("the thread again", |s| {
+        s.contains("Restarted") && s.contains("awaiting agent")
+    });
+    terminal.text(" pr");
+    terminal.wait("the answer", |s| s.contains("-- AGENT: "));
     terminal.text(":kill!");
     terminal.key("Enter");
 }

@@ -8,7 +8,7 @@ use super::{allowed, command, keys, opened, programs};
 use crate::harness::Workspace;
 
 /// Ends the language servers of this workspace as a crash would.
-fn kill_servers(workspace: &Workspace) {
+pub(crate) fn kill_servers(workspace: &Workspace) {
     let built = Path::new(env!("CARGO_BIN_EXE_postil"));
     let built = built.canonicalize().expect("the built binary");
     let mut killed = 0;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{NONE, in_both, open};
+use super::plugin::{NONE, answered, in_both, open, question};
 use super::{NOTES, python_project, with_model};
 use crate::harness::Workspace;
 use crate::model::{Model, Step, call};
@@ -65,10 +65,7 @@ fn folds_are_opened_where_the_cursor_goes(program: &str) {
 fn where_no_window_fits_a_tab_does(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait_codes("awaiting_user");
+    answered(&mut nvim);
     nvim.ex("set lines=6 | split | 4");
     nvim.keys(":Postil! say<CR>");
     nvim.wait(
@@ -87,8 +84,7 @@ fn where_no_window_fits_a_tab_does(program: &str) {
 fn a_status_line_costs_little(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
+    question(&mut nvim);
     let asked = nvim.lua(
         "local get, asked = vim.diagnostic.get, 0
         function vim.diagnostic.get(...) asked = asked + 1; return get(...) end
@@ -108,10 +104,7 @@ fn a_conversation_leaves_windows_as_they_are(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
     nvim.ex("set nowrap");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait_codes("awaiting_user");
+    answered(&mut nvim);
     nvim.keys(":4<CR>:Postil open<CR>");
     nvim.wait("the conversation", "vim.b.postil_run and vim.wo.wrap");
     nvim.keys(":edit count.py<CR>");
@@ -252,8 +245,7 @@ fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
     workspace.write("notes.py", NOTES);
     workspace.git(&["init", "-q"]);
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
+    question(&mut nvim);
     nvim.lua("pick = 'Read-only this time'");
     nvim.keys(":4<CR>:Postil reply<CR>Go# ");
     nvim.wait_note("is not trusted. Trusting it lets an agent edit its files and lets language servers start in it. You are asked when you are back in Normal mode.");

@@ -52,6 +52,19 @@ pub(super) fn open(program: &str, workspace: &Workspace, env: &[(&str, &str)], f
     nvim
 }
 
+/// A thread above `load` in `notes.py`, which the offline agent can answer.
+pub(super) fn question(nvim: &mut Nvim) {
+    nvim.keys(":4Postil new where is `load` used?<CR>");
+    nvim.wait_codes("pending");
+}
+
+/// [`question`], and its answer.
+pub(super) fn answered(nvim: &mut Nvim) {
+    question(nvim);
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_codes("awaiting_user");
+}
+
 fn edit_then_answer() -> Model {
     Model::start(vec![
         Step::calls(vec![call("r", "file_read", json!({"path": "notes.py"}))]),
@@ -69,8 +82,7 @@ fn a_thread_is_begun_answered_and_resolved(program: &str) {
     let mut nvim = open(program, &workspace, NONE, "notes.py");
 
     // With a text at once; a line before the sub-command is the line that it goes above.
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
+    question(&mut nvim);
     assert!(
         nvim.text()
             .contains("# AUTHOR: where is `load` used?\ndef load"),
@@ -562,10 +574,7 @@ fn why_shows_what_was_said(program: &str) {
         "what git knows",
         &format!("{float}:find('last changed by', 1, true)"),
     );
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait_codes("awaiting_user");
+    answered(&mut nvim);
     nvim.keys(":4<CR>:Postil resolve<CR>");
     nvim.wait_codes("");
     nvim.keys(":4Postil why<CR>");

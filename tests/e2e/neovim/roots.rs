@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::in_both;
+use super::plugin::{in_both, question};
 use super::python_project;
 use super::unfit::said;
 use crate::harness::Workspace;
@@ -117,8 +117,7 @@ fn a_file_that_is_saved_in_another_project_goes_over_to_its_server(program: &str
         let mut nvim = Nvim::start_as(program, &one, &env, json!({}));
         nvim.edit(&one.path("notes.py"));
         nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
-        nvim.keys(":4Postil new where is `load` used?<CR>");
-        nvim.wait_codes("pending");
+        question(&mut nvim);
         // A command that follows at once waits for that server.
         let copy = two.path("copy.py");
         nvim.ex(&format!("saveas {} | 4Postil reply", copy.display()));

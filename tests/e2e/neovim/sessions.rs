@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{NONE, in_both, open};
+use super::plugin::{NONE, answered, in_both, open};
 use super::proposed::{asked, two_edits};
 use super::{python_project, with_model};
 use crate::harness::Workspace;
@@ -19,10 +19,7 @@ in_both!(
 fn a_conversation_comes_back_with_a_session(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    nvim.wait_codes("awaiting_user");
+    answered(&mut nvim);
     nvim.keys(":write<CR>:4<CR>:Postil open<CR>");
     nvim.wait_text("where is `load` used?");
     nvim.wait("the conversation", "vim.b.postil_run");

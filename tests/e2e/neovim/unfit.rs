@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::in_both;
+use super::plugin::{in_both, question};
 use super::python_project;
 use crate::harness::Workspace;
 use crate::peers;
@@ -302,8 +302,7 @@ fn what_cannot_be_done_at_a_thread_is_said(program: &str) {
     let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
     nvim.edit(&workspace.path("notes.py"));
     // While the server still starts.
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
+    question(&mut nvim);
     for name in ["undo", "review", "open", "continue"] {
         nvim.lua("notes = {}");
         nvim.ex(&format!("4Postil {name}"));
@@ -345,8 +344,7 @@ fn whatever_is_completed_can_be_run(program: &str) {
     let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
     nvim.edit(&workspace.path("notes.py"));
     nvim.lua("vim.fn.confirm = function() return 2 end");
-    nvim.keys(":4Postil new where is `load` used?<CR>");
-    nvim.wait_codes("pending");
+    question(&mut nvim);
     let words = nvim.lua("return vim.fn.getcompletion('Postil ', 'cmdline')");
     let words = words.as_array().cloned().unwrap_or_default();
     assert!(words.contains(&json!("processActions")), "{words:?}");
