@@ -5,7 +5,7 @@ use serde_json::json;
 use super::args::{Age, Document, WorkflowCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
-use crate::present::one_line;
+use crate::present::{self, one_line};
 use crate::store::{Format, Run, RunStatus};
 use crate::verbs::{facts, hit, whole_seconds};
 
@@ -58,14 +58,20 @@ fn list(cx: &Cx, thread: Option<&str>, status: Option<&str>, limit: usize) -> Ou
     let session = cx.session()?;
     let mut runs = Vec::new();
     for workspace in session.workspaces() {
-        runs.extend(session.runs(&workspace, thread, status, limit)?);
+        let store = workspace.store()?;
+        let found = session.runs(&workspace, thread, status, limit)?;
+        runs.extend(found.into_iter().map(|run| (store.clone(), run)));
     }
     if cx.out.json {
-        cx.out.data(&runs.iter().map(facts).collect::<Vec<_>>());
+        let shown: Vec<_> = runs.iter().map(|(_, run)| facts(run)).collect();
+        cx.out.data(&shown);
         return Ok(true);
     }
-    for run in &runs {
+    for (store, run) in &runs {
         line(cx, run);
+        if let Some(asked) = store.question(&run.id)? {
+            cx.out.line(format!("    {}", present::short(&asked, 200)));
+        }
     }
     if runs.is_empty() {
         cx.out.note("no runs");

@@ -59,6 +59,18 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// What a run was asked first; `None` where nothing was kept of it.
+    pub fn question(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached(
+                "SELECT content FROM rounds WHERE run = (SELECT num FROM runs WHERE id = ?1) AND role = 'user'
+                 ORDER BY seq LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([run], |row| row.get(0)).optional())
+            .map_err(|e| self.fault(e))
+    }
+
     /// The newest round of a run with this role.
     pub fn newest_of(&self, run: &str, role: &str) -> Result<Option<Round>, StoreError> {
         let connection = self.light();

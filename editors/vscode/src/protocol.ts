@@ -75,6 +75,12 @@ export interface Turn {
     error: string | null;
 }
 
+/** One of `postil.workflowList`. */
+export interface PastRun extends Pick<Turn, "id" | "file" | "status" | "started" | "rounds" | "cost"> {
+    /** What was asked first. A server may be older than this. */
+    question?: string | null;
+}
+
 /** `postil/turns`: those that run, and once more each that has ended. */
 export interface TurnsParams {
     turns: Turn[];

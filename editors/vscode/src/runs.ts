@@ -5,7 +5,7 @@ import * as os from "node:os";
 import * as vscode from "vscode";
 import type { Conversations } from "./conversation";
 import type { Known } from "./known";
-import type { Turn } from "./protocol";
+import type { PastRun } from "./protocol";
 import { complain, inform, warn } from "./say";
 import type { Server } from "./server";
 import { money, stateOf } from "./threads";
@@ -43,7 +43,7 @@ export async function replyAll(server: Server, known: Known, uri: vscode.Uri | u
 
 /** One of the history, though its thread may be gone. */
 export async function openRun(server: Server, conversations: Conversations): Promise<void> {
-    const runs = await server.run<Turn[]>("workflowList", { limit: RUNS });
+    const runs = await server.run<PastRun[]>("workflowList", { limit: RUNS });
     if (!runs) {
         return;
     }
@@ -52,9 +52,11 @@ export async function openRun(server: Server, conversations: Conversations): Pro
         return;
     }
     const items = runs.map((run) => ({
-        label: run.file,
-        description: [run.status.replaceAll("_", " "), `${run.rounds} rounds`, money(run.cost)].filter((part) => part !== "").join(" · "),
-        detail: new Date(run.started).toLocaleString(),
+        label: run.question || run.file,
+        description: run.question ? run.file : "",
+        detail: [new Date(run.started).toLocaleString(), run.status.replaceAll("_", " "), `${run.rounds} rounds`, money(run.cost)]
+            .filter((part) => part !== "")
+            .join(" · "),
         id: run.id,
     }));
     const picked = await vscode.window.showQuickPick(items, { placeHolder: "A run, the newest first", matchOnDescription: true, matchOnDetail: true });

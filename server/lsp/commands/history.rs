@@ -6,6 +6,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use super::call::{Call, blocking};
 use crate::host::Level;
 use crate::lsp::{conversation, from_proto, invalid, to_proto};
+use crate::present;
 use crate::store::{Format, RunStatus, StoreError};
 use crate::verbs::{facts, hit};
 
@@ -75,15 +76,19 @@ impl Call {
         let mut runs = Vec::new();
         for workspace in self.session.workspaces() {
             let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-            runs.extend(
-                store
-                    .runs(thread, status, limit)
-                    .map_err(|error| history(&error))?,
-            );
+            let found = store.runs(thread, status, limit);
+            let found = found.map_err(|error| history(&error))?;
+            runs.extend(found.into_iter().map(|run| (store.clone(), run)));
         }
-        runs.sort_by_key(|run| std::cmp::Reverse(run.started));
+        runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.started));
         runs.truncate(limit);
-        Ok(Value::Array(runs.iter().map(facts).collect()))
+        let shown = runs.iter().map(|(store, run)| {
+            let asked = store.question(&run.id).map_err(|error| history(&error))?;
+            let mut shown = facts(run);
+            shown["question"] = json!(asked.map(|asked| present::short(&asked, 200)));
+            Ok(shown)
+        });
+        shown.collect()
     }
 
     /// As `postil workflow search --json` has it.

@@ -48,6 +48,11 @@ fn a_reply_is_written_recorded_and_undone() {
         (&runs[0]["thread_id"], &runs[0]["status"]),
         (&json!(id), &json!("completed"))
     );
+    let listed = postil(&workspace, &["workflow", "list"]).ok().out;
+    assert!(
+        listed.ends_with("\n    rename load to load_data\n"),
+        "{listed}"
+    );
     let page = postil(&workspace, &["workflow", "thread", &id]).ok().out;
     assert!(
         page.starts_with("[#1 ") && page.contains("rename load to load_data"),

@@ -321,7 +321,7 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
     );
     nvim.ex("helpclose");
     assert!(!nvim.text().contains("AGENT: It reads"));
-    nvim.lua("pick = 'cancelled'");
+    nvim.lua("pick = 'cancelled count.py: and here? ('");
     nvim.keys(":tab Postil runs<CR>");
     nvim.wait(
         "the conversation in a tab",

@@ -77,6 +77,11 @@ function M.go_to(found)
   vim.cmd("normal! zv")
 end
 
+-- `null` comes as either of two, by Neovim's version.
+local function given(value)
+  return value ~= vim.NIL and value or nil
+end
+
 -- Has one of the runs chosen.
 function M.run(client, prompt, done)
   asks.verb(client, "workflowList", { limit = 1000 }, function(runs)
@@ -86,10 +91,12 @@ function M.run(client, prompt, done)
     vim.ui.select(runs, {
       prompt = prompt,
       format_item = function(run)
-        return ("%s %s %s: %d rounds, %d tokens, $%.4f"):format(
+        return ("%s %s %s: %s (%d rounds, %d tokens, $%.4f)"):format(
           run.started,
           run.status,
           run.file,
+          -- Kept by an older one, or not at all.
+          given(run.question) or "?",
           run.rounds,
           run.tokens,
           run.cost
@@ -101,11 +108,6 @@ function M.run(client, prompt, done)
       end
     end)
   end)
-end
-
--- `null` comes as either of two, by Neovim's version.
-local function given(value)
-  return value ~= vim.NIL and value or nil
 end
 
 -- Who answers from now on. `vim.NIL`: whoever is found.

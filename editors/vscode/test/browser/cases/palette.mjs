@@ -56,7 +56,7 @@ export async function palette(code, windows) {
     await window.until("the answers", async () => ((await window.text()).match(/\/\/ AGENT: Found/g) ?? []).length === 2);
     ok(await offers("postil: Open Conversation"), "by now one has run");
     await window.take(">postil: Open a Run of the History", "postil: Open a Run of the History");
-    const run = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "a.rs" }).first();
+    const run = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "list todos" }).first();
     const conversation = window.page.locator(".tab", { hasText: "Conversation" });
     await window.again("a run", () => run.click(window.short), () => conversation.isVisible());
     await window.until("its conversation", async () => /list todos/.test(await (await inner(window, "#rounds")).locator("#rounds").innerText()));
