@@ -77,6 +77,8 @@ pub(super) struct Client {
     pub hides_errors: bool,
     /// Puts the server's name before what is told of progress: Helix.
     pub names_us: bool,
+    /// Has nothing behind the end of a buffer's last line, and makes two ends of `\r\n`: kakoune-lsp.
+    pub holds_lines: bool,
     /// What stands before each command (`postil.`).
     pub prefix: String,
 }
@@ -173,6 +175,7 @@ impl Client {
             sends_late: name == Some("Eglot"),
             hides_errors: name == Some("helix"),
             names_us: name == Some("helix"),
+            holds_lines: name == Some("kakoune-lsp"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)

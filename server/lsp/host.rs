@@ -19,6 +19,7 @@ use crate::text::{Edit, apply_edits};
 
 mod files;
 mod landed;
+mod lines;
 mod preview;
 
 /// An editor may ask its user before it applies an edit.
@@ -328,7 +329,10 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
             .into_iter()
             .map(|edit| whole_lines(&before, edit))
             .collect();
-        let texts: Vec<Value> = edits
+        let told = client.holds_lines.then(|| lines::in_lines(&before, &edits));
+        let texts: Vec<Value> = told
+            .as_ref()
+            .unwrap_or(&edits)
             .iter()
             .map(|edit| json!({"range": to_proto::range(buffer.document.range(&edit.range, client.encoding)), "newText": edit.text}))
             .collect();

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use serde_json::json;
 
-use crate::harness::Workspace;
+use crate::harness::{Workspace, wait_until};
 use crate::helix::Terminal;
 use crate::helix::wrong::kill_servers;
 use crate::model::{Model, Step, call};
@@ -178,4 +178,68 @@ fn a_killed_server_comes_back_in_kakoune_and_sees_what_is_not_saved() {
     terminal.wait("the answer", answered);
     terminal.text(":kill!");
     terminal.key("Enter");
+}
+
+#[test]
+fn an_answer_at_the_end_of_a_file_and_one_among_other_line_ends_stand_by_themselves_in_kakoune() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("end.sql", "select one;\n-- AUTHOR: where is `one` used?\n");
+    workspace.write(
+        "dos.sql",
+        "-- AUTHOR: where is `one` used?\r\nselect one;\r\n",
+    );
+    workspace.git(&["init", "-q"]);
+    let trust = workspace.postil().args(["trust", "--yes"]).status();
+    assert!(trust.expect("it runs").success());
+    for (file, above, below) in [
+        ("end.sql", "select one;\n", ""),
+        ("dos.sql", "", "select one;\r\n"),
+    ] {
+        let before = workspace.read(file);
+        let terminal = opened(&workspace, file);
+        terminal.wait("the thread", |s| s.contains("awaiting agent"));
+        if above.is_empty() {
+            terminal.text(" pr");
+        } else {
+            terminal.text("ge pr");
+        }
+        terminal.wait("that a question waits", |s| s.contains("🔔1"));
+        terminal.text(" pa");
+        terminal.wait("the question", |s| s.contains("Allow edits"));
+        terminal.key("Enter");
+        terminal.wait("the answer", |s| s.contains("answered: "));
+        terminal.text(":w");
+        terminal.key("Enter");
+        let end = if before.contains('\r') { "\r\n" } else { "\n" };
+        let saved = || {
+            let now = workspace.read(file);
+            let thread = now
+                .strip_prefix(above)
+                .and_then(|rest| rest.strip_suffix(below));
+            let lines: Vec<&str> = thread.unwrap_or_default().split(end).collect();
+            let begins = [
+                "-- AUTHOR: where is `one` used?",
+                "-- AGENT: `one` is used",
+                "-- AUTHOR:",
+                "",
+            ];
+            lines.len() == 4
+                && lines
+                    .iter()
+                    .zip(begins)
+                    .all(|(line, begin)| line.starts_with(begin))
+        };
+        wait_until(&format!("{file} with its answer"), saved);
+        // By the agent's undo, which has the whole file as it was.
+        terminal.text(" pu");
+        terminal.wait("the question again", |s| s.contains("awaiting agent"));
+        terminal.text(":w");
+        terminal.key("Enter");
+        wait_until("the file as it was", || workspace.read(file) == before);
+        terminal.text(":kill!");
+        terminal.key("Enter");
+    }
 }
