@@ -7,7 +7,9 @@ mod places;
 mod question;
 mod rename;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::json;
@@ -19,7 +21,7 @@ use crate::tools::Context;
 use crate::vcs::{self, Blame};
 
 use moves::Moves;
-use names::{Held, Todo};
+use names::{Held, Names, Todo};
 use question::{Question, Subject};
 
 use super::source::Source;
@@ -54,6 +56,7 @@ pub(super) async fn run(cx: &Context, job: &Job, recorder: &Recorder) -> Outcome
         recorder,
         moves: moves(cx, job, 1),
         is_missing: AtomicBool::new(false),
+        unread: Mutex::default(),
     };
     match offline.answer(&asked).await {
         Ok(text) => Outcome::Answer(text),
@@ -68,6 +71,8 @@ struct Offline<'a> {
     /// For an answer of one line.
     moves: Moves,
     is_missing: AtomicBool,
+    /// Files that were passed over in a search for a name.
+    unread: Mutex<BTreeSet<String>>,
 }
 
 impl Offline<'_> {
@@ -93,7 +98,8 @@ impl Offline<'_> {
             return Err(Outcome::Cancelled);
         }
         // What cannot be done is an answer too: the author reads it where the question stands.
-        let text = answer.unwrap_or_else(|why| why);
+        let mut text = answer.unwrap_or_else(|why| why);
+        text.push_str(&self.not_looked_at());
         let text = visible(&text).trim().to_owned();
         self.recorder
             .round(
@@ -172,14 +178,31 @@ impl Offline<'_> {
             name.to_owned(),
         );
         let work = blocking(move || names::search(&tree, &wanted, language, &cancel));
-        let show = |held: &Vec<Held>| {
-            held.iter()
-                .flat_map(|held| held.lines(&self.moves))
+        let show = |names: &Names| {
+            let held = names.held.iter();
+            held.flat_map(|held| held.lines(&self.moves))
                 .take(200)
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        self.step("identifiers", name.to_owned(), work, show).await
+        let names = self
+            .step("identifiers", name.to_owned(), work, show)
+            .await?;
+        Ok(names.map(|names| {
+            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+            unread.extend(names.unread);
+            names.held
+        }))
+    }
+
+    /// A sentence on what a name may stand in as well.
+    fn not_looked_at(&self) -> String {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        if unread.is_empty() {
+            return String::new();
+        }
+        let files: Vec<String> = unread.iter().cloned().collect();
+        format!(" Too large to be read for names: {}.", list(&files))
     }
 
     /// Why nothing is known of where the thread stands. A prompt that is no thread's has no file.
@@ -368,7 +391,7 @@ impl Offline<'_> {
             let file = file.unwrap_or_else(|| place.path.display().to_string());
             (file, place.line)
         });
-        let shown: std::collections::BTreeSet<(String, usize)> = shown.collect();
+        let shown: BTreeSet<(String, usize)> = shown.collect();
         shown
             .into_iter()
             .map(|(file, line)| self.moves.place(&file, line))

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::comments::Symbol;
-use crate::files::Tree;
+use crate::comments::{Language, Symbol, detect, in_pieces};
+use crate::files::{FileError, Tree};
 use crate::threads;
 use crate::turn::source::Source;
 use crate::turn::{cut, one_line};
@@ -54,6 +54,14 @@ fn family(language: &str) -> &str {
     }
 }
 
+/// What [`search`] found.
+#[derive(Default)]
+pub(super) struct Names {
+    pub held: Vec<Held>,
+    /// Files of these languages that are too large to be read for names, relative to the root.
+    pub unread: Vec<String>,
+}
+
 /// Files of the language of `like` (of any, where that is `None`) that hold `name` as an identifier, in
 /// the order of their paths. Reads the whole workspace: not for the async threads.
 ///
@@ -64,14 +72,29 @@ pub(super) fn search(
     name: &str,
     like: Option<&str>,
     cancel: &CancellationToken,
-) -> Result<Vec<Held>, String> {
-    let mut found = Vec::new();
-    for source in holding(tree, name, cancel)? {
+) -> Result<Names, String> {
+    let mut found = Names::default();
+    let alike = |language: Option<&'static Language>| {
+        like.is_none_or(|like| language.map(|l| family(l.name)) == Some(family(like)))
+    };
+    let (sources, skipped) = holding(tree, name, cancel)?;
+    for skipped in skipped {
+        if let FileError::TooLarge(file, _) = skipped
+            && detect(&file, None, "").is_some_and(|l| l.grammar.is_some() && alike(Some(l)))
+        {
+            found.unread.push(file);
+        }
+    }
+    for source in sources {
         if cancel.is_cancelled() {
             return Err(String::from("cancelled"));
         }
-        let language = source.syntax.language().map(|l| l.name);
-        if like.is_some_and(|like| language.map(family) != Some(family(like))) {
+        let language = source.syntax.language();
+        if !alike(language) {
+            continue;
+        }
+        if in_pieces(source.text.len(), language) {
+            found.unread.push(source.file);
             continue;
         }
         let places = source.syntax.identifiers(&source.text, name);
@@ -84,32 +107,31 @@ pub(super) fn search(
             .into_iter()
             .filter(|s| s.declares(name))
             .collect();
-        found.push(Held {
+        found.held.push(Held {
             source,
             declared,
             places,
         });
     }
+    // One that is open and large on the disk, too.
+    found.unread.sort();
+    found.unread.dedup();
     Ok(found)
 }
 
-/// The files whose text holds `word`, unsaved text first.
+/// The files whose text holds `word`, unsaved text first; and what could not be looked at.
 pub(super) fn holding(
     tree: &Tree,
     word: &str,
     cancel: &CancellationToken,
-) -> Result<impl Iterator<Item = Source> + use<>, String> {
+) -> Result<(Vec<Source>, Vec<FileError>), String> {
     let finder = memchr::memmem::Finder::new(word.as_bytes());
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
     let scan = tree.scan(".", threads, |bytes| {
         !cancel.is_cancelled() && finder.find(bytes).is_some()
     });
-    let mut paths: BTreeSet<_> = scan
-        .map_err(|e| e.to_string())?
-        .hits
-        .into_iter()
-        .map(|hit| hit.path)
-        .collect();
+    let scan = scan.map_err(|e| e.to_string())?;
+    let mut paths: BTreeSet<_> = scan.hits.into_iter().map(|hit| hit.path).collect();
     paths.extend(
         tree.buffers
             .paths()
@@ -117,12 +139,12 @@ pub(super) fn holding(
             .filter_map(|path| tree.resolve_path(&path).ok()),
     );
     let word = word.to_owned();
-    let sources: Vec<Source> = paths
+    let sources = paths
         .into_iter()
         .filter_map(|path| Source::read_path(tree, &path).ok())
         .filter(|source| source.text.contains(&word))
         .collect();
-    Ok(sources.into_iter())
+    Ok((sources, scan.skipped))
 }
 
 /// A to-do note of a comment.
@@ -149,7 +171,7 @@ pub(super) fn todos(
     const WORDS: &[&str] = &["TODO", "FIXME", "XXX"];
     let mut files: std::collections::BTreeMap<String, Source> = Default::default();
     for word in WORDS {
-        for source in holding(tree, word, cancel)? {
+        for source in holding(tree, word, cancel)?.0 {
             files.entry(source.file.clone()).or_insert(source);
         }
     }

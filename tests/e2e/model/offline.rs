@@ -173,6 +173,36 @@ async fn each_step_is_a_round() {
     assert_eq!(rounds[3].content, said);
 }
 
+/// What was not looked at is no place where a name does not stand.
+#[tokio::test]
+async fn files_that_are_too_large_for_names_are_told_of() {
+    let large = format!("fn far() {{}}\n{}", "// filler\n".repeat(300));
+    let files = [
+        ("src/a.rs", "// AUTHOR: what is far?\nfn load() {}\n"),
+        ("src/large.rs", &large),
+        ("src/large.csv", &large),
+    ];
+    let bench = Bench::with(&files);
+    bench.cx.tree.set_max_size(1000);
+    assert_eq!(
+        text(bench.offline().await),
+        "There is no `far` in this workspace. Too large to be read for names: src/large.rs."
+    );
+    // Open, it is read by its delimiters alone.
+    let bench = Bench::with(&files);
+    let path = bench.workspace.path("src/large.rs");
+    let text_of = format!("fn far() {{}}\n{}", "// filler\n".repeat(1_000_000));
+    bench
+        .cx
+        .tree
+        .buffers
+        .open(path, "file:///large.rs", "rust", 1, &text_of);
+    assert_eq!(
+        text(bench.offline().await),
+        "There is no `far` in this workspace. Too large to be read for names: src/large.rs."
+    );
+}
+
 /// The name stands beside the thread as a use: that counts, and where it is declared does not.
 #[tokio::test]
 async fn a_use_beside_the_thread_counts() {
