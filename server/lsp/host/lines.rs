@@ -22,33 +22,34 @@ pub(super) fn in_lines(text: &str, edits: &[Edit]) -> Vec<Edit> {
 
 /// `None`: it does not reach behind the last line, or the edit before it, which ends at `free`, stands in the way.
 fn before_the_end(text: &str, edit: &Edit, free: usize) -> Option<Edit> {
-    let end = ["\r\n", "\n"].into_iter().find(|end| text.ends_with(end))?;
+    let last = without_end(text)?.len();
+    let start = edit.range.start;
     if edit.range.end != text.len() {
         return None;
     }
-    let last = text.len() - end.len();
-    let start = edit.range.start;
+    let lines = without_end(&edit.text);
     // What the text ends with stays where it is.
-    if let Some(rest) = edit.text.strip_suffix(end).filter(|_| start <= last) {
+    if let Some(lines) = lines.filter(|_| start <= last) {
         return Some(Edit {
             range: start..last,
-            text: rest.to_owned(),
+            text: lines.to_owned(),
         });
     }
     // Whole lines: the end before them goes instead of the one behind.
-    let above = text.get(..start)?;
-    let from = above.strip_suffix('\n')?;
-    let from = from.strip_suffix('\r').unwrap_or(from).len();
-    let lines = edit.text.strip_suffix(end).unwrap_or(&edit.text);
-    let is_empty = edit.text.is_empty();
+    let from = without_end(text.get(..start)?)?.len();
     (from >= free).then(|| Edit {
         range: from..last,
-        text: if is_empty {
-            String::new()
-        } else {
-            format!("{end}{lines}")
+        text: match edit.text.as_str() {
+            "" => String::new(),
+            all => format!("\n{}", lines.unwrap_or(all)),
         },
     })
+}
+
+/// `None`: it does not end with a line's end.
+fn without_end(text: &str) -> Option<&str> {
+    let line = text.strip_suffix('\n')?;
+    Some(line.strip_suffix('\r').unwrap_or(line))
 }
 
 #[cfg(test)]
