@@ -9,7 +9,7 @@ mod rename;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use serde_json::json;
@@ -54,7 +54,7 @@ pub(super) async fn run(cx: &Context, job: &Job, recorder: &Recorder) -> Outcome
         cx,
         job,
         recorder,
-        moves: moves(cx, job, 1),
+        moves: OnceLock::new(),
         is_missing: AtomicBool::new(false),
         unread: Mutex::default(),
     };
@@ -68,8 +68,8 @@ struct Offline<'a> {
     cx: &'a Context,
     job: &'a Job,
     recorder: &'a Recorder,
-    /// For an answer of one line.
-    moves: Moves,
+    /// For an answer of one line, once a place is named.
+    moves: OnceLock<Moves>,
     is_missing: AtomicBool,
     /// Files that were passed over in a search for a name.
     unread: Mutex<BTreeSet<String>>,
@@ -180,7 +180,7 @@ impl Offline<'_> {
         let work = blocking(move || names::search(&tree, &wanted, language, &cancel));
         let show = |names: &Names| {
             let held = names.held.iter();
-            held.flat_map(|held| held.lines(&self.moves))
+            held.flat_map(|held| held.lines(self.moves()))
                 .take(200)
                 .collect::<Vec<_>>()
                 .join("\n")
@@ -193,6 +193,19 @@ impl Offline<'_> {
             unread.extend(names.unread);
             names.held
         }))
+    }
+
+    fn moves(&self) -> &Moves {
+        self.moves.get_or_init(|| self.moves_by(1))
+    }
+
+    /// What an answer of so many lines moves.
+    fn moves_by(&self, lines: usize) -> Moves {
+        let source = Source::read(&self.cx.tree, &self.job.file);
+        source.map_or_else(
+            |_| Moves::default(),
+            |source| Moves::of(&source, &self.job.thread, lines),
+        )
     }
 
     /// A sentence on what a name may stand in as well.
@@ -310,7 +323,7 @@ impl Offline<'_> {
                 source.line_of(s.name_range.start)
             })
         };
-        let place = self.moves.place(&source.file, line);
+        let place = self.moves().place(&source.file, line);
         let (path, text) = (source.path.clone(), source.text.clone());
         let work = blocking(move || vcs::blame(&path, line + 1, text.as_bytes()));
         let show = |found: &Option<Blame>| match found {
@@ -345,7 +358,7 @@ impl Offline<'_> {
         let work = blocking(move || names::todos(&tree, SHOWN, &cancel));
         let found = self
             .step("todos", String::from("."), work, |(shown, count)| {
-                format!("{count}\n{}", told(shown, &self.moves))
+                format!("{count}\n{}", told(shown, self.moves()))
             })
             .await?;
         Ok(found.map(|(shown, count)| match count {
@@ -357,7 +370,7 @@ impl Offline<'_> {
                     left => format!("\n… and {left} more"),
                 };
                 let lines = 1 + shown.len() + usize::from(left > 0);
-                let moves = moves(self.cx, self.job, lines);
+                let moves = self.moves_by(lines);
                 format!(
                     "Found {count} to-do {} in the comments:\n{}{more}",
                     if count == 1 { "note" } else { "notes" },
@@ -394,7 +407,7 @@ impl Offline<'_> {
         let shown: BTreeSet<(String, usize)> = shown.collect();
         shown
             .into_iter()
-            .map(|(file, line)| self.moves.place(&file, line))
+            .map(|(file, line)| self.moves().place(&file, line))
             .collect()
     }
 
@@ -419,14 +432,6 @@ impl Offline<'_> {
             None => String::from("the language server"),
         }
     }
-}
-
-fn moves(cx: &Context, job: &Job, lines: usize) -> Moves {
-    let source = Source::read(&cx.tree, &job.file);
-    source.map_or_else(
-        |_| Moves::default(),
-        |source| Moves::of(&source, &job.thread, lines),
-    )
 }
 
 /// To-do notes, one a line.

@@ -58,7 +58,8 @@ fn family(language: &str) -> &str {
 #[derive(Default)]
 pub(super) struct Names {
     pub held: Vec<Held>,
-    /// Files of these languages that are too large to be read for names, relative to the root.
+    /// Files of these languages that are too large to be read for names, relative to the root; one that is open may
+    /// be named twice.
     pub unread: Vec<String>,
 }
 
@@ -113,9 +114,6 @@ pub(super) fn search(
             places,
         });
     }
-    // One that is open and large on the disk, too.
-    found.unread.sort();
-    found.unread.dedup();
     Ok(found)
 }
 

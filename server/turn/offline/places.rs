@@ -98,7 +98,7 @@ impl Offline<'_> {
                     .places
                     .iter()
                     .filter(|p| !h.declared.iter().any(|s| s.name_range == **p));
-                uses.map(|p| h.line(&self.moves, p.start))
+                uses.map(|p| h.line(self.moves(), p.start))
             });
             lines.collect()
         }))
@@ -186,7 +186,7 @@ impl Offline<'_> {
                 format!(
                     "`{name}` is a {} at {}: `{}`, by {TREE}.",
                     symbol.kind.replace('_', " "),
-                    self.moves.place(&held.source.file, line),
+                    self.moves().place(&held.source.file, line),
                     cut(&one_line(code), 200)
                 )
             }
@@ -199,7 +199,7 @@ impl Offline<'_> {
             .names(&spot.name, spot.source.syntax.language().map(|l| l.name))
             .await?
             .unwrap_or_default();
-        let lines = held.iter().flat_map(|h| h.declarations(&self.moves));
+        let lines = held.iter().flat_map(|h| h.declarations(self.moves()));
         Ok(lines.collect())
     }
 }

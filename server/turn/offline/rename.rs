@@ -90,7 +90,7 @@ impl Offline<'_> {
         };
         let declared: Vec<String> = held
             .iter()
-            .flat_map(|h| h.declarations(&self.moves))
+            .flat_map(|h| h.declarations(self.moves()))
             .collect();
         if declared.len() != 1 {
             let where_to = if declared.is_empty() {
@@ -106,7 +106,7 @@ impl Offline<'_> {
             Ok(taken) => taken,
             Err(why) => return Ok(Err(why)),
         };
-        if let Some(place) = taken.iter().flat_map(|h| h.lines(&self.moves)).next() {
+        if let Some(place) = taken.iter().flat_map(|h| h.lines(self.moves())).next() {
             return Ok(Err(format!(
                 "Nothing was renamed: `{to}` stands already at {place}."
             )));
