@@ -222,7 +222,7 @@ fn allowed(terminal: &Terminal, what: &str, fits: impl Fn(&str) -> bool) {
 const AT_THREAD: &str = "asks you: ";
 
 /// A typed command.
-fn command(terminal: &Terminal, text: &str) {
+pub(crate) fn command(terminal: &Terminal, text: &str) {
     terminal.text(text);
     terminal.key("Enter");
 }

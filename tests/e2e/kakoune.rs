@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use serde_json::json;
 
 use crate::harness::{Workspace, wait_until};
-use crate::helix::Terminal;
 use crate::helix::wrong::kill_servers;
+use crate::helix::{Terminal, command};
 use crate::model::{Model, Step, call};
 use crate::peers;
 
@@ -72,10 +72,21 @@ fn a_thread_is_asked_answered_and_resolved_in_kakoune() {
     terminal.text(" pd");
     terminal.wait("the file without it", |s| !s.contains("# AUTHOR: "));
     // Of a language for which kakoune-lsp has no server.
-    terminal.text(":edit! notes.sql");
-    terminal.key("Enter");
+    command(&terminal, ":edit! notes.sql");
     terminal.wait("its thread", |s| s.contains("awaiting agent: why one?"));
-    terminal.text(":kill!");
+    command(&terminal, ":kill!");
+}
+
+fn trust(workspace: &Workspace) {
+    workspace.git(&["init", "-q"]);
+    let trust = workspace.postil().args(["trust", "--yes"]).status();
+    assert!(trust.expect("it runs").success());
+}
+
+/// Opens the question that waits, and answers it.
+fn allow_edits(terminal: &Terminal) {
+    terminal.text(" pa");
+    terminal.wait("the question", |s| s.contains("Allow edits"));
     terminal.key("Enter");
 }
 
@@ -139,8 +150,7 @@ fn what_a_question_asks_stands_beside_its_choices_in_kakoune() {
     }
     terminal.wait("the answer", |s| s.contains("-- AGENT: It did not run."));
     assert!(!workspace.root().join("ran-it").exists());
-    terminal.text(":kill!");
-    terminal.key("Enter");
+    command(&terminal, ":kill!");
 }
 
 #[test]
@@ -150,17 +160,14 @@ fn a_killed_server_comes_back_in_kakoune_and_sees_what_is_not_saved() {
     }
     let workspace = Workspace::new();
     workspace.write("notes.sql", "select one;\n");
-    workspace.git(&["init", "-q"]);
-    let trust = workspace.postil().args(["trust", "--yes"]).status();
-    assert!(trust.expect("it runs").success());
+    trust(&workspace);
     let terminal = opened(&workspace, "notes.sql");
     terminal.wait("the file", |s| s.contains("select one;"));
     terminal.text("O-- AUTHOR: where is `one` used?");
     terminal.key("Escape");
     terminal.wait("the thread", |s| s.contains("awaiting agent"));
     kill_servers(&workspace);
-    terminal.text(":lsp-restart");
-    terminal.key("Enter");
+    command(&terminal, ":lsp-restart");
     terminal.wait("the thread again", |s| {
         s.contains("Restarted") && s.contains("awaiting agent")
     });
@@ -171,13 +178,10 @@ fn a_killed_server_comes_back_in_kakoune_and_sees_what_is_not_saved() {
         .wait("its begin", |s| answered(s) || s.contains("🔔1"))
         .contains("🔔1")
     {
-        terminal.text(" pa");
-        terminal.wait("the question", |s| s.contains("Allow edits"));
-        terminal.key("Enter");
+        allow_edits(&terminal);
     }
     terminal.wait("the answer", answered);
-    terminal.text(":kill!");
-    terminal.key("Enter");
+    command(&terminal, ":kill!");
 }
 
 #[test]
@@ -191,9 +195,7 @@ fn an_answer_at_the_end_of_a_file_and_one_among_other_line_ends_stand_by_themsel
         "dos.sql",
         "-- AUTHOR: where is `one` used?\r\nselect one;\r\n",
     );
-    workspace.git(&["init", "-q"]);
-    let trust = workspace.postil().args(["trust", "--yes"]).status();
-    assert!(trust.expect("it runs").success());
+    trust(&workspace);
     for (file, above, below) in [
         ("end.sql", "select one;\n", ""),
         ("dos.sql", "", "select one;\r\n"),
@@ -207,12 +209,9 @@ fn an_answer_at_the_end_of_a_file_and_one_among_other_line_ends_stand_by_themsel
             terminal.text("ge pr");
         }
         terminal.wait("that a question waits", |s| s.contains("🔔1"));
-        terminal.text(" pa");
-        terminal.wait("the question", |s| s.contains("Allow edits"));
-        terminal.key("Enter");
+        allow_edits(&terminal);
         terminal.wait("the answer", |s| s.contains("answered: "));
-        terminal.text(":w");
-        terminal.key("Enter");
+        command(&terminal, ":w");
         let end = if before.contains('\r') { "\r\n" } else { "\n" };
         let saved = || {
             let now = workspace.read(file);
@@ -236,10 +235,8 @@ fn an_answer_at_the_end_of_a_file_and_one_among_other_line_ends_stand_by_themsel
         // By the agent's undo, which has the whole file as it was.
         terminal.text(" pu");
         terminal.wait("the question again", |s| s.contains("awaiting agent"));
-        terminal.text(":w");
-        terminal.key("Enter");
+        command(&terminal, ":w");
         wait_until("the file as it was", || workspace.read(file) == before);
-        terminal.text(":kill!");
-        terminal.key("Enter");
+        command(&terminal, ":kill!");
     }
 }

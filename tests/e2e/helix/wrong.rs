@@ -1,25 +1,28 @@
 //! "When something is wrong" of docs/editors/helix.md, in the real program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::{allowed, command, keys, opened, programs};
 use crate::harness::Workspace;
 
+/// The processes that run in this workspace: their folders of `/proc`.
+fn processes(workspace: &Workspace) -> impl Iterator<Item = PathBuf> {
+    let root = workspace.root().to_owned();
+    let entries = std::fs::read_dir("/proc").expect("/proc");
+    let all = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    all.filter(move |process| std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == root))
+}
+
 /// Ends the language servers of this workspace as a crash would.
 pub(crate) fn kill_servers(workspace: &Workspace) {
     let built = Path::new(env!("CARGO_BIN_EXE_postil"));
     let built = built.canonicalize().expect("the built binary");
     let mut killed = 0;
-    for entry in std::fs::read_dir("/proc")
-        .expect("/proc")
-        .filter_map(Result::ok)
-    {
-        let link = |name| std::fs::read_link(entry.path().join(name)).ok();
-        if link("exe").as_ref() == Some(&built) && link("cwd").as_deref() == Some(workspace.root())
-        {
-            let id = entry.file_name();
+    for process in processes(workspace) {
+        if std::fs::read_link(process.join("exe")).is_ok_and(|exe| exe == built) {
+            let id = process.file_name().expect("a number");
             let status = Command::new("kill").arg("-9").arg(id).status();
             killed += usize::from(status.expect("kill runs").success());
         }
@@ -29,11 +32,9 @@ pub(crate) fn kill_servers(workspace: &Workspace) {
 
 /// Whether the language's own server runs in this workspace.
 fn pylsp_runs(workspace: &Workspace) -> bool {
-    let entries = std::fs::read_dir("/proc").expect("/proc");
-    entries.filter_map(Result::ok).any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == workspace.root())
-            && String::from_utf8_lossy(&line).contains("/pylsp\0")
+    processes(workspace).any(|process| {
+        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("/pylsp\0")
     })
 }
 
