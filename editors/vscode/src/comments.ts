@@ -6,6 +6,7 @@ import { Folds } from "./folds";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
 import type { Server } from "./server";
+import { Soon } from "./soon";
 import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateLabel, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
@@ -109,7 +110,10 @@ export class Comments implements vscode.Disposable {
     /** Of files with threads: what the server has not told of yet. */
     private readonly changes = new Map<string, { version: number; changes: readonly Change[] }[]>();
     private readonly folds: Folds;
-    private folding: NodeJS.Timeout | undefined;
+    /** Which threads are unfolded. */
+    private readonly folding = new Soon(LOOK, () => {
+        this.folds.keep([...this.files.values()].flat().filter(({ id, gone }) => id !== "" && !gone));
+    });
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -132,7 +136,7 @@ export class Comments implements vscode.Disposable {
             this.controller,
             known.onFile((uri) => {
                 this.update(uri);
-                this.remember();
+                this.folding.ask();
             }),
             server.onState(({ is }) => {
                 if (is === "running") {
@@ -157,14 +161,14 @@ export class Comments implements vscode.Disposable {
             }),
             vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => {
                 this.scrolled(textEditor.document.uri);
-                this.remember();
+                this.folding.ask();
             }),
             // Of a thread that is folded or unfolded the window tells nobody: it is looked when something else is done.
             vscode.window.onDidChangeTextEditorSelection(() => {
-                this.remember();
+                this.folding.ask();
             }),
             vscode.window.onDidChangeWindowState(() => {
-                this.remember();
+                this.folding.ask();
             }),
             vscode.workspace.onDidChangeConfiguration((change) => {
                 if (change.affectsConfiguration("postil.editor.threads")) {
@@ -445,14 +449,6 @@ export class Comments implements vscode.Disposable {
         return fresh(view);
     }
 
-    /** Which threads are unfolded, in a moment: keys and scans come in bursts. */
-    private remember(): void {
-        this.folding ??= setTimeout(() => {
-            this.folding = undefined;
-            this.folds.keep([...this.files.values()].flat().filter(({ id, gone }) => id !== "" && !gone));
-        }, LOOK);
-    }
-
     /** Sets what differs, for each assignment is a message to the window. */
     private refresh(shown: Shown, thread: Thread): void {
         const { view } = shown;
@@ -581,7 +577,7 @@ export class Comments implements vscode.Disposable {
     }
 
     dispose(): void {
-        clearTimeout(this.folding);
+        this.folding.dispose();
         for (const timer of this.partly.values()) {
             clearTimeout(timer);
         }

@@ -3,32 +3,28 @@
 import * as vscode from "vscode";
 import { contextOf } from "./comments";
 import type { Known } from "./known";
+import { Soon } from "./soon";
 
 /** What a thread may be or have, as in its `contextValue`; the palette asks for `postil.has.pending` and so on. */
 const PARTS = ["threads", "pending", "running", "answered", "run", "paused", "asks", "changes", "edits", "review"];
 
 export class Offered implements vscode.Disposable {
     private readonly told = new Set<string>();
-    private due: NodeJS.Timeout | undefined;
+    /** A scan tells of thousands of files at once, and each time all threads are looked at. */
+    private readonly soon = new Soon(50, () => {
+        this.tell();
+    });
     private readonly subscription: vscode.Disposable;
 
     constructor(private readonly known: Known) {
         this.subscription = vscode.Disposable.from(
             known.onFile(() => {
-                this.soon();
+                this.soon.ask();
             }),
             known.onTurns(() => {
-                this.soon();
+                this.soon.ask();
             }),
         );
-    }
-
-    /** A scan tells of thousands of files at once, and each time all threads are looked at. */
-    private soon(): void {
-        this.due ??= setTimeout(() => {
-            this.due = undefined;
-            this.tell();
-        }, 50);
     }
 
     private tell(): void {
@@ -46,7 +42,7 @@ export class Offered implements vscode.Disposable {
     }
 
     dispose(): void {
-        clearTimeout(this.due);
+        this.soon.dispose();
         this.subscription.dispose();
     }
 }

@@ -5,6 +5,7 @@ import type { Known } from "./known";
 import type { Models } from "./models";
 import type { Turn } from "./protocol";
 import type { Server } from "./server";
+import { Soon } from "./soon";
 import { count, countsLabel, money } from "./threads";
 
 /** What the item's hover leads to. */
@@ -48,7 +49,10 @@ function facts({ program }: Server, known: Known, models: Models): string[] {
 
 export class Status implements vscode.Disposable {
     private readonly item: vscode.StatusBarItem;
-    private due: NodeJS.Timeout | undefined;
+    /** A scan tells of thousands of files at once, and each time all threads are counted. */
+    private readonly soon = new Soon(50, () => {
+        this.draw();
+    });
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -64,25 +68,17 @@ export class Status implements vscode.Disposable {
                 this.draw();
             }),
             known.onFile(() => {
-                this.soon();
+                this.soon.ask();
             }),
             known.onTurns(() => {
-                this.soon();
+                this.soon.ask();
             }),
             models.onAnswers(() => {
-                this.soon();
+                this.soon.ask();
             }),
         ];
         this.draw();
         this.item.show();
-    }
-
-    /** A scan tells of thousands of files at once, and each time all threads are counted. */
-    private soon(): void {
-        this.due ??= setTimeout(() => {
-            this.due = undefined;
-            this.draw();
-        }, 50);
     }
 
     private draw(): void {
@@ -136,7 +132,7 @@ export class Status implements vscode.Disposable {
     }
 
     dispose(): void {
-        clearTimeout(this.due);
+        this.soon.dispose();
         for (const subscription of this.subscriptions) {
             subscription.dispose();
         }

@@ -6,6 +6,7 @@ import { contextOf } from "./comments";
 import type { Known, Located } from "./known";
 import { type Row, rowOf } from "./presses";
 import type { Thread } from "./protocol";
+import { Soon } from "./soon";
 import { count, countsLabel, type Filter, FILTERS, fits, stateLabel, stateOf, type State } from "./threads";
 
 export type Node =
@@ -59,7 +60,10 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     readonly view: vscode.TreeView<Node>;
     private byState: boolean;
     private filter: Filter;
-    private due: NodeJS.Timeout | undefined;
+    /** A scan tells of many files at once, and a turn of each step. */
+    private readonly soon = new Soon(50, () => {
+        this.follow();
+    });
     /** What the rows were made from. */
     private drawn = "";
     private readonly subscriptions: vscode.Disposable[];
@@ -75,30 +79,27 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
         this.subscriptions = [
             this.view,
             known.onFile(() => {
-                this.soon();
+                this.soon.ask();
             }),
             known.onTurns(() => {
-                this.soon();
+                this.soon.ask();
             }),
         ];
         this.group(this.byState);
         this.show(this.filter);
     }
 
-    /** A scan tells of many files at once, and a turn of each step: a row that is drawn anew loses the mouse. */
-    private soon(): void {
-        this.due ??= setTimeout(() => {
-            this.due = undefined;
-            const all = [...this.known.all()];
-            const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known), this.known.waits(thread)]));
-            if (drawn === this.drawn) {
-                return;
-            }
-            this.drawn = drawn;
-            this.redraw();
-            const waiting = all.filter(({ thread }) => stateOf(thread) === "answered" || this.known.waits(thread)).length;
-            this.view.badge = waiting > 0 ? { value: waiting, tooltip: `${waiting} answered or asking, awaiting you` } : undefined;
-        }, 50);
+    /** Drawn where something shown has changed: a row that is drawn anew loses the mouse. */
+    private follow(): void {
+        const all = [...this.known.all()];
+        const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known), this.known.waits(thread)]));
+        if (drawn === this.drawn) {
+            return;
+        }
+        this.drawn = drawn;
+        this.redraw();
+        const waiting = all.filter(({ thread }) => stateOf(thread) === "answered" || this.known.waits(thread)).length;
+        this.view.badge = waiting > 0 ? { value: waiting, tooltip: `${waiting} answered or asking, awaiting you` } : undefined;
     }
 
     group(byState: boolean): void {
@@ -249,7 +250,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     }
 
     dispose(): void {
-        clearTimeout(this.due);
+        this.soon.dispose();
         this.changed.dispose();
         for (const subscription of this.subscriptions) {
             subscription.dispose();
