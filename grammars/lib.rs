@@ -257,6 +257,16 @@ pub struct Language {
     pub symbols: &'static [(&'static str, &'static str)],
 }
 
+impl Language {
+    /// What it has of its own as a template.
+    pub fn template(&self) -> Option<&'static Template> {
+        self.rules.iter().find_map(|rule| match rule {
+            Rule::Template(template) => Some(*template),
+            _ => None,
+        })
+    }
+}
+
 /// Every language.
 pub static LANGUAGES: &[Language] = &tables::ALL;
 

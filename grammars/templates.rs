@@ -40,14 +40,7 @@ pub(crate) fn of_host(
     by_name: impl Fn(&str) -> Option<&'static Language>,
 ) -> Option<&'static Language> {
     static MADE: Mutex<Vec<(&str, &Language)>> = Mutex::new(Vec::new());
-    let own = |language: &Language| {
-        language
-            .rules
-            .iter()
-            .copied()
-            .find(|rule| matches!(rule, Rule::Template(_)))
-    };
-    let rule = own(template)?;
+    let rule = Rule::Template(template.template()?);
     let (stem, ending) = name.rsplit_once('.')?;
     if stem.is_empty()
         || !template
@@ -59,7 +52,7 @@ pub(crate) fn of_host(
     }
     let host = by_name(stem)?;
     let is_markup = host.block.iter().any(|block| block.open == "<!--");
-    if is_markup || own(host).is_some() {
+    if is_markup || host.template().is_some() {
         return None;
     }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -132,10 +132,7 @@ impl<'a> Scanner<'a> {
             .flat_map(|r| rules::starts(*r))
             .for_each(|s| mark(s));
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let template = language.rules.iter().find_map(|rule| match rule {
-            Rule::Template(template) => Some(*template),
-            _ => None,
-        });
+        let template = language.template();
         let mut inserts = [false; 256];
         for start in template.map_or(&[][..], |template| template.starts) {
             if let Some(&first) = start.as_bytes().first() {

@@ -1,7 +1,7 @@
 //! How the lines of a thread are written at one place: leader, indent, delimiters, what to escape.
 
 use super::{Source, marker};
-use crate::comments::Leader;
+use crate::comments::{Language, Leader};
 use crate::threads::Role;
 use crate::threads::escape::{self, Hazards};
 use crate::threads::lines::{behind_mark, line_end, next_line, skip_blanks};
@@ -236,10 +236,48 @@ fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
     ) {
         sequences.extend(["</script", "</style", "%>", "?>"].map(String::from));
     }
+    if matches!(name, "java" | "groovy" | "scala") {
+        // Read before anything else (The Java Language Specification 3.3), so that it can end a comment or be an error.
+        sequences.push("\\u".into());
+    }
+    sequences.extend(inserts(source, open));
     if matches!(name, "python" | "ruby" | "perl") {
         // A declaration of the file's encoding, on its first two lines.
         sequences.extend(["coding:", "coding="].map(String::from));
     }
     sequences.retain(|sequence| !sequence.is_empty());
     hazards
+}
+
+/// What begins code of a template, which is run in the comments of the text around it, too.
+fn inserts(source: Source, open: &str) -> Vec<String> {
+    let language = source.syntax.language();
+    let template = language.and_then(Language::template);
+    let Some(template) = template else {
+        // Helm's charts are templates of YAML that nothing in their name tells. `${{` is a workflow's.
+        let is_chart = language.is_some_and(|language| language.name == "yaml")
+            && source.text.replace("${{", "").contains("{{");
+        return if is_chart {
+            vec!["{{".into()]
+        } else {
+            Vec::new()
+        };
+    };
+    // Up to where blanks and marks may follow.
+    let begins = |delimiter: &'static str| delimiter.split([' ', '~']).next().unwrap_or_default();
+    let comments = template.comments.iter().map(|(own, _)| begins(own));
+    let is_code = language.is_some_and(|language| language.name == "php") && open != "<!--";
+    if is_code || comments.clone().any(|own| open.starts_with(own)) {
+        return Vec::new();
+    }
+    let code = template.code.iter().map(|insert| begins(insert.open));
+    let mut all: Vec<String> = code
+        .chain(comments)
+        // Behind `@` stands any expression or directive.
+        .map(|opener| if opener.starts_with('@') { "@" } else { opener })
+        .map(str::to_ascii_lowercase)
+        .collect();
+    all.sort();
+    all.dedup();
+    all
 }

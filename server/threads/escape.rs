@@ -60,9 +60,9 @@ pub(crate) fn is_hidden(c: char) -> bool {
 /// What must not stand in one line of a comment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hazards {
-    /// Sequences (compared without case) whose last character is escaped.
+    /// Sequences (compared without case) whose last punctuation is escaped.
     pub sequences: Vec<String>,
-    /// Endings whose last character is escaped.
+    /// Endings whose last punctuation is escaped.
     pub endings: Vec<&'static str>,
     /// Whether quotes must come in pairs (comments that are read for strings).
     pub paired_quotes: bool,
@@ -75,9 +75,12 @@ pub(crate) struct Hazards {
 pub(crate) fn encode(line: &str, hazards: &Hazards, also: Option<usize>) -> String {
     let lower = line.to_ascii_lowercase();
     let mut marked: Vec<usize> = also.into_iter().collect();
-    let last_char = |sequence: &str| sequence.char_indices().next_back().map_or(0, |(at, _)| at);
+    let last_mark = |sequence: &str| {
+        let mut marks = sequence.char_indices().filter(|(_, c)| is_escapable(*c));
+        marks.next_back().map_or(0, |(at, _)| at)
+    };
     for sequence in hazards.sequences.iter().filter(|s| !s.is_empty()) {
-        let last = last_char(sequence);
+        let last = last_mark(sequence);
         // Found again from the next byte on: `---` holds `--` twice.
         let mut from = 0;
         while let Some(found) = lower
@@ -93,7 +96,7 @@ pub(crate) fn encode(line: &str, hazards: &Hazards, also: Option<usize>) -> Stri
         .iter()
         .find(|ending| lower.ends_with(**ending))
     {
-        marked.push(lower.len() - ending.len() + last_char(ending));
+        marked.push(lower.len() - ending.len() + last_mark(ending));
     }
     let quotes = hazards.paired_quotes && !line.matches('"').count().is_multiple_of(2);
     let mut out = String::with_capacity(line.len());
@@ -132,6 +135,10 @@ mod tests {
         assert_eq!(
             encode("a */ b **/ c --- d", &block, None),
             "a *&#047; b **&#047; c -&#045;&#045; d"
+        );
+        assert_eq!(
+            encode("</script> \\u", &hazards(&["</script", "\\u"]), None),
+            "<&#047;script> &#092;u"
         );
         assert_eq!(encode("ends \\", &block, None), "ends &#092;");
         assert_eq!(encode("a \\ b", &block, None), "a \\ b");
