@@ -399,7 +399,8 @@ async fn come_back(
         let version = buffer.document.version();
         if version != sent.version && other != Some(version) {
             let now = buffer.document.text();
-            if *now == *sent.expected {
+            // An editor's own line ends may have been changed for the whole buffer meanwhile.
+            if same_lines(&now, &sent.expected) {
                 return Ok(());
             }
             if landed::landed(&sent.before, &sent.edits, &sent.expected, &now) {
@@ -424,6 +425,11 @@ async fn come_back(
             }
         }
     }
+}
+
+/// Equal but for `\r\n` in one and `\n` in the other.
+fn same_lines(a: &str, b: &str) -> bool {
+    a == b || a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
 }
 
 /// Shows the progress of one run under a token that the server makes.

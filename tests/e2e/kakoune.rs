@@ -240,3 +240,63 @@ fn an_answer_at_the_end_of_a_file_and_one_among_other_line_ends_stand_by_themsel
         command(&terminal, ":kill!");
     }
 }
+
+#[test]
+fn unsaved_text_outlives_another_programs_change_of_the_file_in_kakoune() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("notes.sql", "-- AUTHOR: why one?\nselect 1;\n");
+    let terminal = opened(&workspace, "notes.sql");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    // Without changes it is taken as it is.
+    workspace.write("notes.sql", "-- AUTHOR: why one?\nselect 2;\n");
+    terminal.wait("the other's change", |s| s.contains("select 2;"));
+    terminal.text("geo-- mine");
+    terminal.key("Escape");
+    terminal.wait("that it is not saved", |s| {
+        s.contains("-- mine") && s.contains("[+]")
+    });
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    workspace.write("notes.sql", "-- AUTHOR: why one?\nselect 3;\n");
+    terminal.wait("the editor's question", |s| {
+        s.contains("-- mine") && s.contains("reload")
+    });
+    terminal.text("n");
+    terminal.wait("the text", |s| {
+        s.contains("-- mine") && s.contains("[+]") && s.contains("select 2;")
+    });
+    command(&terminal, ":kill!");
+}
+
+#[test]
+fn a_rename_after_the_line_ends_were_changed_in_kakoune_says_that_it_is_made() {
+    if !peers::have(&["kak", "kak-lsp", "tmux", "pylsp"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "notes.py",
+        "# AUTHOR: rename `load` to `fetch`\r\ndef load(path):\r\n    return path\r\n\r\n\r\nload(1)\r\n",
+    );
+    trust(&workspace);
+    let terminal = opened(&workspace, "notes.py");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    command(&terminal, ":set-option buffer eolformat lf");
+    terminal.text(" pr");
+    terminal.wait("that a question waits", |s| s.contains("🔔1"));
+    allow_edits(&terminal);
+    terminal.wait("the answer", |s| s.contains("Renamed `load`"));
+    command(&terminal, ":w");
+    wait_until("the renamed file", || {
+        let now = workspace.read("notes.py");
+        now.contains("def fetch(path):\n") && now.contains("\nfetch(1)\n")
+    });
+    let saved = workspace.read("notes.py");
+    assert!(
+        !saved.contains("Nothing was renamed") && !saved.contains("only; not in"),
+        "{saved}"
+    );
+    command(&terminal, ":kill!");
+}
