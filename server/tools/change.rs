@@ -67,6 +67,10 @@ pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), S
     Ok(change_all_locked(cx, wanted).await?)
 }
 
+/// What ends the error of a change by a model, and is nothing to a person.
+pub const READ_AGAIN: &str =
+    " Read it again with file_read and make the change on what stands there now.";
+
 /// Why nothing was changed.
 #[derive(Debug)]
 pub(super) enum Unchanged {
@@ -84,9 +88,9 @@ impl From<String> for Unchanged {
 impl From<Unchanged> for String {
     fn from(unchanged: Unchanged) -> Self {
         match unchanged {
-            Unchanged::Meanwhile(shown) => format!(
-                "{shown} changed since you read it, so nothing was written. Read it again with file_read and make the change on what stands there now."
-            ),
+            Unchanged::Meanwhile(shown) => {
+                format!("{shown} changed since you read it, so nothing was written.{READ_AGAIN}")
+            }
             Unchanged::Refused(why) => why,
         }
     }

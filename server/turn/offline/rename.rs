@@ -163,7 +163,10 @@ impl Offline<'_> {
                     places += count;
                     done.push(source.file);
                 }
-                Err(why) => refused.push(format!("{} ({})", source.file, one_line(&why))),
+                Err(why) => {
+                    let why = why.strip_suffix(tools::READ_AGAIN).unwrap_or(&why);
+                    refused.push(format!("{} ({})", source.file, one_line(why)));
+                }
             }
         }
         let plural = |n: usize, word: &str| {
