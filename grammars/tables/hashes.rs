@@ -8,6 +8,17 @@ const RUBY_STRINGS: &[Quote] = &[with_hole(long("\""), "#{", b'}'), long("'")];
 const SINGLE: Quote = raw("'", "'");
 
 pub(crate) const ROWS: &[Language] = &[
+    // The lines of the files that it shows have a mark or a blank before them; so has a commit's message, whose own
+    // comments begin with `#`.
+    Language {
+        name: "diff",
+        extensions: &["diff", "patch", "rej"],
+        file_names: &["COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"],
+        ids: &["diff", "patch", "gitcommit", "git-commit"],
+        line: &[at("#", Place::FirstColumn)],
+        reply: to_line_end("#"),
+        ..BASE
+    },
     Language {
         name: "perl",
         extensions: &[
