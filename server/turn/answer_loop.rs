@@ -284,7 +284,11 @@ impl Loop<'_> {
     fn shorten(&mut self) {
         // A quarter of the window, at about three characters a token.
         let budget = usize::try_from(self.model.context_window() / 4 * 3).unwrap_or(usize::MAX);
-        memory::fold(&mut self.request.turns, &self.cx.run, budget);
+        let changes = |name: &str| {
+            let tool = self.registry.tools().iter().find(|t| t.name() == name);
+            tool.is_some_and(|tool| matches!(tool.risk(), Risk::Write | Risk::Run))
+        };
+        memory::fold(&mut self.request.turns, &self.cx.run, budget, changes);
         (self.full, self.added) = (0, 0);
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::models::{Block, Speaker, Turn};
@@ -78,37 +78,63 @@ pub(super) fn earlier(rounds: &[Round], run: &str, budget: usize) -> Option<Stri
     Some(text)
 }
 
+/// How the note of a folding begins; the steps of an earlier one are found again by it.
+const FOLDED: &str = "This turn has grown long. What was done so far (do not do it again):\n";
+/// How a call that was carried out is told of.
+const CALLED: &str = "you called ";
+/// Characters of an older step.
+const LINE: usize = 160;
+/// Steps that are told of at most, and as many of those that changed something.
+const STEPS: usize = 400;
+
 /// The steps after the first message folded into that message, so that the whole fits again: the newest
 /// in full, older ones a line each, the rest counted. Rebuilt as text, because thinking that is taken out
-/// of its conversation is refused. `budget` in characters.
-pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
+/// of its conversation is refused. `budget` in characters; `changes`: whether a tool of this name changes
+/// something, whose calls are the last to be left out.
+pub(super) fn fold(
+    turns: &mut Vec<Turn>,
+    run: &str,
+    budget: usize,
+    changes: impl Fn(&str) -> bool,
+) {
     let mut steps = Vec::new();
-    // What an earlier folding kept.
-    for block in turns
-        .first()
-        .map(|turn| turn.blocks.as_slice())
-        .unwrap_or_default()
-        .iter()
-        .skip(1)
-    {
+    let mut omitted = 0;
+    // What an earlier folding kept, and what the model was told since.
+    let first = turns.first().map(|turn| turn.blocks.as_slice());
+    for block in first.unwrap_or_default().iter().skip(1) {
         if let Block::Text { text } = block {
-            steps.push(text.clone());
+            match unfold(text) {
+                Some((before, kept)) => {
+                    omitted += before;
+                    steps.extend(kept);
+                }
+                None => steps.push(text.clone()),
+            }
         }
     }
     let mut newest = 0;
-    for turn in turns.iter().skip(1) {
+    let mut later = turns.iter().skip(1).peekable();
+    while let Some(turn) = later.next() {
         // What the newest turn tells is what the model waits for.
         newest = steps.len();
+        let told = later.peek().map(|turn| turn.blocks.as_slice());
         for block in &turn.blocks {
             match block {
                 Block::Text { text } if turn.speaker == Speaker::Assistant => {
                     steps.push(format!("you said: {text}"))
                 }
                 Block::Text { text } => steps.push(text.clone()),
-                Block::ToolUse { name, input, .. } => steps.push(format!(
-                    "you called {name} {}",
-                    cut(&input.to_string(), 1000)
-                )),
+                Block::ToolUse { id, name, input } => {
+                    let input = cut(&path_first(input).to_string(), 1000);
+                    // Without its result, a call that failed must not look like one that was carried out.
+                    let failed = told.unwrap_or_default().iter().any(
+                        |b| matches!(b, Block::ToolResult { id: of, is_error: true, .. } if of == id),
+                    );
+                    steps.push(match failed {
+                        true => format!("you called, and it failed, {name} {input}"),
+                        false => format!("{CALLED}{name} {input}"),
+                    });
+                }
                 Block::ToolResult {
                     content, is_error, ..
                 } => {
@@ -130,32 +156,55 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
     if steps.is_empty() {
         return;
     }
-    let mut left = budget;
-    let mut kept: Vec<String> = Vec::new();
-    let most = budget / 10 * 9;
-    let awaited = steps.get(newest..).unwrap_or_default();
-    let all: usize = awaited.iter().map(|step| step.chars().count()).sum();
-    let share = most.checked_div(awaited.len()).unwrap_or(most);
-    for (at, step) in steps.iter().enumerate().rev() {
-        let whole = step.chars().count();
-        let shown = if whole <= left / 2 || at >= newest && all <= most {
-            step.clone()
-        } else if at >= newest && share > 160 {
-            cut(step, share)
-        } else {
-            cut(&one_line(step), 160)
-        };
-        let size = shown.chars().count() + 1;
-        if size > left || kept.len() >= 400 {
+    let line = |step: &str| cut(&one_line(step), LINE);
+    let changed = |step: &str| {
+        let name = step
+            .strip_prefix(CALLED)
+            .and_then(|call| call.split(' ').next());
+        name.is_some_and(&changes)
+    };
+    // Room for what was changed, the newest first: a model that does not know of it does it again.
+    let mut reserved = vec![0; steps.len()];
+    let mut left = budget / 4;
+    let older = steps.iter().enumerate().take(newest).rev();
+    for (at, step) in older.filter(|(_, step)| changed(step)).take(STEPS) {
+        let size = line(step).chars().count() + 1;
+        if size > left {
             break;
         }
         left -= size;
+        if let Some(reserved) = reserved.get_mut(at) {
+            *reserved = size;
+        }
+    }
+    let mut left = budget - reserved.iter().sum::<usize>();
+    let most = left / 10 * 9;
+    let awaited = steps.get(newest..).unwrap_or_default();
+    let all: usize = awaited.iter().map(|step| step.chars().count()).sum();
+    let share = most.checked_div(awaited.len()).unwrap_or(most);
+    let mut kept: Vec<String> = Vec::new();
+    let mut is_full = false;
+    for ((at, step), reserved) in steps.iter().enumerate().zip(reserved).rev() {
+        left += reserved;
+        let whole = step.chars().count();
+        let shown = if !is_full && whole <= left / 2 || at >= newest && all <= most {
+            step.clone()
+        } else if at >= newest && share > LINE {
+            cut(step, share)
+        } else {
+            line(step)
+        };
+        let size = shown.chars().count() + 1;
+        is_full |= size > left || kept.len() >= STEPS;
+        if is_full && reserved == 0 {
+            continue;
+        }
+        left = left.saturating_sub(size);
         kept.push(shown);
     }
-    let omitted = steps.len() - kept.len();
+    omitted += steps.len() - kept.len();
     kept.reverse();
-    let mut note =
-        String::from("This turn has grown long. What was done so far (do not do it again):\n");
+    let mut note = String::from(FOLDED);
     if omitted > 0 {
         let _ = writeln!(
             note,
@@ -165,11 +214,55 @@ pub(super) fn fold(turns: &mut Vec<Turn>, run: &str, budget: usize) {
     note.push_str(&quote(
         "steps",
         "oldest first, long ones cut",
-        &kept.join("\n"),
+        &listed(&kept),
     ));
     note.push_str("Go on from here; read again what you need.");
     if let Some(first) = turns.first_mut() {
         first.blocks.truncate(1);
         first.blocks.push(Block::Text { text: note });
     }
+}
+
+/// The steps as a list. No line of a step can look like the beginning of another.
+fn listed(steps: &[String]) -> String {
+    let items = steps.iter().map(|step| {
+        let lines: Vec<&str> = step.trim_end_matches('\n').split('\n').collect();
+        format!("- {}\n", lines.join("\n  "))
+    });
+    items.collect()
+}
+
+/// The steps in the note of an earlier folding, and how many that one left out.
+fn unfold(note: &str) -> Option<(usize, Vec<String>)> {
+    let mut lines = note.strip_prefix(FOLDED)?.split('\n');
+    let mut omitted = 0;
+    for line in lines.by_ref() {
+        if line.starts_with("<data ") {
+            break;
+        }
+        let count = line.split(' ').nth(1).and_then(|count| count.parse().ok());
+        omitted = count.unwrap_or(omitted);
+    }
+    let mut steps: Vec<String> = Vec::new();
+    for line in lines.take_while(|line| !line.starts_with("</data ")) {
+        match (line.strip_prefix("- "), steps.last_mut()) {
+            (Some(begun), _) => steps.push(begun.to_owned()),
+            (None, Some(step)) => {
+                step.push('\n');
+                step.push_str(line.strip_prefix("  ").unwrap_or(line));
+            }
+            (None, None) => {}
+        }
+    }
+    Some((omitted, steps))
+}
+
+/// The arguments of a call with the path in front, which is not to be cut away.
+fn path_first(input: &Value) -> Value {
+    let (Some(fields), Some(path)) = (input.as_object(), input.get("path")) else {
+        return input.clone();
+    };
+    let mut first = Map::from_iter([(String::from("path"), path.clone())]);
+    first.extend(fields.clone());
+    Value::Object(first)
 }

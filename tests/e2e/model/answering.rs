@@ -271,6 +271,44 @@ async fn a_full_memory_is_folded() {
 }
 
 #[tokio::test]
+async fn a_turn_that_is_folded_twice_knows_its_edits() {
+    let edit = |id: &str, file: &str| {
+        let input =
+            json!({"old_string": "let a = 1;", "new_string": "let a = 1; init();", "path": file});
+        Step::calls(vec![call(id, "file_edit", input)])
+    };
+    let look = |id: &str, offset: u32| {
+        let input = json!({"path": "src/big.rs", "offset": offset});
+        Step::calls(vec![call(id, "file_read", input)])
+    };
+    let too_long = || {
+        let text = "prompt is too long: 205351 tokens > 200000 maximum";
+        Step::error(400, "invalid_request_error", text)
+    };
+    let model = Model::start(vec![
+        edit("toolu_1", "src/b.rs"),
+        edit("toolu_2", "src/c.rs"),
+        look("toolu_3", 1),
+        too_long(),
+        look("toolu_4", 1000),
+        too_long(),
+        Step::text("Done."),
+    ]);
+    let bench = Bench::new();
+    for file in ["src/b.rs", "src/c.rs"] {
+        bench.workspace.write(file, "let a = 1;\n");
+    }
+    let big: String = (0..2000).map(|n| format!("fn f{n}() {{}}\n")).collect();
+    bench.workspace.write("src/big.rs", &big);
+    assert_eq!(bench.run(&model).await, answer("Done."));
+    let prompt = model.requests()[6].body.to_string();
+    for file in ["src/b.rs", "src/c.rs"] {
+        let told = format!(r#"- you called file_edit {{\"path\":\"{file}\""#);
+        assert!(prompt.contains(&told), "{told} is missing in {prompt}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_is_gone_fails_in_words() {
     let model = Model::start(
         (0..6)
