@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::future::pending;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -32,6 +32,7 @@ pub struct Job {
     /// As the agent calls it.
     pub id: u32,
     pub command: String,
+    begun: Instant,
     output: Mutex<Output>,
     /// Output came, or the end.
     news: Notify,
@@ -95,6 +96,7 @@ impl Job {
         Self {
             id,
             command: command.to_owned(),
+            begun: Instant::now(),
             output: Mutex::default(),
             news: Notify::new(),
             end: watch::Sender::new(None),
@@ -140,6 +142,11 @@ impl Job {
         }
         drop(kept);
         self.stop.cancel();
+    }
+
+    /// Since it was started.
+    pub fn runs_for(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     pub fn has_ended(&self) -> bool {

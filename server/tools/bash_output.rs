@@ -1,6 +1,7 @@
-//! `bash_output`: what a background command printed since the last call.
+//! `bash_output`: what a background command printed since the last call, waited for a little.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,6 +11,9 @@ use serde_json::Value;
 use super::{Context, Output, Tool, may_change, parse, schema};
 use crate::sandbox::Job;
 use crate::trust::Risk;
+
+/// So long a command is waited for that has printed nothing new.
+const WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +31,7 @@ impl Tool for BashOutput {
     }
     fn description(&self) -> String {
         String::from(
-            "Shows what a background command printed since you last looked, 50 KB at most (beginning and end), and whether it still runs.",
+            "Shows what a background command printed since you last looked, 50 KB at most (beginning and end), and whether it still runs. Where there is nothing new, it waits up to 5 s for it.",
         )
     }
     fn parameters(&self) -> Value {
@@ -41,11 +45,23 @@ impl Tool for BashOutput {
         may_change(cx, self.name())?;
         let Input { id } = parse(self.name(), &input)?;
         let job = find(cx, id)?;
-        // In this order: what ends in between is told the next time.
-        let running = !job.has_ended();
-        let text = job.report();
+        let mut limit = std::pin::pin!(tokio::time::sleep(WAIT));
+        let (running, text) = loop {
+            // In this order: what ends in between is told the next time.
+            let running = !job.has_ended();
+            let text = job.report();
+            if !running || !text.is_empty() {
+                break (running, text);
+            }
+            tokio::select! {
+                () = job.news() => {}
+                () = &mut limit => break (running, text),
+                () = cx.cancel.cancelled() => break (running, text),
+            }
+        };
         Ok(match (running, text.is_empty()) {
-            (true, true) => String::from("(running, nothing new)"),
+            // How long: who waits for it sees that time goes by, and is not taken for one who goes round in circles.
+            (true, true) => format!("(running for {} s, nothing new)", job.runs_for().as_secs()),
             (true, false) => format!("{}\n(running)", text.trim_end_matches('\n')),
             (false, _) => text,
         })

@@ -34,6 +34,16 @@ struct Spent {
     cost: f64,
 }
 
+/// The newest call.
+#[derive(Default)]
+struct Same {
+    call: String,
+    /// What it gave the last time; `None`: not carried out yet.
+    result: Option<String>,
+    /// How often it came in a row and gave nothing else.
+    times: u32,
+}
+
 struct Loop<'a> {
     cx: &'a Context,
     registry: &'a Registry,
@@ -47,8 +57,7 @@ struct Loop<'a> {
     /// Characters added since.
     added: usize,
     ids: HashSet<String>,
-    /// The newest call, and how often it came in a row.
-    same: (String, u32),
+    same: Same,
     refused: u32,
     /// Each is done once a turn.
     nudged: bool,
@@ -120,7 +129,7 @@ pub(super) async fn run(
         request,
         full: 0,
         ids: HashSet::new(),
-        same: (String::new(), 0),
+        same: Same::default(),
         refused: 0,
         nudged: false,
         shortened: false,

@@ -10,11 +10,11 @@ use crate::tools::Output;
 
 use super::super::journal::{self, Entry};
 use super::super::{Outcome, Step, cut, metadata, new_round, one_line};
-use super::Loop;
+use super::{Loop, Same};
 
 /// Tool calls of one answer that are carried out.
 const MAX_CALLS: usize = 32;
-/// The same call so many times in a row is not carried out.
+/// The same call so many times in a row, with the same result, is not carried out.
 const DOOM: u32 = 3;
 /// After so many of those the turn ends.
 const STUBBORN: u32 = 3;
@@ -58,13 +58,15 @@ impl Loop<'_> {
                 *id = format!("call_{}_{}", self.spent.rounds, calls.len() + 1);
                 self.ids.insert(id.clone());
             }
-            let key = format!("{name} {input}");
-            self.same = if self.same.0 == key {
-                (key, self.same.1 + 1)
-            } else {
-                (key, 1)
-            };
-            if self.same.1 < DOOM {
+            let key = key(name, input);
+            if self.same.call != key {
+                self.same = Same {
+                    call: key,
+                    ..Same::default()
+                };
+            }
+            self.same.times += 1;
+            if self.same.times < DOOM {
                 self.refused = 0;
             }
             let refusal = if cut_off && calls.len() + 1 == count {
@@ -79,12 +81,12 @@ impl Loop<'_> {
                 Some(format!(
                     "Not carried out: {count} calls in one answer; the first {MAX_CALLS} were."
                 ))
-            } else if self.same.1 >= DOOM {
+            } else if self.same.times >= DOOM {
                 self.refused += 1;
                 Some(format!(
-                    "Not carried out: this is the same call with the same arguments for the {} time in a row. Its result stands above; \
-do something else, or answer.",
-                    ordinal(self.same.1)
+                    "Not carried out: this is the same call with the same arguments for the {} time in a row, and its result was the same. \
+It stands above; do something else, or answer.",
+                    ordinal(self.same.times)
                 ))
             } else {
                 None
@@ -171,6 +173,13 @@ do something else, or answer.",
                 };
                 self.cx.host.progress(&self.cx.run, ended);
             }
+            // Something else came of it: it was not for nothing, as with a command that is waited for.
+            if done && self.same.call == key(&call.name, &call.input) {
+                let before = self.same.result.replace(content.clone());
+                if before.is_some_and(|before| before != content) {
+                    self.same.times = 1;
+                }
+            }
             self.added += content.len();
             if at < MAX_CALLS {
                 let fields = metadata([
@@ -237,6 +246,11 @@ do something else, or answer.",
         }
         Ok(None)
     }
+}
+
+/// What makes two calls the same.
+fn key(name: &str, input: &Value) -> String {
+    format!("{name} {input}")
 }
 
 /// At most `most` characters of a result; says how many more there were.

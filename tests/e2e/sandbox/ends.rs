@@ -232,7 +232,11 @@ fn background_commands_are_read_listed_and_ended() {
         assert_eq!(told[1], "Started, its id is 1.");
         assert_eq!(told[2], "Started, its id is 2.");
         assert_eq!(told[5], "one\ntwo\n(running)", "{kind:?}");
-        assert_eq!(told[6], "(running, nothing new)");
+        assert!(
+            told[6].starts_with("(running for ") && told[6].ends_with(" s, nothing new)"),
+            "{}",
+            told[6]
+        );
         assert_eq!(told[7], "(exit code: 4)\n");
         assert!(
             told[8].starts_with("1  [running]  echo one;")
@@ -247,6 +251,32 @@ fn background_commands_are_read_listed_and_ended() {
         );
         // The turn is over, and with it what it started.
         wait_until("all are gone", || marked(&mark).is_empty());
+    }
+}
+
+#[test]
+fn a_command_can_be_looked_at_as_long_as_it_prints() {
+    let Some(kind) = kinds().into_iter().next() else {
+        return;
+    };
+    let command = "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 1; done";
+    let mut script = vec![Step::calls(vec![call(
+        "toolu_0",
+        "bash_background",
+        json!({"command": command}),
+    )])];
+    script.extend((1..=6).map(|at| {
+        let input = json!({"id": 1});
+        Step::calls(vec![call(&format!("toolu_{at}"), "bash_output", input)])
+    }));
+    script.push(Step::text("Done."));
+    let bench = Bench::new(kind, script);
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    assert_eq!(told.len(), 7, "{told:?}");
+    // Each look waits for the next line.
+    for (at, told) in told[1..].iter().enumerate() {
+        assert!(told.starts_with("line "), "{at}: {told}");
     }
 }
 
