@@ -9,6 +9,7 @@ use super::remote::{Setup, max_tokens, tool_name};
 use super::{Block, Request, Speaker, no_image};
 
 pub(super) use assembly::Assembly;
+use assembly::OF_CALL;
 
 /// The request: one message for each side's turn, one for each result.
 pub(super) fn body(setup: &Setup, request: &Request) -> Value {
@@ -112,6 +113,7 @@ fn assistant(setup: &Setup, blocks: &[Block]) -> Option<Value> {
     let mut texts = Vec::new();
     let mut calls = Vec::new();
     let mut reasoning = Map::new();
+    let mut of_call = Map::new();
     let me = format!("{}/{}", setup.provider, setup.model);
     for block in blocks {
         match block {
@@ -123,11 +125,16 @@ fn assistant(setup: &Setup, blocks: &[Block]) -> Option<Value> {
                     String::from("{}")
                 };
                 let function = json!({"name": tool_name(name), "arguments": arguments});
-                calls.push(json!({"id": id, "type": "function", "function": function}));
+                let mut call = std::mem::take(&mut of_call);
+                call.insert(String::from("id"), json!(id));
+                call.insert(String::from("type"), json!("function"));
+                call.insert(String::from("function"), function);
+                calls.push(Value::Object(call));
             }
-            Block::Reasoning { by, item } if *by == me => {
-                reasoning.extend(item.as_object().cloned().unwrap_or_default());
-            }
+            Block::Reasoning { by, item } if *by == me => match &item[OF_CALL] {
+                Value::Object(extra) => of_call.clone_from(extra),
+                _ => reasoning.extend(item.as_object().cloned().unwrap_or_default()),
+            },
             _ => {}
         }
     }

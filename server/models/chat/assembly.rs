@@ -6,6 +6,9 @@ use crate::models::error::WireError;
 use crate::models::remote::{self, Trouble, arguments};
 use crate::models::{Answer, Block, Event, Stop, Usage};
 
+/// The field of a [`Block::Reasoning`] that belongs to the call behind it: what goes back in the call.
+pub(in crate::models) const OF_CALL: &str = "call";
+
 /// A call while it streams.
 #[derive(Debug, Default)]
 struct Call {
@@ -15,6 +18,8 @@ struct Call {
     json: String,
     /// Arguments that came as an object, which some servers send.
     whole: Option<Value>,
+    /// What the format does not know: the server wants it back (Gemini's `extra_content`).
+    extra: Map<String, Value>,
 }
 
 /// What has come so far.
@@ -22,6 +27,9 @@ struct Call {
 pub(in crate::models) struct Assembly {
     by: String,
     text: String,
+    /// Bytes of the text that are thoughts, and that were heard.
+    thoughts: usize,
+    heard: usize,
     refusal: String,
     calls: Vec<Call>,
     /// Reasoning by the field that it came in: it goes back in the same one.
@@ -61,7 +69,7 @@ impl Assembly {
         let text = text_of(&delta["content"]);
         if !text.is_empty() {
             self.text.push_str(&text);
-            hear(Event::Text(text));
+            self.say(text.contains('>'), hear);
         }
         if let Some(refusal) = delta["refusal"].as_str() {
             self.refusal.push_str(refusal);
@@ -85,6 +93,24 @@ impl Assembly {
         }
         for call in list(&delta["tool_calls"]) {
             self.call(call, hear);
+        }
+    }
+
+    /// Tells what is new of the answer; thoughts in a tag are none of it. Where the tag was not opened, they look
+    /// like the answer until it ends.
+    fn say(&mut self, may_end: bool, hear: &(dyn Fn(Event) + Send + Sync)) {
+        if may_end {
+            self.thoughts = self.text.len() - without_thoughts(&self.text).len();
+        }
+        let begun = self.text.trim_start();
+        if self.thoughts == 0 && (begun.starts_with(THINK) || THINK.starts_with(begun)) {
+            return;
+        }
+        let from = self.heard.max(self.thoughts);
+        let new = self.text.get(from..).unwrap_or_default();
+        if !new.is_empty() {
+            hear(Event::Text(new.to_owned()));
+            self.heard = self.text.len();
         }
     }
 
@@ -129,6 +155,12 @@ impl Assembly {
             hear(Event::ToolUse {
                 name: call.name.clone(),
             });
+        }
+        for (field, value) in piece.as_object().into_iter().flatten() {
+            let is_known = matches!(field.as_str(), "index" | "id" | "type" | "function");
+            if !is_known && !value.is_null() {
+                call.extra.insert(field.clone(), value.clone());
+            }
         }
         match &piece["function"]["arguments"] {
             Value::String(piece) => call.json.push_str(piece),
@@ -220,7 +252,7 @@ impl remote::Assembly for Assembly {
         }
         if !reasoning.is_empty() {
             blocks.push(Block::Reasoning {
-                by: self.by,
+                by: self.by.clone(),
                 item: Value::Object(reasoning),
             });
         }
@@ -230,10 +262,14 @@ impl remote::Assembly for Assembly {
                 text: text.to_owned(),
             });
         }
-        blocks.extend(self.calls.into_iter().map(|call| Block::ToolUse {
-            id: call.id,
-            name: call.name,
-            input: match call.whole {
+        for call in self.calls {
+            if !call.extra.is_empty() {
+                blocks.push(Block::Reasoning {
+                    by: self.by.clone(),
+                    item: json!({OF_CALL: call.extra}),
+                });
+            }
+            let input = match call.whole {
                 Some(whole) if call.json.trim().is_empty() => {
                     if whole.is_object() {
                         whole
@@ -242,8 +278,13 @@ impl remote::Assembly for Assembly {
                     }
                 }
                 _ => arguments(call.json),
-            },
-        }));
+            };
+            blocks.push(Block::ToolUse {
+                id: call.id,
+                name: call.name,
+                input,
+            });
+        }
         Answer {
             blocks,
             stop,
@@ -295,14 +336,20 @@ fn add_detail(details: &mut Vec<Value>, piece: &Value) {
     }
 }
 
-/// Models that are served without a parser for their thoughts put them in front, in a tag.
+const THINK: &str = "<think>";
+
+/// Models that are served without a parser for their thoughts put them in front, in a tag. Where the chat's template
+/// opens it, the answer has its end alone; in quotation marks it is spoken of.
 fn without_thoughts(text: &str) -> &str {
     let begun = text.trim_start();
-    match begun
-        .strip_prefix("<think>")
-        .and_then(|rest| rest.split_once("</think>"))
-    {
-        Some((_, rest)) => rest.trim_start(),
-        None => text,
+    let inside = begun.strip_prefix(THINK);
+    match inside.unwrap_or(begun).split_once("</think>") {
+        Some((thoughts, rest))
+            if inside.is_some()
+                || !thoughts.contains(THINK) && !thoughts.ends_with(['`', '"', '\'']) =>
+        {
+            rest.trim_start()
+        }
+        _ => text,
     }
 }

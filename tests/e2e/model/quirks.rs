@@ -1,7 +1,7 @@
 //! Chat Completions as everybody speaks it: each habit of a server that was seen in the field.
 
 use postil::models::{
-    Answer, Block, KeySource, ModelError, Remote, Setup, Speaker, Stop, Turn, Wire, prices,
+    Answer, Block, Event, KeySource, ModelError, Remote, Setup, Speaker, Stop, Turn, Wire, prices,
 };
 use serde_json::{Value, json};
 
@@ -315,15 +315,92 @@ async fn thoughts_are_no_part_of_the_answer() {
         json!({"reasoning": "hm"}),
         json!({"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm", "index": 0}]}),
         json!({"content": "<think>\nhm\n</think>\n\n"}),
+        // The template of DeepSeek-R1 and QwQ opens the tag itself.
+        json!({"content": "Okay, hm.\nI say yes.\n</think>\n\n"}),
         json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}),
     ] {
         let answer = answer(&done(&said(thought))).await.expect("an answer");
         assert_eq!(text_of(&answer), "Yes.");
     }
-    // A tag that never ends, or stands in the middle, is text.
-    for text in ["<think>hm", "Yes, <think>hm</think>"] {
+    // A tag that never ends, stands in the middle, or is spoken of, is text.
+    for text in [
+        "<think>hm",
+        "Yes, <think>hm</think>",
+        "It ends at `</think>` now.",
+    ] {
         let answer = answer(&done(&[delta(json!({"content": text}), json!("stop"))])).await;
         assert_eq!(text_of(&answer.expect("an answer")), text);
+    }
+}
+
+/// While it streams, neither.
+#[tokio::test]
+async fn thoughts_in_a_tag_are_not_heard() {
+    let pieces = ["<th", "ink>h", "m</thi", "nk>\n\n", "Ye", "s."];
+    let mut chunks: Vec<Value> = pieces
+        .iter()
+        .map(|text| delta(json!({"content": text}), Value::Null))
+        .collect();
+    chunks.push(delta(json!({}), json!("stop")));
+    let model = Model::start(vec![Step::body(200, "text/event-stream", &done(&chunks))]);
+    let provider = Remote::new(setup(&model, Wire::Chat)).expect("a provider");
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    let said = heard.iter().filter_map(|event| match event {
+        Event::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(said.collect::<String>().trim_start(), "Yes.");
+}
+
+/// What a server sends with a call beyond the format goes back to the same model, and to no other: Gemini
+/// refuses a call without its `thought_signature`.
+#[tokio::test]
+async fn what_came_with_a_call_goes_back_with_it() {
+    let extra = json!({"google": {"thought_signature": "sig-1"}});
+    let piece = |id: &str, more: Value| {
+        let mut piece = json!({"index": 0, "id": id, "type": "function", "function": {"name": "glob", "arguments": "{}"}});
+        piece["extra_content"] = more;
+        delta(json!({"tool_calls": [piece]}), Value::Null)
+    };
+    let body = done(&[
+        piece("call_1", extra.clone()),
+        piece("call_2", Value::Null),
+        delta(json!({}), json!("tool_calls")),
+    ]);
+    let said = answer(&body).await.expect("an answer").blocks;
+    let result = |id: &str| Block::ToolResult {
+        id: id.to_owned(),
+        content: String::from("none"),
+        is_error: false,
+    };
+    let turns = vec![
+        user("hello"),
+        Turn {
+            speaker: Speaker::Assistant,
+            blocks: said,
+        },
+        Turn {
+            speaker: Speaker::User,
+            blocks: vec![result("call_1"), result("call_2")],
+        },
+    ];
+    for (name, expected) in [("qwen3:8b", &extra), ("another", &Value::Null)] {
+        let end = done(&[delta(json!({"content": "Done."}), json!("stop"))]);
+        let model = Model::start(vec![Step::body(200, "text/event-stream", &end)]);
+        let setup = Setup {
+            model: name.to_owned(),
+            ..setup(&model, Wire::Chat)
+        };
+        let provider = Remote::new(setup).expect("a provider");
+        let answer = ask(&provider, turns.clone()).await.0.expect("an answer");
+        assert_eq!(text_of(&answer), "Done.");
+        let calls = &model.requests()[0].body["messages"][2]["tool_calls"];
+        assert_eq!(calls[0]["extra_content"], *expected, "{calls}");
+        assert_eq!(calls[1]["extra_content"], Value::Null, "{calls}");
+        assert_eq!(
+            (&calls[0]["id"], &calls[1]["id"]),
+            (&json!("call_1"), &json!("call_2"))
+        );
     }
 }
 

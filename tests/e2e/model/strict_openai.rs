@@ -190,7 +190,8 @@ impl Memory {
             format!("{place}: [] is too short - 'tool_calls'"),
         )?;
         for call in calls {
-            only(call, place, &["id", "type", "function"])?;
+            // The last is Gemini's.
+            only(call, place, &["id", "type", "function", "extra_content"])?;
             only(&call["function"], place, &["name", "arguments"])?;
             let id = call["id"].as_str().unwrap_or_default();
             ensure(
