@@ -341,7 +341,7 @@ pub(super) struct ReplyArgs {
     /// Read-only: nothing is edited
     #[arg(long)]
     pub plan: bool,
-    /// At most so many US dollars a turn
+    /// At most so many US dollars a turn; refused where the model's price is not known
     #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub budget: Option<f64>,
     /// Answer questions that came with the files with edits allowed; a tool's own questions are asked still,

@@ -9,7 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use super::host::Terminal;
 use super::out::{BOLD, CYAN, DIM, GREEN, RED};
 use super::{Cx, Outcome, threads, turns};
-use crate::config::Folders;
+use crate::config::{self, Folders};
 use crate::os;
 use crate::present::visible;
 use crate::session::{Error, Session, TurnOptions};
@@ -109,8 +109,12 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
         state: folder.path().join("state"),
         cache: None,
     };
-    // The demo is to be quick: it shows what can be answered before a language server has read anything.
-    let quick = serde_json::json!({"proxy": {"mode": "off"}});
+    // The demo is to be cheap, and quick: it shows what can be answered before a language server has read anything.
+    let most = config::load(&folders, None, None)
+        .settings
+        .max_cost
+        .min(0.25);
+    let quick = serde_json::json!({"proxy": {"mode": "off"}, "turn": {"maxCost": most}});
     let session = Session::new(
         vec![root.clone()],
         Some(quick),
@@ -133,7 +137,6 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
         .collect();
     let options = TurnOptions {
         allow_arrived: true,
-        budget: Some(0.25),
         ..TurnOptions::default()
     };
     let mut well = true;

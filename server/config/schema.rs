@@ -164,7 +164,7 @@ pub(super) struct Turn {
     /// Most requests to the model in one turn; then it pauses.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
     pub max_rounds: u32,
-    /// Most tokens of one turn, those in and those out together, where no price is known; then it pauses.
+    /// Most tokens of one turn, those in and those out together; then it pauses.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 1_000_000_000_000_u64))]
     pub max_tokens: u64,
     /// Most US dollars that one turn may cost; then it pauses.

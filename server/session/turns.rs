@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::host::Question;
+use crate::models::Usage;
 use crate::present;
 use crate::store::{GoOn, Run, Store, StoreError};
 use crate::threads::{self, Role, Status, Thread};
@@ -266,6 +267,19 @@ pub(super) struct Task {
     pub(super) refusals: Option<u64>,
 }
 
+/// A budget holds a model whose answers have a known price; who set one must not pay more without a word.
+fn may_be_held(answerer: &Answerer) -> Result<(), Error> {
+    match answerer {
+        Answerer::Model(model) if model.cost(&Usage::default()).is_none() => {
+            let name = model.name();
+            Err(Error::Other(format!(
+                "a budget cannot hold {name}, for no price of it is known: set inputPrice and outputPrice in [models.\"{name}\"] of your config.toml, or leave out the budget and limit turns with turn.maxTokens there"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Session {
     /// The running or last turn of a thread of this file.
     pub fn turn_of(&self, path: &Path, thread_id: &str) -> Option<TurnState> {
@@ -395,6 +409,9 @@ impl Session {
                     .answerer
             }
         };
+        if options.budget.is_some() && thread.action().is_none() {
+            may_be_held(&answerer)?;
+        }
         // Another may have begun while a local server was looked for.
         if let Some(run) = self.turns.running(workspace.root(), &thread.id) {
             return Ok(store.run(&run)?);

@@ -323,6 +323,35 @@ fn doctor_asks_the_model_where_it_is_told_to() {
     );
 }
 
+#[test]
+fn a_budget_needs_a_price() {
+    let model = Model::start(vec![Step::text("It is fine.")]).page("GET /v1/models", json!({}));
+    let project = |prices: &str| {
+        project(&format!(
+            "model = \"mine/x\"\n[providers.mine]\nbaseUrl = \"{}\"\n[models.\"mine/x\"]\n{prices}",
+            model.v1()
+        ))
+    };
+    let reply = |workspace: &Workspace| {
+        let mut command = workspace.postil();
+        command.args(["reply", "--all", "--yes", "--budget", "1.50"]);
+        command.output().expect("postil runs")
+    };
+    let output = reply(&project(""));
+    let said = text(&output);
+    assert!(
+        !output.status.success()
+            && said.contains("a budget cannot hold mine/x")
+            && said.contains("set inputPrice and outputPrice in [models.\"mine/x\"]"),
+        "{said}"
+    );
+    assert!(model.requests().is_empty());
+    let workspace = project("inputPrice = 1\noutputPrice = 2\n");
+    let output = reply(&workspace);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(workspace.read(FILE).contains("// AGENT: It is fine."));
+}
+
 /// The text of each file of the repository that tells people of models, by its path.
 fn told() -> Vec<(String, String)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
