@@ -394,7 +394,7 @@ impl Session {
                 None => (RunStatus::Cancelled, None),
             },
             Outcome::Failed(why) => {
-                let why = present::visible(&why);
+                let why = present::visible(&why) + &half_done(task);
                 self.host
                     .message(Level::Error, &format!("postil: {}: {why}", task.file));
                 self.note_round(task, "error", json!({}), &why);
@@ -564,6 +564,17 @@ async fn cancelled(task: &Task) {
         () = task.cancel.cancelled() => {}
         () = elsewhere => task.cancel.cancel(),
     }
+}
+
+/// What a turn that failed has changed before, and how that is put back; nothing where it changed nothing.
+fn half_done(task: &Task) -> String {
+    let (files, them) = match task.store.changed_now(&task.run.id) {
+        Ok(0) | Err(_) => return String::new(),
+        Ok(1) => (String::from("1 file was"), "it"),
+        Ok(count) => (format!("{count} files were"), "them"),
+    };
+    let run: String = task.run.id.chars().take(8).collect();
+    format!("; {files} changed before that: Undo last turn (`postil undo {run}`) puts {them} back")
 }
 
 /// Whether a workspace's settings name this agent as `model`.

@@ -393,3 +393,28 @@ fn a_turn_goes_on_after_each_cap_in_the_editor_and_on_the_command_line_when_its_
         }
     }
 }
+
+#[test]
+fn a_turn_that_fails_after_edits_says_how_they_are_taken_back() {
+    let refused = || Step::error(400, "invalid_request_error", "no more");
+    let bench = Bench::new(vec![read(), rename(), refused(), refused()]);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(bench.workspace.read(FILE).contains("pub fn load_data()"));
+    let run = bench.wait_status("failed");
+    let undo = format!("postil undo {}", &run["id"].as_str().expect("an id")[..8]);
+    let told = format!("; 1 file was changed before that: Undo last turn (`{undo}`) puts it back");
+    assert!(format!("{out}{err}").contains(&told), "{out}{err}");
+    let (code, out, err) = bench.cli(&undo.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(bench.workspace.read(FILE), format!("{THREAD}{CODE}"));
+    // What is put back already is not spoken of.
+    let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(
+        !format!("{out}{err}").contains("Undo last turn"),
+        "{out}{err}"
+    );
+}
