@@ -24,7 +24,8 @@ pub(super) fn body(setup: &Setup, request: &Request) -> Value {
             b.get("type").and_then(Value::as_str) != Some("tool_result")
                 && turn.speaker == Speaker::User
         });
-        if blocks.is_empty() {
+        // Thoughts that led to nothing are refused at the end of a message, and needed nowhere.
+        if blocks.iter().all(thinks) {
             continue;
         }
         match messages.last_mut() {
@@ -81,11 +82,13 @@ pub(super) fn body(setup: &Setup, request: &Request) -> Value {
     Value::Object(body)
 }
 
+fn thinks(block: &Value) -> bool {
+    let kind = block.get("type").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind.ends_with("thinking"))
+}
+
 fn mark(block: &mut Value) {
-    let thinks = block
-        .get("type")
-        .and_then(Value::as_str)
-        .is_some_and(|t| t.ends_with("thinking"));
+    let thinks = thinks(block);
     if let Value::Object(map) = block
         && !thinks
     {

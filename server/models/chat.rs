@@ -36,8 +36,12 @@ pub(super) fn body(setup: &Setup, request: &Request) -> Value {
                 said.extend(turn.blocks.iter().filter_map(|b| part(setup, b)));
             }
             Speaker::Assistant => {
-                flush(&mut said, &mut messages);
-                messages.extend(assistant(setup, &turn.blocks));
+                // Where nothing is left of it, the user's words before and after are one message: some models refuse
+                // two.
+                if let Some(message) = assistant(setup, &turn.blocks) {
+                    flush(&mut said, &mut messages);
+                    messages.push(message);
+                }
             }
         }
     }

@@ -103,8 +103,8 @@ impl Loop<'_> {
                 )
             }
             Stop::Pause => Some("Go on."),
-            // Some models end without a word once their tools are done.
-            _ if said.is_empty() && !self.nudged && self.request.turns.len() > 1 => {
+            // Some models end without a word once their tools are done, or their thoughts.
+            _ if said.is_empty() && !self.nudged => {
                 self.nudged = true;
                 Some("Your answer was empty. Say in one or two sentences what you did or found.")
             }

@@ -149,15 +149,21 @@ async fn fault_23_a_thousand_calls_in_one_answer_are_bounded() {
 }
 
 #[tokio::test]
-async fn fault_23_an_empty_answer_is_asked_for_once_more_after_tools() {
-    let model = Model::start(vec![Step::blocks(Vec::new(), "end_turn")]);
+async fn fault_23_an_empty_answer_is_asked_for_once_more() {
+    let silent = || Step::blocks(Vec::new(), "end_turn");
+    let model = Model::start(vec![silent(), silent()]);
     let outcome = Bench::new().run(&model).await;
     assert!(
         matches!(&outcome, Outcome::Failed(why) if why.contains("empty answer")),
         "{outcome:?}"
     );
 
-    let silent = || Step::blocks(Vec::new(), "end_turn");
+    // Thoughts are no answer.
+    let model = Model::start(vec![silent().thinking("sig-1"), Step::text("It is fine.")]);
+    assert_eq!(Bench::new().run(&model).await, answer("It is fine."));
+    let asked = &model.requests()[1].body["messages"];
+    assert_eq!(asked.as_array().map(Vec::len), Some(1), "{asked}");
+
     let model = Model::start(vec![
         Step::calls(vec![read("toolu_1")]),
         silent(),

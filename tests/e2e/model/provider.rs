@@ -322,10 +322,13 @@ async fn the_server_refuses_what_the_api_refuses() {
     };
     let forged = Turn {
         speaker: Speaker::Assistant,
-        blocks: vec![Block::Thinking {
-            thinking: "x".into(),
-            signature: "made up".into(),
-        }],
+        blocks: vec![
+            Block::Thinking {
+                thinking: "x".into(),
+                signature: "made up".into(),
+            },
+            Block::Text { text: "y".into() },
+        ],
     };
     let wrong = [
         vec![orphan],
