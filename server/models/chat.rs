@@ -11,8 +11,13 @@ use super::{Block, Request, Speaker, no_image};
 pub(super) use assembly::Assembly;
 use assembly::OF_CALL;
 
-/// The request: one message for each side's turn, one for each result.
-pub(super) fn body(setup: &Setup, request: &Request) -> Value {
+/// How a server wants to be told the most tokens of an answer. Most know the old name alone; OpenAI's newer models
+/// refuse it, wherever they are served.
+pub(super) const LIMIT: &str = "max_tokens";
+pub(super) const NEW_LIMIT: &str = "max_completion_tokens";
+
+/// The request: one message for each side's turn, one for each result. `limit`: [`LIMIT`] or [`NEW_LIMIT`].
+pub(super) fn body(setup: &Setup, request: &Request, limit: &str) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
@@ -54,12 +59,6 @@ pub(super) fn body(setup: &Setup, request: &Request) -> Value {
         String::from("stream_options"),
         json!({"include_usage": true}),
     );
-    // OpenAI's newer models refuse the old name, most other servers know it alone.
-    let limit = if setup.provider == "openai" {
-        "max_completion_tokens"
-    } else {
-        "max_tokens"
-    };
     body.insert(limit.to_owned(), json!(max_tokens(setup, request)));
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request

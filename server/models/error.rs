@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::ModelError;
+use super::chat::NEW_LIMIT;
 use super::http::Fault;
 use super::remote::status;
 
@@ -72,6 +73,11 @@ impl WireError {
             ]
             .iter()
             .any(|phrase| said.contains(phrase))
+    }
+
+    /// The parameter of the request that says how long the answer may be is to have its other name.
+    pub fn wants_new_limit(&self) -> bool {
+        self.message.contains(NEW_LIMIT) && !self.is_too_long()
     }
 
     fn is_out_of_money(&self) -> bool {

@@ -2,6 +2,8 @@
 //! An answer counts once it is whole; a stream that breaks is asked for again, as nothing was done with
 //! its part.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -132,12 +134,30 @@ impl Remote {
         &self.setup.facts
     }
 
-    fn body(&self, request: &Request) -> Value {
+    fn body(&self, request: &Request, limit: &str) -> Value {
         match self.setup.wire {
             Wire::Messages => anthropic::body(&self.setup, request),
             Wire::Responses => responses::body(&self.setup, request),
-            Wire::Chat => chat::body(&self.setup, request),
+            Wire::Chat => chat::body(&self.setup, request, limit),
         }
+    }
+
+    /// How this model wants the limit of its answers to be named, as far as that is known.
+    fn limit(&self) -> &'static str {
+        match self.setup.provider == "openai" || Self::with_new_limit().contains(&self.id()) {
+            true => chat::NEW_LIMIT,
+            false => chat::LIMIT,
+        }
+    }
+
+    /// The models that have said in this process that they want the limit by its new name.
+    fn with_new_limit() -> MutexGuard<'static, BTreeSet<(String, String)>> {
+        static NEW: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+        NEW.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn id(&self) -> (String, String) {
+        (self.place.address.clone(), self.setup.model.clone())
     }
 
     fn assembly(&self) -> Box<dyn Assembly> {
@@ -155,10 +175,9 @@ impl Remote {
         hear: &(dyn Fn(Event) + Send + Sync),
     ) -> Result<Answer, ModelError> {
         let key = self.setup.key.get().await?;
-        let body = self.body(request).to_string();
         let mut attempt = 0;
         loop {
-            let mut fault = match self.try_once(body.clone(), key.as_ref(), hear).await {
+            let mut fault = match self.try_once(request, key.as_ref(), hear).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
@@ -185,11 +204,12 @@ impl Remote {
 
     async fn try_once(
         &self,
-        body: String,
+        request: &Request,
         key: Option<&Key>,
         hear: &(dyn Fn(Event) + Send + Sync),
     ) -> Result<Answer, Fault> {
         let address = &self.place.address;
+        let limit = self.limit();
         // Before anything is cut: a part of a key is a part too many.
         let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.hide(text));
         let mut send = self
@@ -197,7 +217,7 @@ impl Remote {
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header("accept", "text/event-stream")
-            .body(body);
+            .body(self.body(request, limit).to_string());
         if self.setup.wire == Wire::Messages {
             send = send.header("anthropic-version", anthropic::VERSION);
         }
@@ -226,7 +246,16 @@ impl Remote {
             .to_ascii_lowercase();
         if !status.is_success() {
             let body = head_of(response, 64 << 10, self.limits.idle).await;
-            return Err(self.place.refused(status, &error_of(&hide(&body)), after));
+            let error = error_of(&hide(&body));
+            if self.setup.wire == Wire::Chat
+                && limit == chat::LIMIT
+                && status == StatusCode::BAD_REQUEST
+                && error.as_ref().is_some_and(WireError::wants_new_limit)
+            {
+                Self::with_new_limit().insert(self.id());
+                return Box::pin(self.try_once(request, key, hear)).await;
+            }
+            return Err(self.place.refused(status, &error, after));
         }
         if !kind.is_empty() && !kind.starts_with("text/event-stream") {
             let body = head_of(response, 64 << 10, self.limits.idle).await;
@@ -288,7 +317,7 @@ impl Remote {
         };
         let asked = async {
             let key = self.setup.key.get().await?;
-            self.try_once(self.body(&request).to_string(), key.as_ref(), &|_| {})
+            self.try_once(&request, key.as_ref(), &|_| {})
                 .await
                 .map_err(|fault| match &key {
                     Some(key) => fault.error.map(|text| key.hide(&text)),

@@ -404,6 +404,31 @@ async fn what_came_with_a_call_goes_back_with_it() {
     }
 }
 
+/// OpenAI's newer models refuse the old name of the limit, at a provider of any name; most others know no other.
+#[tokio::test]
+async fn the_limit_has_the_name_that_the_model_wants() {
+    let model = Model::start(vec![Step::text("One."), Step::text("Two.")]);
+    let setup = Setup {
+        provider: String::from("azure"),
+        model: String::from("gpt-5-mini"),
+        ..setup(&model, Wire::Chat)
+    };
+    for said in ["One.", "Two."] {
+        // Each turn has one of its own.
+        let provider = Remote::new(setup.clone()).expect("a provider");
+        let answer = ask(&provider, vec![user("hello")]).await.0;
+        assert_eq!(text_of(&answer.expect("an answer")), said);
+    }
+    let asked = model.requests();
+    let named = |name: &str| -> Vec<bool> {
+        let asked = asked.iter().map(|asked| asked.body[name].is_number());
+        asked.collect()
+    };
+    assert_eq!(named("max_tokens"), [true, false, false]);
+    assert_eq!(named("max_completion_tokens"), [false, true, true]);
+    assert_eq!(model.take_faults().len(), 1);
+}
+
 /// Details of reasoning that came in pieces go back as one, with the calls that they led to.
 #[tokio::test]
 async fn details_of_reasoning_go_back_whole() {
