@@ -167,6 +167,12 @@ pub(super) struct Place {
     pub key_from: Option<String>,
     pub provider: String,
     pub model: String,
+    /// Tokens that the model is taken to hold, where the table does not have it.
+    pub assumed: Option<u64>,
+    /// Responses is spoken with a server that is not OpenAI's, which may know Chat Completions alone.
+    pub may_be_chat: bool,
+    /// The variable that names the proxy in between.
+    pub proxy: Option<&'static str>,
 }
 
 impl Place {
@@ -175,6 +181,20 @@ impl Place {
             return Fault::last(ModelError::Unavailable(format!(
                 "{} was asked nothing, for {why}: {what}, correct {}, or choose another model",
                 self.address, self.base_from
+            )));
+        }
+        if let Some(proxy) = self.proxy {
+            if why.contains("unsupported scheme") {
+                return Fault::last(ModelError::Unavailable(format!(
+                    "{} was asked nothing, for the proxy in {proxy} is of a kind that is not spoken here ({}): name an HTTP proxy there, or unset it",
+                    self.address,
+                    clean(why)
+                )));
+            }
+            return Fault::passing(ModelError::Unavailable(format!(
+                "{} cannot be reached through the proxy in {proxy} ({}): correct {proxy}, or name the host in NO_PROXY to do without it",
+                self.address,
+                clean(why)
             )));
         }
         Fault::passing(ModelError::Unavailable(format!(
@@ -232,8 +252,14 @@ impl Place {
         let last = |text| Fault::last(ModelError::Refused(text));
         let is = |test: fn(&WireError) -> bool| error.as_ref().is_some_and(test);
         if code != 401 && is(WireError::is_too_long) {
+            let known = self.assumed.map_or(String::new(), |tokens| {
+                format!(
+                    ", or, where it holds less than {tokens} tokens, say how many as contextWindow in [models.\"{}/{model}\"] of your config.toml",
+                    self.provider
+                )
+            });
             return Fault::last(ModelError::TooLong(format!(
-                "the conversation does not fit into {model} ({said}): ask for less at once"
+                "the conversation does not fit into {model} ({said}): ask for less at once{known}"
             )));
         }
         match code {
@@ -258,6 +284,10 @@ impl Place {
             403 => last(format!(
                 "the key in {} has no access to {model} at {address} (403, {said}): choose another model or another key",
                 self.key_from.as_deref().unwrap_or("the settings")
+            )),
+            404 | 405 if self.may_be_chat => last(format!(
+                "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}",
+                self.provider
             )),
             404 => last(format!(
                 "{address} knows no model {model} (404, {said}): choose another one with `model`, or correct {base_from}"

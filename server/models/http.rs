@@ -105,6 +105,9 @@ pub(super) fn client(url: &reqwest::Url) -> Result<reqwest::Client, ModelError> 
     Ok(client)
 }
 
+/// The ends of addresses that are pasted whole where their base is meant.
+const ENDS: [&str; 3] = ["/chat/completions", "/responses", "/v1/messages"];
+
 /// `<base><path>`, where `base` is an http or https address.
 pub(super) fn address(base: &str, path: &str) -> Option<reqwest::Url> {
     let mut url = reqwest::Url::parse(base.trim()).ok()?;
@@ -115,9 +118,49 @@ pub(super) fn address(base: &str, path: &str) -> Option<reqwest::Url> {
     {
         return None;
     }
-    let path = format!("{}{path}", url.path().trim_end_matches('/'));
+    let base = url.path().trim_end_matches('/');
+    let base = ENDS
+        .iter()
+        .find_map(|end| base.strip_suffix(end))
+        .unwrap_or(base);
+    let path = format!("{base}{path}");
     url.set_path(&path);
     Some(url)
+}
+
+/// The variable of the environment that names the proxy which requests to `url` go through, as the client reads them.
+pub(super) fn proxy(
+    url: &reqwest::Url,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Option<&'static str> {
+    let host = url.host_str()?;
+    let first = |names: [&'static str; 2]| {
+        let set = |name: &&'static str| environment(name).is_some();
+        names
+            .into_iter()
+            .find(set)
+            .map(|name| (name, environment(name).unwrap_or_default()))
+    };
+    let without = first(["NO_PROXY", "no_proxy"]).map_or(String::new(), |(_, hosts)| hosts);
+    let is_without = without.split(',').map(str::trim).any(|name| {
+        let name = name.trim_start_matches('.');
+        let below = host
+            .strip_suffix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        name == "*" || !name.is_empty() && below
+    });
+    if is_without || url.scheme() != "https" && is_loopback(host) {
+        return None;
+    }
+    let own = match url.scheme() {
+        "https" => ["HTTPS_PROXY", "https_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy"],
+    };
+    [own, ["ALL_PROXY", "all_proxy"]]
+        .into_iter()
+        .filter_map(first)
+        .find(|(_, address)| !address.is_empty())
+        .map(|(name, _)| name)
 }
 
 /// For messages: scheme, host, port and path, nothing secret.
@@ -285,6 +328,62 @@ mod tests {
             map.insert(name, value);
         }
         map
+    }
+
+    #[test]
+    fn an_address_that_was_pasted_whole_is_cut_to_its_base() {
+        let path = |base: &str, path: &str| {
+            address(base, path)
+                .map(|url| shown(&url))
+                .unwrap_or_default()
+        };
+        for base in [
+            "http://a/v1",
+            "http://a/v1/",
+            "http://a/v1/responses",
+            "http://a/v1/chat/completions/",
+        ] {
+            assert_eq!(path(base, "/responses"), "http://a/v1/responses");
+        }
+        assert_eq!(
+            path("http://a/x/v1/messages", "/v1/messages"),
+            "http://a/x/v1/messages"
+        );
+        assert_eq!(path("http://a/v1?b=c", "/responses"), "");
+    }
+
+    #[test]
+    fn the_variable_is_named_whose_proxy_counts() {
+        let named = |url: &str, set: &[(&str, &str)]| {
+            let value = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            proxy(&url.parse().expect("a URL"), &value)
+        };
+        let models = "https://models.example/v1";
+        assert_eq!(named(models, &[]), None);
+        assert_eq!(named(models, &[("HTTP_PROXY", "http://p")]), None);
+        let both = [("ALL_PROXY", "socks5://p"), ("https_proxy", "http://p")];
+        assert_eq!(named(models, &both), Some("https_proxy"));
+        assert_eq!(named("http://models.example", &both), Some("ALL_PROXY"));
+        let empty = [
+            ("ALL_PROXY", "http://p"),
+            ("HTTPS_PROXY", ""),
+            ("https_proxy", "http://p"),
+        ];
+        assert_eq!(named(models, &empty), Some("ALL_PROXY"));
+        for (without, is_direct) in [
+            ("*", true),
+            ("a, .example", true),
+            ("models.example", true),
+            ("odels.example", false),
+            (" ,", false),
+        ] {
+            let set = [("HTTPS_PROXY", "http://p"), ("no_proxy", without)];
+            assert_eq!(named(models, &set).is_none(), is_direct, "{without}");
+        }
+        assert_eq!(named("http://127.0.0.1:1", &both), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Place, WireError, error_of};
 use super::http::{self, Fault, Limits, head_of, root_cause};
 use super::key::{Key, KeySource};
-use super::prices::Facts;
+use super::prices::{self, Facts};
 use super::{Answer, Event, Model, ModelError, Request, Usage, anthropic, chat, responses};
 
 /// The wire formats.
@@ -90,8 +90,14 @@ impl Remote {
     /// `Refused` where the address is none.
     pub fn new(setup: Setup) -> Result<Self, ModelError> {
         let url = http::address(&setup.base_url, setup.wire.path()).ok_or_else(|| {
+            let what = match reqwest::Url::parse(setup.base_url.trim()) {
+                Ok(url) if url.query().is_some() => {
+                    "has a query, and none is sent: leave out all from `?` on in"
+                }
+                _ => "is no http or https address: correct",
+            };
             ModelError::Refused(format!(
-                "the base URL of {} is no http or https address: correct {}",
+                "the base URL of {} {what} {}",
                 setup.provider, setup.base_from
             ))
         })?;
@@ -106,6 +112,12 @@ impl Remote {
             },
             provider: setup.provider.clone(),
             model: setup.model.clone(),
+            assumed: prices::facts(&setup.provider, &setup.model)
+                .prices
+                .is_none()
+                .then_some(setup.facts.window),
+            may_be_chat: setup.wire == Wire::Responses && url.host_str() != Some("api.openai.com"),
+            proxy: http::proxy(&url, &|name| std::env::var(name).ok()),
         };
         Ok(Self {
             client: http::client(&url)?,

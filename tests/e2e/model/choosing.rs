@@ -324,6 +324,59 @@ fn doctor_asks_the_model_where_it_is_told_to() {
 }
 
 #[test]
+fn doctor_says_what_is_wrong_on_the_way_to_the_model() {
+    let model = Model::start(vec![
+        Step::error(404, "not_found", "Not Found"),
+        Step::text("ok"),
+    ]);
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
+    let nobody = nobody.expect("a free port");
+    let workspace = project("model = \"openai/gpt-6.1-sol\"\n");
+    let says = |environment: &[(&str, &str)], words: &[&str]| {
+        let environment = [&[("OPENAI_API_KEY", KEY)], environment].concat();
+        let said = doctor(&workspace, true, &environment);
+        for word in words {
+            assert!(said.contains(word), "{word}\n{said}");
+        }
+    };
+    // A server that speaks Chat Completions alone.
+    let url = model.v1();
+    says(
+        &[("OPENAI_BASE_URL", &url)],
+        &["or speaks no Responses API (404, Not Found): set providers.openai.api = \"chat\""],
+    );
+    // The whole address, where its base is meant.
+    says(
+        &[("OPENAI_BASE_URL", &format!("{url}/responses"))],
+        &[
+            &format!("it is reached at {url}\n"),
+            "true it was asked a small question and answered",
+        ],
+    );
+    says(
+        &[("OPENAI_BASE_URL", &format!("{url}?api-version=1"))],
+        &[
+            "false the base URL of openai has a query, and none is sent: leave out all from `?` on in OPENAI_BASE_URL",
+        ],
+    );
+    // Proxies, which https goes through.
+    let base = ("OPENAI_BASE_URL", "https://models.example/v1");
+    says(
+        &[base, ("ALL_PROXY", "socks5://127.0.0.1:9")],
+        &[
+            "the proxy in ALL_PROXY is of a kind that is not spoken here (unsupported scheme socks5): name an HTTP proxy there",
+        ],
+    );
+    says(
+        &[base, ("HTTPS_PROXY", &format!("http://{nobody}"))],
+        &[
+            "https://models.example/v1 cannot be reached through the proxy in HTTPS_PROXY (",
+            "correct HTTPS_PROXY",
+        ],
+    );
+}
+
+#[test]
 fn a_budget_needs_a_price() {
     let model = Model::start(vec![Step::text("It is fine.")]).page("GET /v1/models", json!({}));
     let project = |prices: &str| {

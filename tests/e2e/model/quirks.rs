@@ -429,6 +429,23 @@ async fn the_limit_has_the_name_that_the_model_wants() {
     assert_eq!(model.take_faults().len(), 1);
 }
 
+/// As vLLM says it, which names both parameters; what the model holds is only assumed.
+#[tokio::test]
+async fn a_window_that_was_assumed_is_named_where_it_is_too_large() {
+    let text = "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 tokens and your request has 6100 input tokens (8192 > 8192 - 6100).";
+    let model = Model::start(vec![Step::error(400, "BadRequestError", text)]);
+    let provider = Remote::new(setup(&model, Wire::Chat)).expect("a provider");
+    let error = ask(&provider, vec![user("hello")])
+        .await
+        .0
+        .expect_err("no answer");
+    assert!(matches!(&error, ModelError::TooLong(_)), "{error:?}");
+    let error = error.to_string();
+    let hint = "where it holds less than 32768 tokens, say how many as contextWindow in [models.\"mine/qwen3:8b\"]";
+    assert!(error.contains(hint), "{error}");
+    assert_eq!(model.requests().len(), 1);
+}
+
 /// Details of reasoning that came in pieces go back as one, with the calls that they led to.
 #[tokio::test]
 async fn details_of_reasoning_go_back_whole() {
