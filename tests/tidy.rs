@@ -396,6 +396,10 @@ fn prints(layers: &Layers, sources: &[Source]) -> Complaints {
                     .map(|line| format!("{}:{line}: {name}!", source.path)),
             );
         }
+        // What becomes a command has the command's output.
+        if source.path == "server/sandbox/inside.rs" {
+            continue;
+        }
         for name in ["stdout", "stderr"] {
             complaints.extend(
                 source

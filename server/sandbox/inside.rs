@@ -2,12 +2,12 @@
 //! with one thread, for Landlock and seccomp bind the thread that asks for them. Windows has no such, and a process
 //! there cannot become another: it always stays as the keeper.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::order::Order;
+use super::order::{BEGUN, Order};
 
 #[cfg(unix)]
 mod unix;
@@ -30,6 +30,13 @@ pub const NOT_SET_UP: u8 = 125;
 /// Why it could not be set up.
 pub fn run() -> anyhow::Result<ExitCode> {
     carry_out(order()?)
+}
+
+/// Says that all is set up: what follows is the command's own output.
+fn begin() -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(&[BEGUN])?;
+    output.flush()
 }
 
 /// Calls this once the server has let go of us, or is gone: our standard input ends then.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::guarded::Guarded;
 use super::limits;
+use super::order::BEGUN;
 use super::output::Output;
 use crate::os;
 
@@ -58,6 +59,8 @@ struct End {
     status: Option<i32>,
     /// What the author and the agent must know.
     notes: Vec<String>,
+    /// What was said instead of running it.
+    not_run: Option<String>,
 }
 
 /// What the command writes.
@@ -153,6 +156,12 @@ impl Job {
         self.end.borrow().is_some()
     }
 
+    /// `false`: it has ended and was never begun, for its sandbox could not be set up.
+    pub fn was_run(&self) -> bool {
+        let end = self.end.borrow();
+        end.as_ref().is_none_or(|end| end.not_run.is_none())
+    }
+
     pub async fn ended(&self) {
         let mut end = self.end.subscribe();
         let _ = end.wait_for(Option::is_some).await;
@@ -184,12 +193,15 @@ impl Job {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        match (why, end.status) {
-            (Some(why), _) => text.push_str(&format!("({why})\n")),
-            (None, Some(0)) if text.is_empty() => text.push_str("(no output)\n"),
-            (None, Some(0)) => {}
-            (None, Some(code)) => text.push_str(&format!("(exit code: {code})\n")),
-            (None, None) => text.push_str("(ended by a signal)\n"),
+        match (why, &end.not_run, end.status) {
+            (Some(why), ..) => text.push_str(&format!("({why})\n")),
+            (None, Some(said), _) => text.push_str(&format!(
+                "The sandbox could not be set up, so nothing was run ({said}); `postil doctor` tells the author more.\n"
+            )),
+            (None, None, Some(0)) if text.is_empty() => text.push_str("(no output)\n"),
+            (None, None, Some(0)) => {}
+            (None, None, Some(code)) => text.push_str(&format!("(exit code: {code})\n")),
+            (None, None, None) => text.push_str("(ended by a signal)\n"),
         }
         text.push_str(&refused);
         for note in &end.notes {
@@ -210,6 +222,9 @@ impl Job {
         match (end.as_ref(), why) {
             (None, _) => String::from("running"),
             (Some(_), Some(why)) => why,
+            (Some(end), None) if end.not_run.is_some() => {
+                String::from("not run: the sandbox could not be set up")
+            }
             (
                 Some(End {
                     status: Some(code), ..
@@ -224,6 +239,20 @@ impl Job {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes in what came; `before` is what came before the command began, and `None` from then on.
+    fn receive(&self, bytes: &[u8], before: &mut Option<Vec<u8>>) {
+        let Some(said) = before else {
+            self.output().push(bytes);
+            return;
+        };
+        let mut parts = bytes.splitn(2, |byte| *byte == BEGUN);
+        said.extend(parts.next().unwrap_or_default());
+        if let Some(rest) = parts.next() {
+            *before = None;
+            self.output().push(rest);
+        }
+    }
+
     /// Reads, watches and ends the process.
     pub(super) async fn attend(&self, mut parts: Parts) {
         let mut chunk = vec![0; 64 << 10];
@@ -232,6 +261,7 @@ impl Job {
         let mut look = tokio::time::interval(LOOK);
         let mut looks = 0;
         let mut notes = std::mem::take(&mut parts.notes);
+        let mut before = Some(Vec::new());
         let mut served = parts.way.is_some();
         let mut way = parts.way.take().unwrap_or_else(|| pending().boxed());
         let status = loop {
@@ -248,7 +278,7 @@ impl Job {
                 }
                 read = parts.output.read(&mut chunk), if open => match read {
                     Ok(count) if count > 0 => {
-                        self.output().push(chunk.get(..count).unwrap_or_default());
+                        self.receive(chunk.get(..count).unwrap_or_default(), &mut before);
                         self.news.notify_one();
                         came += count as u64;
                         if came > limits::OUTPUT {
@@ -268,7 +298,7 @@ impl Job {
                 if count == 0 {
                     break;
                 }
-                self.output().push(chunk.get(..count).unwrap_or_default());
+                self.receive(chunk.get(..count).unwrap_or_default(), &mut before);
             }
         };
         if open {
@@ -283,6 +313,7 @@ impl Job {
         self.end.send_replace(Some(End {
             status: status.and_then(code),
             notes,
+            not_run: before.map(|said| why_not(&said)),
         }));
         self.news.notify_one();
     }
@@ -332,6 +363,15 @@ async fn end(parts: &mut Parts) -> Option<ExitStatus> {
         os::end_group(own, true);
     }
     None
+}
+
+/// What bubblewrap said, or we did inside, in one line.
+fn why_not(said: &[u8]) -> String {
+    let mut output = Output::default();
+    output.push(said);
+    let said = output.take();
+    let why = said.rsplit("nothing was run: ").next().unwrap_or_default();
+    crate::present::short(why.trim(), 300)
 }
 
 fn code(status: ExitStatus) -> Option<i32> {

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+/// What `postil sandboxed` writes as its last before the command can write: all up to it is of the sandbox.
+pub(super) const BEGUN: u8 = 0;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub command: String,

@@ -125,6 +125,9 @@ impl Tool for Bash {
         }
         job.ended().await;
         drop(watched);
+        if !job.was_run() {
+            return Err(job.report());
+        }
         Ok(job.report() + &unseen(cx))
     }
 }

@@ -64,6 +64,8 @@ struct Bench {
     kind: Kind,
     /// Names of hosts that the server knows, as `NAME=ADDRESS,…`.
     hosts: String,
+    /// Where programs are looked for, when it is not as for the test.
+    path: Option<String>,
 }
 
 impl Bench {
@@ -98,6 +100,7 @@ impl Bench {
             home,
             kind,
             hosts: String::new(),
+            path: None,
         }
     }
 
@@ -121,6 +124,7 @@ impl Bench {
         if self.kind == Kind::None {
             env.push(("PATH", String::from("/usr/bin:/bin")));
         }
+        env.extend(self.path.clone().map(|path| ("PATH", path)));
         env.into_iter().map(|(n, v)| (n.to_owned(), v)).collect()
     }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::super::order::Order;
-use super::{WORD, when_left};
+use super::{WORD, begin, when_left};
 use crate::os;
 
 /// Becomes the command, or keeps it.
@@ -44,6 +44,7 @@ fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
             super::super::rules::filter(sockets)?;
         }
     }
+    begin().context("standard output")?;
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(&order.command).stdin(Stdio::null());
     Err(shell.exec()).context("/bin/sh")

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Context as _;
 
 use super::super::order::Order;
-use super::when_left;
+use super::{begin, when_left};
 use crate::os;
 
 pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
@@ -15,6 +15,7 @@ pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
     let words = words(&order.command);
     // `cmd` takes its line as it stands and knows nothing of how other programs quote.
     shell.raw_arg(words).stdin(Stdio::null());
+    begin().context("standard output")?;
     let mut child = shell.spawn().context("cmd.exe")?;
     let id = child.id();
     when_left(move || os::end_group(id, true));

@@ -354,3 +354,24 @@ fn without_leave_to_edit_no_command_runs() {
     }
     assert!(!bench.workspace.path("ran").exists());
 }
+
+#[test]
+fn where_the_sandbox_could_not_be_set_up_it_is_said_that_nothing_was_run() {
+    let programs = folder("bin-");
+    let bwrap = programs.path().join("bwrap");
+    // It works when it is tried, and never again.
+    write(
+        &bwrap,
+        "#!/bin/sh\nfor word; do\n  [ \"$word\" = --chdir ] && { echo 'bwrap: no mounts left' >&2; exit 1; }\ndone\nexit 0\n",
+    );
+    std::fs::set_permissions(&bwrap, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut bench = Bench::new(Kind::Bubblewrap, commands(&["echo ran"]));
+    let path = std::env::var("PATH").unwrap_or_default();
+    bench.path = Some(format!("{}:{path}", programs.path().display()));
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    assert_eq!(
+        told[0],
+        "The sandbox could not be set up, so nothing was run (bwrap: no mounts left); `postil doctor` tells the author more.\n"
+    );
+}
