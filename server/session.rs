@@ -14,7 +14,7 @@ use crate::children::{Children, Limits};
 use crate::config::{self, Folders, Loaded, PROJECT_FILE, ProxyMode};
 use crate::edits::Refused;
 use crate::files::{Buffers, FileError, Tree};
-use crate::host::Host;
+use crate::host::{Host, Level};
 use crate::index::Index;
 use crate::os;
 use crate::sandbox::{Policy, Processes};
@@ -614,7 +614,10 @@ impl Session {
             ours,
             reviewed,
         };
-        Arc::new(Processes::new(workspace.root(), policy))
+        let host = Arc::clone(&self.host);
+        let tell = Arc::new(move |text: String| host.message(Level::Warning, &text));
+        let buffers = Arc::clone(&self.buffers);
+        Arc::new(Processes::new(workspace.root(), policy, buffers, tell))
     }
 
     fn tell_children(&self) {

@@ -56,8 +56,9 @@ pub(super) fn mounts(view: &View, private: &Path) -> Vec<OsString> {
             }
             // What is there already.
             (Access::Read, Some(Access::Read)) => {}
-            (Access::Read, _) => add(&["--ro-bind".as_ref(), at, at]),
-            (Access::Write, _) => add(&["--bind".as_ref(), at, at]),
+            // What is gone meanwhile needs nothing.
+            (Access::Read, _) => add(&["--ro-bind-try".as_ref(), at, at]),
+            (Access::Write, _) => add(&["--bind-try".as_ref(), at, at]),
             (Access::Private, _) => add(&["--bind".as_ref(), private.as_os_str(), at]),
             (Access::Hidden, Some(Access::Hidden | Access::Private)) => {}
             (Access::Hidden, _) if path.is_dir() => {

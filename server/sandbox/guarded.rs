@@ -1,385 +1,406 @@
 //! Files of the root that decide what other programs do ([`trust::protected`]): what a command must not change, also
-//! where there is none yet. Bubblewrap makes those that exist read-only; those that come into being are set aside
-//! under another name when they are seen, and where there is no bubblewrap those that changed are put back.
+//! where there is none yet. Bubblewrap makes those that exist read-only. Those that come into being are set aside
+//! under another name when they are seen; what no mount holds is compared with what it was, and put back.
+//!
+//! Nobody can tell a command's change from one that the author makes meanwhile. So nothing is removed, the author is
+//! told where it is, and what can only be theirs stays: a change of what a mount kept from the command, a save in
+//! their editor, and what postil wrote because they agreed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use crate::{files, trust};
+mod look;
 
-/// Folders whose content others made and nobody opens as a project.
-const PASSED_OVER: &[&str] = &[
-    "node_modules",
-    "target",
-    ".venv",
-    "venv",
-    "__pycache__",
-    ".tox",
-];
-/// Of a repository's own folder: what makes git run something. The rest is git's daily work.
-const OF_GIT: &[&str] = &[
-    "config",
-    "config.worktree",
-    "hooks",
-    "info",
-    "modules",
-    "worktrees",
-    "commondir",
-    "gitdir",
-];
-const DEPTH: usize = 8;
-const ENTRIES: usize = 50_000;
-/// Bytes of a file, and files, that are kept to be put back.
-const KEPT: u64 = 256 << 10;
-const FILES: usize = 500;
+use look::{Id, Kept, Look, changed, files, id, is_git, is_of_worktrees};
+
+use crate::files::{self as tree, Buffers};
+use crate::trust;
+
+/// Mounts of guarded places; the more there are, the longer a command takes to begin (twice as many, four times).
+const MOUNTS: usize = 100;
 
 /// What stood in the root when a command began.
 pub(super) struct Guarded {
     root: PathBuf,
-    /// Relative to the root.
-    known: BTreeSet<PathBuf>,
-    /// Content and mode of the files, where they are to be put back.
-    kept: Option<BTreeMap<PathBuf, (Vec<u8>, u32)>>,
+    began: SystemTime,
+    /// Knows what the author saved, and what postil wrote itself.
+    buffers: Arc<Buffers>,
+    look: Look,
+    /// By path, relative to the root: those that are guarded, but for folders of repositories, and those in the root
+    /// that links among them lead to.
+    places: BTreeMap<PathBuf, Place>,
+    /// What is mounted where it is, so that it is neither renamed nor removed: repositories and what is above them.
+    /// Whatever looks after one runs what its configuration says, at once.
+    fixed: BTreeSet<PathBuf>,
+    /// What the folders above the places were, and the places.
+    ids: BTreeMap<PathBuf, Option<Id>>,
+    is_mounted: bool,
+    /// Mounts that may still be made.
+    left: usize,
+}
+
+struct Place {
+    /// A mount keeps the command from it.
+    is_held: bool,
+    kept: BTreeMap<PathBuf, Kept>,
+    /// `kept` is all that was in it.
+    is_whole: bool,
+}
+
+/// What is to be said of what was found.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub agent: Vec<String>,
+    pub author: Vec<String>,
 }
 
 impl Guarded {
-    /// `keep`: what changes is to be put back.
-    pub fn look(root: &Path, keep: bool) -> Self {
-        let known = list(root);
-        let kept = keep.then(|| {
-            let mut kept = BTreeMap::new();
-            for path in known.iter().filter(|path| !is_git(path)) {
-                for file in files(root, path) {
-                    if let Some(content) = content(&root.join(&file)) {
-                        kept.insert(file, content);
-                    }
-                }
-            }
-            kept
-        });
-        Self {
+    /// `is_mounted`: bubblewrap makes [`Self::held`] read-only and binds [`Self::fixed`].
+    pub fn look(root: &Path, is_mounted: bool, buffers: &Arc<Buffers>) -> Self {
+        let began = SystemTime::now();
+        let look = Look::first(root);
+        let mut guarded = Self {
             root: root.to_owned(),
-            known,
-            kept,
+            began,
+            buffers: Arc::clone(buffers),
+            look,
+            places: BTreeMap::new(),
+            fixed: BTreeSet::new(),
+            ids: BTreeMap::new(),
+            is_mounted,
+            left: if is_mounted { MOUNTS } else { 0 },
+        };
+        // The nearest to the root first.
+        let mut known: Vec<PathBuf> = guarded.look.known.iter().cloned().collect();
+        known.sort_by_key(|path| path.components().count());
+        for path in &known {
+            if is_git(path) {
+                guarded.fix(path);
+            }
+            if !guarded.look.repositories.contains(path) {
+                guarded.add(path);
+            }
+        }
+        guarded
+    }
+
+    fn fix(&mut self, path: &Path) {
+        let is_folder = self.look.repositories.contains(path);
+        let folders = path.ancestors().skip(usize::from(!is_folder));
+        for folder in folders.filter(|a| !a.as_os_str().is_empty()) {
+            if self.left > 0 && self.fixed.insert(folder.to_owned()) {
+                self.left -= 1;
+            }
         }
     }
 
-    /// Those that exist, absolute; a repository's folder by its parts.
-    pub fn paths(&self) -> Vec<PathBuf> {
-        let parts = self.known.iter().filter(|path| !is_git(path));
-        parts.map(|path| self.root.join(path)).collect()
+    fn add(&mut self, path: &Path) {
+        let full = self.root.join(path);
+        let is_link = fs::symlink_metadata(&full).is_ok_and(|about| about.is_symlink());
+        let mut place = path.to_owned();
+        if is_link {
+            // No mount can be put on a link; it is held by what it leads to, and compared.
+            self.put(place, false);
+            let target = crate::os::canonical(&full).ok();
+            let target = target.filter(|target| !is_git(path) && !full.starts_with(target));
+            let inside = target
+                .as_deref()
+                .and_then(|t| t.strip_prefix(&self.root).ok());
+            let Some(inside) = inside else {
+                return;
+            };
+            place = inside.to_owned();
+        }
+        if !self.places.contains_key(&place) {
+            let is_held = self.left > 0;
+            self.left = self.left.saturating_sub(1);
+            self.put(place, is_held);
+        }
     }
 
-    /// Sets aside what came into being; a sentence for each. Whatever runs meanwhile cannot lead it astray.
-    pub fn set_aside(&self) -> Vec<String> {
-        let mut said = Vec::new();
-        for path in list(&self.root) {
-            // Of a folder that is new, what is in it went with it.
+    fn put(&mut self, path: PathBuf, is_held: bool) {
+        for above in path.ancestors().filter(|a| !a.as_os_str().is_empty()) {
+            if !self.ids.contains_key(above) {
+                self.ids
+                    .insert(above.to_owned(), id(&self.root.join(above)));
+            }
+        }
+        // A folder of the root that a mount holds cannot have been moved: its content is not needed.
+        let is_top = path.components().count() == 1;
+        let (kept, is_whole) = if is_held && is_top && self.root.join(&path).is_dir() {
+            (BTreeMap::new(), false)
+        } else {
+            Kept::all(&self.root, &path)
+        };
+        let place = Place {
+            is_held,
+            kept,
+            is_whole,
+        };
+        self.places.insert(path, place);
+    }
+
+    /// Those that a mount makes read-only, absolute.
+    pub fn held(&self) -> Vec<PathBuf> {
+        let held = self.places.iter().filter(|(_, place)| place.is_held);
+        held.map(|(path, _)| self.root.join(path)).collect()
+    }
+
+    /// Those that are bound to where they are, absolute.
+    pub fn fixed(&self) -> Vec<PathBuf> {
+        self.fixed.iter().map(|path| self.root.join(path)).collect()
+    }
+
+    /// Sets aside what came into being, and what stands where something was moved away together with its mount.
+    /// Whatever runs meanwhile cannot lead it astray.
+    pub fn set_aside(&self) -> Told {
+        let mut told = Told::default();
+        self.refuse_new(&mut told);
+        if self.is_mounted {
+            for (path, place) in &self.places {
+                let is_link = matches!(place.kept.get(path), Some(Kept::Link(_)));
+                if is_link || place.is_held && !self.is_above_same(path) {
+                    self.restore(path, place, false, &mut told);
+                }
+            }
+        }
+        told
+    }
+
+    /// The same, and puts back what was changed or removed; for when nothing of the command runs any more.
+    pub fn put_back(&self) -> Told {
+        let mut told = Told::default();
+        self.refuse_new(&mut told);
+        for (path, place) in &self.places {
+            if place.is_held && self.is_above_same(path) {
+                self.look_at(path, place, &mut told);
+            } else {
+                self.restore(path, place, true, &mut told);
+            }
+        }
+        told
+    }
+
+    fn refuse_new(&self, told: &mut Told) {
+        for path in self.look.again(&self.root).known {
+            // Of a folder that is new, what is in it went with it. Worktrees are the author's: a command can make
+            // none outside, and inside its `.git` is seen.
             let above = path
                 .ancestors()
                 .skip(1)
-                .any(|a| is_git(a) && !self.known.contains(a));
-            if !self.known.contains(&path) && !above {
-                said.extend(self.put_away(&path));
+                .any(|a| is_git(a) && !self.look.known.contains(a));
+            if !above && !self.look.known.contains(&path) && !is_of_worktrees(&path) {
+                self.refuse(&path, told);
             }
         }
-        said
     }
 
-    /// Puts back what was changed or removed; for when nothing of the command runs any more.
-    pub fn put_back(&self) -> Vec<String> {
-        let Some(kept) = &self.kept else {
-            return Vec::new();
+    /// Whether nobody has put another folder in the place of one above; with it, a mount would be gone.
+    fn is_above_same(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1);
+        above.all(|a| {
+            a.as_os_str().is_empty() || self.ids.get(a).copied() == Some(id(&self.root.join(a)))
+        })
+    }
+
+    /// A mount goes with the file that it was put on: what has replaced it since was written by the author first.
+    fn look_at(&self, path: &Path, place: &Place, told: &mut Told) {
+        let full = self.root.join(path);
+        let (Some(before), Some(now)) = (place.kept.get(path), Kept::read(&full)) else {
+            return;
         };
-        let mut said = Vec::new();
-        for path in self.known.iter().filter(|path| !is_git(path)) {
-            for file in files(&self.root, path) {
-                let aside = file.to_string_lossy().contains(".refused");
-                if !aside && !kept.contains_key(&file) && content(&self.root.join(&file)).is_some()
-                {
-                    said.extend(self.put_away(&file));
+        let is_same = *before == now || self.ids.get(path).copied() == Some(id(&full));
+        if !is_same && !self.is_authors(path) {
+            told.author.push(format!(
+                "`{}` was replaced while a command of an agent ran, which could write it from then on ({}): look at it if that was not you alone.",
+                path.display(),
+                why(path)
+            ));
+        }
+    }
+
+    /// Sets aside what is other than it was, and writes that again if the command is `over`.
+    fn restore(&self, path: &Path, place: &Place, over: bool, told: &mut Told) {
+        // A worktree that came, or went, is the author's.
+        let is_theirs = |file: &Path| {
+            is_of_worktrees(path)
+                && file.parent().is_none_or(|folder| {
+                    !self.root.join(folder).exists()
+                        || !place.kept.keys().any(|kept| kept.parent() == Some(folder))
+                })
+        };
+        // What was one file or link is set aside whole.
+        if place.is_whole && !place.kept.contains_key(path) {
+            for file in files(&self.root, path).0 {
+                if !place.kept.contains_key(&file) && !is_aside(&file) && !is_theirs(&file) {
+                    self.refuse(&file, told);
                 }
             }
         }
-        for (path, (bytes, mode)) in kept {
-            let full = self.root.join(path);
-            let now = content(&full);
-            if now
-                .as_ref()
-                .is_some_and(|(now, now_mode)| now == bytes && now_mode == mode)
+        for (file, before) in &place.kept {
+            let full = self.root.join(file);
+            let now = Kept::read(&full);
+            if now.as_ref() == Some(before)
+                || *before == Kept::Other
+                || is_theirs(file)
+                || now.is_some() && self.is_authors(file)
             {
                 continue;
             }
-            if fs::symlink_metadata(&full).is_ok() {
-                said.extend(self.put_away(path));
+            let aside = self.clear(file);
+            if over {
+                let back = match &aside {
+                    Ok(_) => self.write_back(file, before),
+                    Err(error) => Err(error.kind().into()),
+                };
+                told.put_back(file, aside.unwrap_or_default().as_deref(), back);
+            } else {
+                told.set_aside(file, aside);
             }
-            let back = full
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| fs::write(&full, bytes))
-                .and_then(|()| set_mode(&full, *mode));
-            said.push(match back {
-                Ok(()) => format!(
-                    "`{}` was put back as it was: {}.",
-                    path.display(),
-                    why(path)
-                ),
-                Err(error) => format!(
-                    "`{}` was changed and could not be put back: {error}.",
-                    path.display()
-                ),
-            });
         }
-        said
     }
 
-    /// Gives it a name that nobody acts on; its folder is reached from the root without any link.
-    fn put_away(&self, path: &Path) -> Option<String> {
-        let (name, folder) = (path.file_name()?, path.parent()?);
-        let folder = files::folder(&self.root, folder).ok()?;
-        for number in 1..100 {
-            let mut aside = name.to_owned();
-            aside.push(if number == 1 {
-                String::from(".refused")
-            } else {
-                format!(".refused-{number}")
-            });
-            match folder.rename_new(name, &aside) {
-                Ok(()) => {
-                    return Some(format!(
-                        "`{}` may not be made by a command ({}): it was renamed to `{}`.",
-                        path.display(),
-                        why(path),
-                        Path::new(&aside).display()
-                    ));
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => return None,
-                Err(error) => {
-                    return Some(format!(
-                        "`{}` may not be made by a command ({}), and could not be renamed: {error}. Remove it.",
-                        path.display(),
-                        why(path),
-                    ));
-                }
+    /// Puts away what stands at a path, or the link or file above it that is no folder.
+    fn clear(&self, file: &Path) -> std::io::Result<Option<PathBuf>> {
+        let above: Vec<&Path> = file.ancestors().skip(1).collect();
+        for folder in above.iter().rev().filter(|a| !a.as_os_str().is_empty()) {
+            match fs::symlink_metadata(self.root.join(folder)) {
+                Ok(about) if about.is_dir() => {}
+                Ok(_) => return self.put_away(folder),
+                Err(_) => return Ok(None),
             }
         }
-        None
+        self.put_away(file)
     }
+
+    /// For where it was cleared.
+    fn write_back(&self, file: &Path, before: &Kept) -> std::io::Result<()> {
+        let full = self.root.join(file);
+        full.parent().map_or(Ok(()), fs::create_dir_all)?;
+        before.write(&full)
+    }
+
+    /// What came into being is given another name, but for what the author saved in it.
+    fn refuse(&self, path: &Path, told: &mut Told) {
+        let (inside, is_whole) = files(&self.root, path);
+        let (theirs, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            inside.into_iter().partition(|file| self.is_authors(file));
+        if theirs.is_empty() || !is_whole {
+            told.set_aside(path, self.put_away(path));
+            return;
+        }
+        for file in others.iter().filter(|file| !is_aside(file)) {
+            told.set_aside(file, self.put_away(file));
+        }
+    }
+
+    /// Whether the author saved it in their editor, or postil wrote it because they agreed, and nobody since.
+    fn is_authors(&self, path: &Path) -> bool {
+        let full = self.root.join(path);
+        let saved = self.buffers.touched.last(&full);
+        let saved = saved.filter(|saved| *saved >= self.began);
+        saved.is_some_and(|saved| changed(&full).is_some_and(|changed| changed <= saved))
+    }
+
+    /// Gives it a name that nobody acts on, which is returned where there was something; its folder is reached from
+    /// the root without any link.
+    fn put_away(&self, path: &Path) -> std::io::Result<Option<PathBuf>> {
+        let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+            return Ok(None);
+        };
+        // What has become of it meanwhile is no place where anybody looks for it.
+        let Ok(opened) = tree::folder(&self.root, folder) else {
+            return Ok(None);
+        };
+        let mut number = 1;
+        loop {
+            let mut aside = name.to_owned();
+            aside.push(if number == 1 {
+                String::from(ASIDE)
+            } else {
+                format!("{ASIDE}-{number}")
+            });
+            match opened.rename_new(name, &aside) {
+                Ok(()) => return Ok(Some(folder.join(aside))),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Told {
+    fn set_aside(&mut self, path: &Path, aside: std::io::Result<Option<PathBuf>>) {
+        let (shown, why) = (path.display(), why(path));
+        match aside {
+            Ok(None) => {}
+            Ok(Some(aside)) => {
+                let name = Path::new(aside.file_name().unwrap_or_default()).display();
+                self.agent.push(format!(
+                    "`{shown}` may not be made by a command ({why}): it was renamed to `{name}`."
+                ));
+                self.author.push(format!(
+                    "`{shown}` came into being while a command of an agent ran ({why}) and was renamed to `{}`: if you made it, rename it back.",
+                    aside.display()
+                ));
+            }
+            Err(error) => self.stays(path, &error),
+        }
+    }
+
+    fn stays(&mut self, path: &Path, error: &std::io::Error) {
+        let said = format!(
+            "`{}` may not be made by a command ({}), and could not be renamed: {error}. Remove it.",
+            path.display(),
+            why(path)
+        );
+        self.author.push(said.clone());
+        self.agent.push(said);
+    }
+
+    fn put_back(&mut self, path: &Path, aside: Option<&Path>, back: std::io::Result<()>) {
+        let (shown, why) = (path.display(), why(path));
+        if let Err(error) = back {
+            let said = format!("`{shown}` was changed and could not be put back: {error}.");
+            self.author.push(said.clone());
+            self.agent.push(said);
+            return;
+        }
+        self.agent
+            .push(format!("`{shown}` was put back as it was: {why}."));
+        self.author.push(match aside {
+            Some(aside) => format!(
+                "`{shown}` was changed while a command of an agent ran ({why}) and was put back: what it held then is in `{}`, if it was you who changed it.",
+                aside.display()
+            ),
+            None => format!(
+                "`{shown}` was put back ({why}): it was gone when a command of an agent ended."
+            ),
+        });
+    }
+}
+
+/// What is put behind a name so that nobody acts on it.
+const ASIDE: &str = ".refused";
+
+fn is_aside(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.rsplit_once(ASIDE).map(|(_, number)| number);
+    number.is_some_and(|n| {
+        n.is_empty()
+            || n.strip_prefix('-')
+                .is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+    })
 }
 
 fn why(path: &Path) -> &'static str {
     trust::protected(&path.to_string_lossy()).unwrap_or("it is guarded")
 }
 
-/// A repository's own folder (in a worktree it is a file, and guarded as one).
-fn is_git(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == ".git")
-}
-
-/// The guarded places that exist, relative, none inside another but for those of a repository's folder.
-fn list(root: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    let mut left = ENTRIES;
-    walk(root, Path::new(""), 0, &mut left, &mut found);
-    found
-}
-
-fn walk(root: &Path, folder: &Path, depth: usize, left: &mut usize, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(root.join(folder))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let Some(less) = left.checked_sub(1) else {
-            return;
-        };
-        *left = less;
-        let name = entry.file_name();
-        let path = folder.join(&name);
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        // Alone by its name: what is above was looked at before. Two names in a row count together.
-        let above = folder.file_name().map(Path::new).unwrap_or(Path::new(""));
-        if trust::protected(&above.join(&name).to_string_lossy()).is_some() {
-            if is_git(&path) && is_folder {
-                for part in OF_GIT {
-                    if fs::symlink_metadata(root.join(&path).join(part)).is_ok() {
-                        found.insert(path.join(part));
-                    }
-                }
-            }
-            found.insert(path);
-        } else if is_folder && depth < DEPTH && !PASSED_OVER.iter().any(|passed| name == *passed) {
-            walk(root, &path, depth + 1, left, found);
-        }
-    }
-}
-
-/// The regular files at and below a place.
-fn files(root: &Path, path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![path.to_owned()];
-    while let Some(next) = open.pop() {
-        let Ok(about) = fs::symlink_metadata(root.join(&next)) else {
-            continue;
-        };
-        if about.is_file() {
-            found.push(next);
-        } else if about.is_dir() {
-            let inside = fs::read_dir(root.join(&next))
-                .into_iter()
-                .flatten()
-                .flatten();
-            open.extend(inside.map(|entry| next.join(entry.file_name())));
-        }
-        if found.len() >= FILES {
-            break;
-        }
-    }
-    found
-}
-
-/// `None`: no regular file, or one that is too large for what it is.
-fn content(path: &Path) -> Option<(Vec<u8>, u32)> {
-    let about = fs::symlink_metadata(path).ok()?;
-    (about.is_file() && about.len() <= KEPT)
-        .then(|| fs::read(path).ok())
-        .flatten()
-        .map(|bytes| (bytes, mode(&about)))
-}
-
-#[cfg(unix)]
-fn mode(about: &fs::Metadata) -> u32 {
-    about.permissions().mode() & 0o7777
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-/// Windows has no modes.
-#[cfg(not(unix))]
-fn mode(_: &fs::Metadata) -> u32 {
-    0
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &Path, _: u32) -> std::io::Result<()> {
-    Ok(())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn root(files: &[&str]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        for file in files {
-            write(root.path(), file, "old");
-        }
-        root
-    }
-
-    fn write(root: &Path, file: &str, text: &str) {
-        let path = root.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    #[test]
-    fn what_exists_is_known_and_of_git_only_what_makes_it_run_something() {
-        let root = root(&[
-            ".git/config",
-            ".git/hooks/x",
-            ".git/HEAD",
-            ".git/refs/heads/main",
-            ".mcp.json",
-            "src/.vscode/tasks.json",
-            ".github/workflows/ci.yml",
-            ".github/README.md",
-            "node_modules/a/.npmrc",
-            "src/main.rs",
-        ]);
-        let guarded = Guarded::look(root.path(), false);
-        let names = [
-            ".git/config",
-            ".git/hooks",
-            ".github/workflows",
-            ".mcp.json",
-            "src/.vscode",
-        ];
-        assert_eq!(guarded.paths(), names.map(|name| root.path().join(name)));
-        assert!(guarded.set_aside().is_empty());
-    }
-
-    #[test]
-    fn what_comes_into_being_is_set_aside_under_another_name() {
-        let root = root(&[".git/config", "a.rs"]);
-        let guarded = Guarded::look(root.path(), false);
-        for file in [
-            ".mcp.json",
-            ".mcp.json.refused",
-            "sub/.vscode/tasks.json",
-            ".git/hooks/pre-commit",
-            "sub/.git/config",
-            "sub/.git/HEAD",
-            "b.rs",
-        ] {
-            write(root.path(), file, "new");
-        }
-        let said = guarded.set_aside().join("\n");
-        assert_eq!(said.lines().count(), 4, "{said}");
-        for gone in [".mcp.json", "sub/.vscode", ".git/hooks", "sub/.git"] {
-            assert!(!root.path().join(gone).exists(), "{gone}\n{said}");
-        }
-        for there in [
-            ".mcp.json.refused-2",
-            "sub/.vscode.refused/tasks.json",
-            ".git/hooks.refused/pre-commit",
-            "sub/.git.refused/HEAD",
-            "b.rs",
-            ".git/config",
-        ] {
-            assert!(root.path().join(there).exists(), "{there}\n{said}");
-        }
-        assert!(guarded.set_aside().is_empty());
-    }
-
-    #[test]
-    fn a_link_in_the_way_is_not_followed() {
-        let outside = root(&[".vscode/settings.json"]);
-        let root = root(&["a/.vscode/x"]);
-        let guarded = Guarded::look(root.path(), false);
-        fs::remove_dir_all(root.path().join("a")).unwrap();
-        std::os::unix::fs::symlink(outside.path(), root.path().join("a")).unwrap();
-        assert_eq!(guarded.put_away(Path::new("a/.vscode")), None);
-        assert!(outside.path().join(".vscode/settings.json").exists());
-    }
-
-    #[test]
-    fn without_bubblewrap_what_changed_is_put_back() {
-        let root = root(&[
-            ".git/config",
-            ".git/hooks/a",
-            ".vscode/settings.json",
-            ".envrc",
-        ]);
-        let guarded = Guarded::look(root.path(), true);
-        write(root.path(), ".git/config", "evil");
-        write(root.path(), ".git/hooks/post-commit", "evil");
-        fs::remove_dir_all(root.path().join(".vscode")).unwrap();
-        let said = guarded.put_back().join("\n");
-        let read = |file: &str| fs::read_to_string(root.path().join(file)).unwrap();
-        assert_eq!(read(".git/config"), "old", "{said}");
-        assert_eq!(read(".git/config.refused"), "evil");
-        assert_eq!(read(".vscode/settings.json"), "old");
-        assert_eq!(read(".envrc"), "old");
-        assert!(!root.path().join(".git/hooks/post-commit").exists());
-        assert!(guarded.put_back().is_empty(), "{said}");
-    }
-}
+mod tests;

@@ -14,10 +14,11 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::guarded::Guarded;
+use super::guarded::{Guarded, Told};
 use super::limits;
 use super::order::BEGUN;
 use super::output::Output;
+use super::way::Tell;
 use crate::os;
 
 /// How often what a command's processes use together is looked at.
@@ -26,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const GUARD: u32 = 10;
 /// Requests that were not let through and are told of.
 const REFUSED: usize = 20;
+/// Guarded files that the author is told of at a time.
+const TOLD: usize = 5;
 /// A command that was ended is gone within so long, or we go on without it.
 const GONE: Duration = Duration::from_secs(2);
 
@@ -86,6 +89,8 @@ pub(super) struct Parts {
     pub leash: Option<ChildStdin>,
     pub output: Reader,
     pub guarded: Option<Guarded>,
+    /// Shows the author what became of guarded files.
+    pub tell: Tell,
     /// Whether one stays outside who ends what is left, and must not be killed before that.
     pub keeper: bool,
     /// Serves what it asks of the network.
@@ -273,7 +278,8 @@ impl Job {
                     if let Some(why) = self.too_much(&parts) {
                         self.stop(&why);
                     } else if looks % GUARD == 0 {
-                        notes.extend(set_aside(&mut parts.guarded).await);
+                        let told = set_aside(&mut parts.guarded).await;
+                        notes.extend(tell(told, &parts.tell));
                     }
                 }
                 read = parts.output.read(&mut chunk), if open => match read {
@@ -304,11 +310,10 @@ impl Job {
         if open {
             let _ = tokio::time::timeout(LOOK, rest).await;
         }
-        notes.extend(set_aside(&mut parts.guarded).await);
         if let Some(guarded) = parts.guarded.take()
-            && let Ok(back) = tokio::task::spawn_blocking(move || guarded.put_back()).await
+            && let Ok(told) = tokio::task::spawn_blocking(move || guarded.put_back()).await
         {
-            notes.extend(back);
+            notes.extend(tell(told, &parts.tell));
         }
         self.end.send_replace(Some(End {
             status: status.and_then(code),
@@ -330,16 +335,32 @@ impl Job {
     }
 }
 
-async fn set_aside(guarded: &mut Option<Guarded>) -> Vec<String> {
+async fn set_aside(guarded: &mut Option<Guarded>) -> Told {
     let Some(taken) = guarded.take() else {
-        return Vec::new();
+        return Told::default();
     };
     let looked = tokio::task::spawn_blocking(move || (taken.set_aside(), taken)).await;
-    let Ok((said, taken)) = looked else {
-        return Vec::new();
+    let Ok((told, taken)) = looked else {
+        return Told::default();
     };
     *guarded = Some(taken);
-    said
+    told
+}
+
+/// Shows the author what concerns them; what the agent is to know is returned.
+fn tell(told: Told, tell: &Tell) -> Vec<String> {
+    for sentence in &told.author {
+        tracing::warn!("{sentence}");
+    }
+    let (shown, more) = told.author.split_at(told.author.len().min(TOLD));
+    if !shown.is_empty() {
+        let mut text = shown.join(" ");
+        if !more.is_empty() {
+            text.push_str(&format!(" {} more are named in postil's log.", more.len()));
+        }
+        tell(text);
+    }
+    told.agent
 }
 
 /// Ends all of it. The process is not collected before, so that its number is nobody else's.

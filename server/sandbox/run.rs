@@ -17,8 +17,9 @@ use super::job::{Job, Parts, reader};
 use super::limits::Limits;
 use super::order::{Order, Sockets};
 use super::view::{View, Wanted};
-use super::way::Network;
+use super::way::{Network, Tell};
 use super::{Found, WORD, bubble, find, way};
+use crate::files::Buffers;
 use crate::os;
 
 /// Background commands of a run at the same time.
@@ -50,6 +51,8 @@ pub struct Policy {
 pub struct Processes {
     root: PathBuf,
     policy: Policy,
+    buffers: Arc<Buffers>,
+    tell: Tell,
     found: std::sync::OnceLock<Found>,
     temporary: Mutex<Option<Arc<Temporary>>>,
     /// Started in the background, by number.
@@ -61,11 +64,14 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// `root`: the folder in which commands run, canonical.
-    pub fn new(root: &Path, policy: Policy) -> Self {
+    /// `root`: the folder in which commands run, canonical. `buffers`: what the author has open; `tell` shows them
+    /// what became of guarded files.
+    pub fn new(root: &Path, policy: Policy, buffers: Arc<Buffers>, tell: Tell) -> Self {
         Self {
             root: root.to_owned(),
             policy,
+            buffers,
+            tell,
             found: std::sync::OnceLock::new(),
             temporary: Mutex::default(),
             jobs: Mutex::default(),
@@ -163,10 +169,21 @@ impl Processes {
         }
         let found = self.found().clone();
         let (root, policy) = (self.root.clone(), self.policy.clone());
+        let buffers = Arc::clone(&self.buffers);
         let private = temporary.folder.clone();
         // Folders are listed for this.
         let prepared = tokio::task::spawn_blocking(move || {
-            prepare(&found, &root, &policy, &private, &own, background)
+            let guarded = look(&found, &root, &policy, &buffers);
+            let (program, order) = prepare(
+                &found,
+                &root,
+                &policy,
+                &private,
+                &own,
+                guarded.as_ref(),
+                background,
+            );
+            (program, order, guarded)
         });
         let (mut program, order, guarded) =
             prepared.await.map_err(|e| failed("the sandbox", &e))?;
@@ -242,7 +259,8 @@ impl Processes {
             child,
             leash,
             output,
-            guarded: Some(guarded),
+            guarded,
+            tell: Arc::clone(&self.tell),
             keeper,
             way,
             notes,
@@ -275,17 +293,23 @@ impl Drop for Processes {
     }
 }
 
-/// The program that is started, what it is told, and what must not change.
+/// What must not change. `None`: nothing in the root can be changed by a command.
+fn look(found: &Found, root: &Path, policy: &Policy, buffers: &Arc<Buffers>) -> Option<Guarded> {
+    (!policy.reviewed || !found.confines())
+        .then(|| Guarded::look(root, found.bubblewrap.is_some(), buffers))
+}
+
+/// The program that is started, and what it is told.
 fn prepare(
     found: &Found,
     root: &Path,
     policy: &Policy,
     private: &Path,
     own: &Path,
+    guarded: Option<&Guarded>,
     background: bool,
-) -> (std::process::Command, Order, Guarded) {
+) -> (std::process::Command, Order) {
     let alone = found.bubblewrap.is_none();
-    let guarded = Guarded::look(root, alone);
     let path = os::search_path(
         &std::env::var_os("PATH").unwrap_or_default(),
         &[root.to_owned()],
@@ -296,7 +320,8 @@ fn prepare(
         policy,
         homes: &homes(),
         programs: &path,
-        guarded: &guarded.paths(),
+        guarded: &guarded.map(Guarded::held).unwrap_or_default(),
+        fixed: &guarded.map(Guarded::fixed).unwrap_or_default(),
         alone,
     };
     let view = View::new(&wanted);
@@ -348,7 +373,7 @@ fn prepare(
     // Caches that cannot be written where they are.
     program.env("XDG_CACHE_HOME", temporary.join("cache"));
     program.env("npm_config_cache", temporary.join("npm"));
-    (program, order, guarded)
+    (program, order)
 }
 
 /// Names that are handed on: what programs need to find their way, and no more.

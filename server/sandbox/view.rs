@@ -23,8 +23,10 @@ pub(super) struct Wanted<'a> {
     pub homes: &'a [PathBuf],
     /// Folders of programs.
     pub programs: &'a [PathBuf],
-    /// Inside the root, not to be written.
+    /// Inside the root, without links, not to be written.
     pub guarded: &'a [PathBuf],
+    /// The same, used as the root is, and not to be moved from where they are.
+    pub fixed: &'a [PathBuf],
     /// Without bubblewrap: nothing can be put in the place of something else.
     pub alone: bool,
 }
@@ -134,6 +136,10 @@ impl View {
             view.put(wanted.private, Access::Write);
             view.put(Path::new("/dev"), Access::Hidden);
         } else {
+            let access = view.at(wanted.root);
+            for path in wanted.fixed {
+                view.0.insert(path.clone(), access);
+            }
             for path in wanted.guarded {
                 view.0.insert(path.clone(), Access::Read);
             }

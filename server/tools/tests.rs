@@ -119,7 +119,12 @@ impl Bench {
             trusted: true,
             cancel: CancellationToken::new(),
             gate: Gate::new(&folder.path().join("data")),
-            processes: Arc::new(Processes::new(&root, Default::default())),
+            processes: Arc::new(Processes::new(
+                &root,
+                Default::default(),
+                Arc::default(),
+                Arc::new(|_| {}),
+            )),
             seen: DashMap::new(),
             writing: DashMap::new(),
             question: None,

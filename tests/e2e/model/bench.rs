@@ -89,7 +89,12 @@ impl Bench {
             trusted: true,
             cancel: CancellationToken::new(),
             gate: Gate::new(&workspace.data()),
-            processes: Arc::new(Processes::new(workspace.root(), Policy::default())),
+            processes: Arc::new(Processes::new(
+                workspace.root(),
+                Policy::default(),
+                Arc::default(),
+                Arc::new(|_| {}),
+            )),
             seen: Default::default(),
             writing: Default::default(),
             question: Some(Default::default()),

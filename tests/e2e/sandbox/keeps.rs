@@ -1,4 +1,4 @@
-//! What commands can reach: nothing but the workspace. Attacks 4, 7, 8.
+//! What commands can reach: nothing but the workspace. Attacks 7, 8, 22.
 
 use super::*;
 
@@ -257,65 +257,6 @@ fn attack_08_no_secret_of_the_environment_comes_through() {
         );
         assert_eq!(told[2], ".\n");
     });
-}
-
-#[test]
-fn attack_04_guarded_files_are_not_changed_by_a_command() {
-    let run = [
-        "echo evil >> .git/config; echo evil > .git/hooks/pre-commit; echo evil > .vscode/settings.json; rm -rf .vscode; mv .git/hooks .git/h; true",
-        "mkdir -p .claude sub/.git/hooks .github/workflows && echo evil > .mcp.json; echo evil > .claude/settings.json; echo evil > sub/.git/hooks/x; echo evil > .github/workflows/x.yml; echo evil > .envrc; true",
-        "git status --short >/dev/null; echo fine > fine.txt; git add fine.txt",
-    ];
-    for kind in kinds() {
-        let bench = Bench::new(kind, commands(&run));
-        bench.workspace.git(&["init", "-q"]);
-        bench.workspace.write(".vscode/settings.json", "{}");
-        bench
-            .workspace
-            .write(".git/hooks/post-commit", "#!/bin/sh\n");
-        let config = bench.workspace.read(".git/config");
-        let mut editor = bench.editor();
-        let told = bench.run(&mut editor);
-        assert_eq!(
-            bench.workspace.read(".git/config"),
-            config,
-            "{kind:?}: {told:#?}"
-        );
-        assert_eq!(
-            bench.workspace.read(".vscode/settings.json"),
-            "{}",
-            "{kind:?}: {told:#?}"
-        );
-        assert_eq!(
-            bench.workspace.read(".git/hooks/post-commit"),
-            "#!/bin/sh\n",
-            "{kind:?}: {told:#?}"
-        );
-        for made in [
-            ".git/hooks/pre-commit",
-            ".claude",
-            ".mcp.json",
-            "sub/.git",
-            ".github/workflows",
-            ".envrc",
-        ] {
-            assert!(
-                !bench.workspace.path(made).exists(),
-                "{kind:?} {made}: {told:#?}"
-            );
-        }
-        assert!(
-            told[1].contains("`.mcp.json` may not be made by a command"),
-            "{}",
-            told[1]
-        );
-        assert!(
-            bench
-                .workspace
-                .git(&["diff", "--cached", "--name-only"])
-                .contains("fine.txt")
-        );
-    }
 }
 
 #[test]
