@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use postil_grammars::{Block, Escape, Language, Place, Quote, Rule, Template};
+use postil_grammars::{Block, Escape, Language, Place, Quote, Template};
 
 use super::Comment;
 use super::embed::Part;
