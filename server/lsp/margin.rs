@@ -28,7 +28,7 @@ const ROUND: usize = 100_000;
 /// What the client was told last.
 #[derive(Default)]
 pub(super) struct Margin {
-    /// By file: under which URI, and a hash of the list. Only lists that are not empty.
+    /// By file: under which URI, and a hash of the list and of whether it is open. Only lists that are not empty.
     files: DashMap<PathBuf, (String, u64)>,
     /// What it was told of the runs that run. Held from the look at the turns until they are told of: what is told
     /// last is what is so last.
@@ -74,6 +74,9 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     };
     let mut hasher = DefaultHasher::new();
     uri.hash(&mut hasher);
+    // The versions of a document that is opened again begin anew.
+    view.is_some_and(|view| view.buffer.is_some())
+        .hash(&mut hasher);
     serde_json::to_string(&threads)
         .unwrap_or_default()
         .hash(&mut hasher);

@@ -134,6 +134,12 @@ fn ones_own_words_are_edited_and_taken_back_in_the_margin() {
     case("edit", &[("notes.rs", NOTES)]);
 }
 
+#[test]
+fn an_unsent_reply_stays_at_its_thread_in_a_file_that_is_opened_again() {
+    let text = "use a;\nuse z;\n// AUTHOR: why?\nfn a() {}\n// AUTHOR: why?\nfn b() {}\n";
+    case("reopened", &[("dup.rs", text)]);
+}
+
 const LOAD: &str = "use std::path::Path;\n\npub fn load(name: &str) -> String {\n    std::fs::read_to_string(name).unwrap()\n}\n";
 const MAIN: &str = "fn main() {\n    println!(\"{}\", load(\"notes\"));\n}\n";
 

@@ -87,6 +87,13 @@ export class Known implements vscode.Disposable {
             server.onLost(() => {
                 this.forget();
             }),
+            // The versions of a document that is opened again begin anew.
+            vscode.workspace.onDidCloseTextDocument(({ uri }) => {
+                const file = this.files.get(uri.toString());
+                if (file) {
+                    file.version = null;
+                }
+            }),
         ];
     }
 

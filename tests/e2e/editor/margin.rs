@@ -41,6 +41,17 @@ fn threads(editor: &Editor, path: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<
     })
 }
 
+/// Waits until this version of a file is told with its threads.
+fn version(editor: &Editor, path: &str, version: &Value) {
+    let uri = editor.uri(path);
+    editor.wait_for("the version", |state| {
+        let mut told = state.received.iter().rev();
+        let newest =
+            told.find(|m| m["method"] == "postil/threads" && m["params"]["uri"] == uri.as_str())?;
+        (newest["params"]["version"] == *version).then_some(())
+    });
+}
+
 #[test]
 fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
     let workspace = Workspace::new();
@@ -63,7 +74,9 @@ fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
     );
     assert_eq!(closed[0]["range"]["end"]["line"], 2);
 
+    threads(&editor, "a.rs", |list| list.len() == 1);
     editor.open("a.rs");
+    version(&editor, "a.rs", &json!(1));
     let first = threads(&editor, "a.rs", |list| list.len() == 1);
     assert_eq!(first[0]["status"], "pending");
     assert!(
@@ -95,14 +108,33 @@ fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
         !told.contains(&json!(editor.uri("c.rs"))),
         "a file without threads is not told of"
     );
-    // The line that was put in below the thread changes nothing of it.
+    // Closed, opened, and twice changed: the line that was put in below the thread changes nothing of it.
     assert_eq!(
         told.iter()
             .filter(|u| **u == json!(editor.uri("a.rs")))
             .count(),
-        3,
+        4,
         "{told:?}"
     );
+}
+
+/// Or a client that follows what is typed by versions takes those of the document that was open before.
+#[test]
+fn of_a_document_that_is_opened_again_its_own_version_is_told() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n// AUTHOR: why?\nfn b() {}\n");
+    let editor = start(&workspace, json!({"threads": true}), Vec::new());
+    editor.open("a.rs");
+    version(&editor, "a.rs", &json!(1));
+    for _ in 0..3 {
+        editor.replace("a.rs", "fn a", "\nfn a");
+    }
+    version(&editor, "a.rs", &json!(4));
+    editor.save("a.rs");
+    editor.close("a.rs");
+    version(&editor, "a.rs", &json!(null));
+    editor.open("a.rs");
+    version(&editor, "a.rs", &json!(1));
 }
 
 /// As VS Code does: it pulls diagnostics, of the whole workspace too.

@@ -230,6 +230,30 @@ module.exports = ({ api, listen, until }) => ({
         assert.deepEqual(comments.files.get(uri.toString()).map(({ view }) => view), [below, above]);
         await editor.document.save();
     },
+    async "the version that was told of a document counts for no other that is opened in its place"(root) {
+        const { known } = api();
+        const uri = vscode.Uri.file(path.join(root, "reopened.py"));
+        writeFileSync(uri.fsPath, "x = 1\n# AUTHOR: why?\ny = 1\n");
+        const editor = await vscode.window.showTextDocument(uri);
+        const { document } = editor;
+        await until("its thread", () => known.version(uri) === document.version);
+        await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "\n"));
+        await until("it goes down", () => known.version(uri) === document.version);
+        const closed = new Promise((resolve) => {
+            const heard = vscode.workspace.onDidCloseTextDocument((one) => {
+                if (one === document) {
+                    heard.dispose();
+                    resolve(known.version(uri));
+                }
+            });
+        });
+        // For every extension it is closed and opened again.
+        await vscode.languages.setTextDocumentLanguage(document, "plaintext");
+        assert.equal(await closed, null);
+        await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "\n"));
+        await until("its own is told", () => known.version(uri) === document.version);
+        await document.save();
+    },
     async "a thread that an undo brings back is resolved again at once"(root) {
         const { known } = api();
         const uri = vscode.Uri.file(path.join(root, "again.py"));

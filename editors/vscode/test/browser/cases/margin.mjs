@@ -1,4 +1,6 @@
 // Threads in the margin: asked, answered, edited, resolved, undone.
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { plain } from "../code.mjs";
 import { discard, draft, equal, folder, glyphs, inner, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
@@ -20,6 +22,47 @@ export async function texts(code, windows) {
     equal(await body.locator("img").count(), 0, "images");
     equal(await body.locator("a").allInnerTexts(), ["(a) tokio", "(b) smol"], "its links are its answers");
     equal(asked.filter((url) => url.includes("evil.example")), [], "what was asked of the image's host");
+}
+
+/** A file that was shut and is opened again: what is being written in a box stays at its thread, wherever that goes. */
+export async function reopened(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    const { keyboard } = window.page;
+    const marks = (many) => window.until(`${many} marks`, async () => (await glyphs(window).count()) === many);
+    await window.file("dup.rs", 1);
+    await marks(2);
+    await keyboard.press("End");
+    for (const key of ["Enter", "Backspace"]) {
+        for (let times = 0; times < 6; times += 1) await keyboard.press(key);
+        await window.until(key, async () => (await window.lines()).findIndex((line) => line.includes("use z;")) === (key === "Enter" ? 7 : 1));
+    }
+    await keyboard.press("Control+s");
+    await window.page.locator(".tab.active:not(.dirty)", { hasText: "dup.rs" }).waitFor();
+    await window.command("View: Close Editor");
+    await window.page.locator(".tab", { hasText: "dup.rs" }).waitFor({ state: "detached" });
+    appendFileSync(join(folder, "dup.rs"), "// from elsewhere\n");
+    await window.file("dup.rs");
+    await window.sees("// from elsewhere");
+    await marks(2);
+    await openThread(window, 0);
+    await typeReply(window, "a draft");
+    // Both go down by as much as they are apart.
+    await window.toEditor();
+    await window.goto(1);
+    for (let times = 0; times < 2; times += 1) await keyboard.press("Shift+ArrowDown");
+    await window.command("Copy Line Down");
+    await window.until("two lines more", async () => (await window.lines()).filter((line) => line.includes("use z;")).length === 2);
+    await keyboard.press("Control+End");
+    await keyboard.type("// AUTHOR: last?");
+    await marks(3);
+    const above = await window.page.evaluate(() => {
+        const top = (element) => element.getBoundingClientRect().top;
+        const box = [...document.querySelectorAll(".review-widget")].find((widget) => widget.getBoundingClientRect().height > 0);
+        return [...document.querySelectorAll(".comment-range-glyph.comment-thread-unresolved")].filter((mark) => top(mark) < top(box)).length;
+    });
+    equal(above, 1, "marks above the box");
+    ok((await draft(window)).includes("a draft"), "what was not sent");
 }
 
 /** The main job: ask in the margin, have it answered, edit both, resolve, undo. */
