@@ -124,6 +124,8 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             child.once("error", reject);
         });
     };
+    /** Nobody waits any more for what this server has asked. */
+    const over = new vscode.CancellationTokenSource();
     let started = false;
     let trusted = vscode.workspace.isTrusted;
     const options: LanguageClientOptions = {
@@ -143,6 +145,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
         errorHandler: {
             error: () => ({ action: ErrorAction.Continue, handled: true }),
             closed: () => {
+                over.cancel();
                 if (!asked && started) {
                     hooks.ended();
                 }
@@ -252,9 +255,16 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => void say(type)(message));
     client.onRequest(ShowMessageRequest.type, async ({ type, message, actions = [] }, token) => {
         const labels = actions.map(({ title }) => title);
-        const pressed = await press(say(type), message, labels, token);
+        const gone = new vscode.CancellationTokenSource();
+        const ends = [token, over.token].map((one) =>
+            one.onCancellationRequested(() => {
+                gone.cancel();
+            }),
+        );
+        const pressed = await press(say(type), message, labels, gone.token);
+        vscode.Disposable.from(...ends).dispose();
         // The window takes no notification back.
-        if (pressed !== undefined && token.isCancellationRequested) {
+        if (pressed !== undefined && gone.token.isCancellationRequested) {
             void inform("postil: this was no longer asked: its turn was cancelled or has ended. Nothing was done.");
         }
         return actions.find(({ title }) => title === pressed) ?? null;
@@ -304,6 +314,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
         configFile: said(client.initializeResult?.capabilities)?.configFile,
         stop: async () => {
             asked = true;
+            over.cancel();
             watching.dispose();
             // Killed while the client waits for it, it takes all with it that was asked; later the client leaves that open.
             const hung = setTimeout(kill, PATIENCE);

@@ -18,14 +18,15 @@ export function complain(text: string, ...buttons: string[]): Thenable<string | 
 /** Which of `labels` is pressed below a question of the server, where there may be more of them than a notification has room for. */
 export async function press(say: typeof inform, text: string, labels: string[], token: vscode.CancellationToken): Promise<string | undefined> {
     const buttons = asked(labels);
+    const isOver = (): boolean => token.isCancellationRequested;
     for (;;) {
         const pressed = await say(text, ...buttons);
-        if (buttons === labels || pressed !== MORE) {
+        if (buttons === labels || pressed !== MORE || isOver()) {
             return pressed;
         }
         const items = labels.map((label) => ({ label: unadorned(label), title: label }));
         const picked = await vscode.window.showQuickPick(items, { title: unadorned(text), placeHolder: "Your answer", ignoreFocusOut: true }, token);
-        if (picked || token.isCancellationRequested) {
+        if (picked || isOver()) {
             return picked?.title;
         }
         // Escape leads back to the question.

@@ -4,7 +4,7 @@ const { writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
-module.exports = ({ api, listen, until }) => ({
+module.exports = ({ api, listen, servers, until }) => ({
     async "a file folds and has the colours that it has without postil"(root) {
         const { known, server } = api();
         const shell = "run() {\n    if true; then\n        echo\n    fi\n}\n";
@@ -173,6 +173,23 @@ module.exports = ({ api, listen, until }) => ({
         await until("it asks", () => asks() >= 0);
         await server.ask("cancelTurn", thread);
         await until("it is cancelled", () => known.threads(uri).every((one) => one.turn && !one.turn.running));
+        said.press(asks(), "Allow once");
+        await until("it says so", () => said.texts.some((text) => text.includes("no longer asked")));
+        said.over();
+    },
+    async "so is one of a server that ended"(root) {
+        const { known, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "ended.py"));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const said = listen("showInformationMessage");
+        const begun = await server.ask("newThread", { uri: uri.toString(), position: { line: 0, character: 0 }, text: "what?" });
+        await server.ask("replyAsAgent", { uri: uri.toString(), thread_id: begun.thread_id });
+        const asks = () => said.texts.findIndex((text) => text.includes("wants to run"));
+        await until("it asks", () => asks() >= 0);
+        const [pid] = servers();
+        process.kill(Number(pid), "SIGKILL");
+        await until("another one", () => ![undefined, pid].includes(servers()[0]) && server.state.is === "running" && known.threads(uri).length === 1);
         said.press(asks(), "Allow once");
         await until("it says so", () => said.texts.some((text) => text.includes("no longer asked")));
         said.over();

@@ -6,7 +6,7 @@ const DEFAULT = ["file_edit", { path: "main.rs", old_string: 'load("notes")', ne
 const ask = (question, ...choices) => ({ calls: [["ask_user", { question, choices }]] });
 
 export const scripts = {
-    host: Array(2).fill({ calls: [["bash", { command: "echo '[so](command:d.e)'; sleep 60" }]] }),
+    host: Array(3).fill({ calls: [["bash", { command: "echo '[so](command:d.e)'; sleep 60" }]] }),
     run: [READ, { calls: [OPTION, DEFAULT] }, { text: "Gives nothing where there is no file.", held: true }, { text: "Never said.", held: true }],
     reload: [READ, { text: "Never said.", held: true }, { text: "Gives nothing where there is no file." }],
     paused: [{ calls: [READ.calls[0]] }, { text: "Looked at all of it." }],
