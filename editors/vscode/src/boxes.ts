@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Comments, Note } from "./comments";
 import { type Located, type Named, nameOf, UNREAD } from "./known";
-import { because, complain, warn } from "./say";
+import { because, complain, inform, warn } from "./say";
 import type { Server } from "./server";
 import { place, said, short } from "./threads";
 
@@ -28,7 +28,16 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
         const line = view.range.start.line;
         comments.adopt(view, line);
         try {
-            const done = await server.ask<{ thread_id?: string | null; line?: number | null }>("newThread", { uri, position: { line, character: 0 }, text });
+            const done = await server.ask<{ thread_id?: string | null; line?: number | null; uri?: string }>("newThread", { uri, position: { line, character: 0 }, text });
+            const there = vscode.Uri.parse(done.uri ?? uri, true);
+            if (there.toString() !== uri) {
+                // Under this name no thread is ever told of.
+                comments.release(view);
+                view.dispose();
+                const [here, other] = [view.uri, there].map((one) => vscode.workspace.asRelativePath(one));
+                void inform(`postil: ${here} and ${other} are one file, whose threads are shown in ${other}, which was opened first: your words stand there.`);
+                return typeof done.thread_id === "string" ? { uri: there.toString(), thread_id: done.thread_id } : undefined;
+            }
             if (typeof done.thread_id === "string") {
                 comments.adopted(view, done.thread_id, done.line ?? line);
                 return { uri, thread_id: done.thread_id };

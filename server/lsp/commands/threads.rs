@@ -70,7 +70,10 @@ impl Call {
         if text.is_empty() {
             self.show_line(&path, done.line.unwrap_or(line)).await;
         }
-        answer(&done)
+        let mut answered = answer(&done)?;
+        // A file that is open under two names has its threads under one of them.
+        answered["uri"] = json!(to_proto::uri(&self.server, &path));
+        Ok(answered)
     }
 
     /// Puts the cursor at the end of a 0-based line, where the editor can.

@@ -84,6 +84,19 @@ fn a_look_over_a_link_takes_nothing_from_the_buffer_below_it() {
 }
 
 #[test]
+fn a_thread_that_is_begun_in_the_second_name_is_told_of_under_the_first() {
+    let (_workspace, mut editor) = bench();
+    editor.open(LINK);
+    for (name, line) in [(LINK, 0), (FILE, 1)] {
+        let position = json!({"line": line, "character": 0});
+        let new = json!({"uri": editor.uri(name), "position": position, "text": "which one?"});
+        let done = editor.command("postil.newThread", new).expect("written");
+        assert_eq!(done["uri"], editor.uri(FILE), "{done}");
+    }
+    assert_eq!(editor.text(LINK), CODE);
+}
+
+#[test]
 fn what_is_typed_in_the_second_name_counts_once_the_first_is_closed() {
     let (workspace, mut editor) = bench();
     editor.splice(FILE, 0..0, "// AUTHOR: which one?\n");

@@ -1,6 +1,6 @@
 // Threads in the margin and what stands in their boxes. A part of ./index.cjs.
 const assert = require("node:assert/strict");
-const { writeFileSync } = require("node:fs");
+const { symlinkSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
@@ -253,6 +253,31 @@ module.exports = ({ api, listen, until }) => ({
         await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "\n"));
         await until("its own is told", () => known.version(uri) === document.version);
         await document.save();
+    },
+    async "a thread that is begun in a second name of a file stands in the first, and leaves no box behind"(root) {
+        const { known, comments, server } = api();
+        const [uri, alias] = ["named.py", "alias.py"].map((name) => vscode.Uri.file(path.join(root, name)));
+        writeFileSync(uri.fsPath, "x = 1\n");
+        symlinkSync("named.py", alias.fsPath);
+        for (const name of [uri, alias]) await vscode.window.showTextDocument(name);
+        const { run } = server;
+        const asked = [];
+        server.run = async (...call) => void asked.push(call);
+        const said = listen("showInformationMessage");
+        const view = comments.controller.createCommentThread(alias, new vscode.Range(0, 0, 0, 0), []);
+        let disposed = 0;
+        const { dispose } = view;
+        Object.defineProperty(view, "dispose", { value: () => (disposed += 1, dispose.call(view)) });
+        await vscode.commands.executeCommand("postil.comment.startAndAsk", { thread: view, text: "which one?" });
+        server.run = run;
+        said.over();
+        assert.deepEqual(said.texts, ["postil: alias.py and named.py are one file, whose threads are shown in named.py, which was opened first: your words stand there."]);
+        const [{ id }] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        assert.deepEqual(asked, [["replyAsAgent", { uri: uri.toString(), thread_id: id }]]);
+        assert.ok(comments.viewOf(uri, id));
+        assert.equal(disposed, 1);
+        assert.equal(comments.files.has(alias.toString()), false);
+        await vscode.workspace.textDocuments.find((one) => one.uri.path === uri.path).save();
     },
     async "a thread that an undo brings back is resolved again at once"(root) {
         const { known } = api();
