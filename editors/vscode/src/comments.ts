@@ -310,8 +310,8 @@ export class Comments implements vscode.Disposable {
         const key = uri.toString();
         const before = this.files.get(key) ?? [];
         if (this.known.isStale(uri)) {
-            // What is being written in a box would be gone with its thread.
-            for (const shown of before) {
+            // What is being written in a box would be gone with its thread. Of one that is begun it is told otherwise.
+            for (const shown of before.filter(({ awaited }) => !awaited)) {
                 shown.label = shown.view.label = "postil is not running";
                 shown.view.contextValue = "";
             }

@@ -254,6 +254,32 @@ module.exports = ({ api, listen, until }) => ({
         await until("its own is told", () => known.version(uri) === document.version);
         await document.save();
     },
+    async "a thread that was not written is not said to be without a server when there is another one"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "unwritten.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: there?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [{ id }] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const shown = comments.viewOf(uri, id);
+        const files = new Map(known.files);
+        const { ask } = server;
+        let fail;
+        server.ask = () => new Promise((_, reject) => (fail = reject));
+        const errors = listen("showErrorMessage");
+        const view = comments.controller.createCommentThread(uri, new vscode.Range(1, 0, 1, 0), []);
+        const begun = Promise.allSettled([vscode.commands.executeCommand("postil.comment.start", { thread: view, text: "on?" })]);
+        await until("it is to be written", () => fail);
+        known.forget();
+        fail(new Error("the server ended before it answered"));
+        await begun;
+        server.ask = ask;
+        errors.over();
+        assert.equal(shown.label, "postil is not running");
+        assert.deepEqual([view.label, view.contextValue], [undefined, undefined]);
+        for (const { uri, version, threads } of files.values()) known.told({ uri: uri.toString(), version, threads });
+        assert.equal(shown.label, "Awaiting agent");
+        view.dispose();
+    },
     async "a thread that is begun in a second name of a file stands in the first, and leaves no box behind"(root) {
         const { known, comments, server } = api();
         const [uri, alias] = ["named.py", "alias.py"].map((name) => vscode.Uri.file(path.join(root, name)));
