@@ -48,7 +48,6 @@ pub(super) async fn settle(cx: &Context, recorder: &Recorder) -> Result<Option<S
     if planned.is_empty() {
         return Ok(None);
     }
-    report(cx, format!("{} to be reviewed", files(planned.len())));
     overlay.set_off(true);
     let verdicts = tokio::select! {
         biased;
@@ -85,6 +84,13 @@ fn files(count: usize) -> String {
     }
 }
 
+/// Tells how many files wait for the author.
+fn report_left(cx: &Context, left: usize) {
+    if left > 0 {
+        report(cx, format!("{} to be reviewed", files(left)));
+    }
+}
+
 async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut proposals = Vec::new();
@@ -95,6 +101,7 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
             Err(verdict) => verdicts.push(verdict),
         }
     }
+    report_left(cx, proposals.len());
     if cx.host.can_review() {
         verdicts.extend(by_file(cx, proposals).await);
         verdicts.sort_by(|a, b| a.shown.cmp(&b.shown));
@@ -227,6 +234,7 @@ async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
         .collect();
     let mut verdicts = Vec::new();
     while let Some((proposal, taken)) = asked.next().await {
+        report_left(cx, asked.len());
         verdicts.push(decided(cx, proposal, Some(taken)).await);
     }
     verdicts

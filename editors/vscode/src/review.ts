@@ -94,13 +94,12 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
 
     /** A text is kept while a tab may ask for it: the window forgets one that is not looked at. */
     private sweep(): void {
-        const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
         // Which texts the editor of several has is not told.
-        if (tabs.some(({ label }) => label.startsWith(PROPOSED) || label.startsWith(MADE))) {
+        if (several(PROPOSED, MADE).length > 0) {
             return;
         }
         const files = this.all().flatMap((review) => review.files.flatMap(({ left, right }) => [left, right]));
-        const seen = tabs.flatMap(({ input }) => (input instanceof vscode.TabInputTextDiff ? [input.original, input.modified] : []));
+        const seen = allTabs().flatMap(({ input }) => (input instanceof vscode.TabInputTextDiff ? [input.original, input.modified] : []));
         const kept = new Set([...files, ...seen].map((uri) => uri.toString()));
         for (const key of this.texts.keys()) {
             if (!kept.has(key)) {
@@ -213,10 +212,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         const gone = this.made?.files ?? [];
         this.made = undefined;
         const lefts = new Set(gone.map(({ left }) => left.toString()));
-        const tabs = vscode.window.tabGroups.all
-            .flatMap((group) => group.tabs)
-            .filter(({ input, label }) => (input instanceof vscode.TabInputTextDiff && lefts.has(input.original.toString())) || (lefts.size > 0 && label.startsWith(MADE)));
-        await vscode.window.tabGroups.close(tabs, true);
+        const tabs = allTabs().filter(({ input }) => input instanceof vscode.TabInputTextDiff && lefts.has(input.original.toString()));
+        await vscode.window.tabGroups.close([...tabs, ...(lefts.size > 0 ? several(MADE) : [])], true);
         this.sweep();
     }
 
@@ -343,7 +340,10 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         }
         const { review } = first;
         const at = review.files.indexOf(first);
-        review.files = review.files.filter((file) => !taken.includes(file));
+        const left = review.files.filter((file) => !taken.includes(file));
+        review.files = left;
+        // What was decided on is no longer so in the editor of several, if that is this one's.
+        const stale = review.proposed && (left.length === 0 || this.asked.size === 1) ? several(PROPOSED) : [];
         if (review.files.length === 0) {
             if (review.proposed) {
                 this.asked.delete(review.run);
@@ -354,22 +354,19 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         }
         this.draw();
         const rights = new Set(taken.map(({ right }) => right.toString()));
-        const over = review.proposed && review.files.length === 0;
-        const tabs = (): vscode.Tab[] =>
-            vscode.window.tabGroups.all
-                .flatMap((group) => group.tabs)
-                .filter(
-                    ({ input, label }) =>
-                        (input instanceof vscode.TabInputTextDiff && rights.has(input.modified.toString()) && input.original.scheme === BEFORE) ||
-                        (over && label.startsWith(PROPOSED)),
-                );
-        const looked = tabs().some((tab) => tab.isActive && tab.group.isActive);
-        const next = review.files[at] ?? review.files[0];
-        if (looked && next) {
+        const isDecided = ({ input }: vscode.Tab): boolean => input instanceof vscode.TabInputTextDiff && rights.has(input.modified.toString()) && input.original.scheme === BEFORE;
+        const tabs = (): vscode.Tab[] => allTabs().filter((tab) => isDecided(tab) || stale.includes(tab));
+        const anew = stale.some(isLookedAt);
+        const next = left[at] ?? left[0];
+        if (tabs().some((tab) => isDecided(tab) && isLookedAt(tab)) && next) {
             // Which may take its place.
             await this.diff(next);
         }
         await vscode.window.tabGroups.close(tabs(), true);
+        // Unless more was decided on meanwhile.
+        if (anew && next && review.files === left) {
+            await this.open(review);
+        }
         this.sweep();
     }
 
@@ -417,6 +414,19 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             subscription.dispose();
         }
     }
+}
+
+function allTabs(): vscode.Tab[] {
+    return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+}
+
+/** The editors of several diffs that are called so. */
+function several(...names: string[]): vscode.Tab[] {
+    return allTabs().filter(({ label }) => names.some((name) => label.startsWith(name)));
+}
+
+function isLookedAt(tab: vscode.Tab): boolean {
+    return tab.isActive && tab.group.isActive;
 }
 
 /** By it the editor knows a row again. */

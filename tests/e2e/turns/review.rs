@@ -427,6 +427,8 @@ fn a_client_that_shows_reviews_decides_each_file_on_its_own_and_it_is_made_at_on
         .expect("the turn starts");
     let (net, shown) = asked_about(&editor, "net.rs");
     let (main, other) = asked_about(&editor, "main.rs");
+    let tells = |what: &str| editor.wait_message("$/progress", |m| m["value"]["message"] == what);
+    tells("2 files to be reviewed");
     assert_eq!(shown["uri"], editor.uri(FILE));
     assert_eq!(shown["before"], format!("{THREAD}{CODE}"));
     let after = shown["after"].as_str().expect("a text");
@@ -441,6 +443,7 @@ fn a_client_that_shows_reviews_decides_each_file_on_its_own_and_it_is_made_at_on
         text.contains("pub fn load_all()") && text.contains("    78\n")
     });
     assert_eq!(bench.workspace.read(OTHER), MAIN);
+    tells("1 file to be reviewed");
     decide(&editor, &main, false);
     editor.wait_text(FILE, |text| {
         text.contains("// AGENT: Renamed it in net.rs alone.")

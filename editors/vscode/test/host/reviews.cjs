@@ -120,6 +120,31 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         assert.deepEqual(opened, []);
         assert.ok(vscode.window.tabGroups.all.every(({ tabs }) => tabs.every(({ label }) => !label.includes("(proposed)"))));
     },
+    async "the editor of several diffs shows what is left to be decided on, and goes where it is not looked at"(root) {
+        const { reviews } = api();
+        const said = listen("showInformationMessage");
+        const answers = ["o", "p", "q", "r"].map((name) => reviews.ask({ ...proposed(root, `${name}.txt`, "1\n"), run_id: "several", of: 4 }, never));
+        await until("it is told", () => said.texts.length === 1);
+        said.press(0, "Show Changes");
+        said.over();
+        const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab;
+        const labels = () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.map(({ label }) => label)).filter((label) => label.startsWith("Changes That"));
+        const shows = (count) => until(`${count} files`, () => labels().join() === `Changes That the Agent Proposes (${count} files)` && looked().label === labels()[0]);
+        await shows(4);
+        const acceptFirst = () => reviews.accept(reviews.getChildren()[0]);
+        await acceptFirst();
+        await shows(3);
+        const code = await vscode.window.showTextDocument(vscode.Uri.file(path.join(root, "notes.rs")));
+        await acceptFirst();
+        await until("it is gone", () => labels().length === 0);
+        assert.equal(vscode.window.activeTextEditor, code);
+        await reviews.open(reviews.review());
+        await shows(2);
+        await acceptFirst();
+        await until("the diff of the last one", () => looked().label === "r.txt (proposed)" && labels().length === 0);
+        await reviews.reject(reviews.getChildren()[0]);
+        assert.deepEqual(await Promise.all(answers), [true, true, true, false]);
+    },
     async "a review is decided on in its own diffs alone, which keep their texts, and ends where it was undone elsewhere"(root) {
         const { known, reviews, server } = api();
         const { run, ask } = server;
