@@ -169,6 +169,11 @@ fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
 }
 
 #[test]
+fn a_review_that_was_open_is_shut_in_a_window_that_is_loaded_anew() {
+    case("overview", &[("load.rs", LOAD), ("main.rs", MAIN)]);
+}
+
+#[test]
 fn what_the_palette_and_the_settings_do_is_done_at_once() {
     let todos = "// AUTHOR: list todos\nfn a() {}\n\nfn b() {} // TODO: something\n";
     case("palette", &[("a.rs", todos), ("notes.rs", NOTES)]);

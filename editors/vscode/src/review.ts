@@ -63,6 +63,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         private readonly known: Known,
     ) {
         this.view = vscode.window.createTreeView<Node>("postil.review", { treeDataProvider: this });
+        // Of before the window was loaded anew: without their texts they say that nothing was changed.
+        void vscode.window.tabGroups.close(several(PROPOSED, MADE), true);
         this.subscriptions = [
             this.view,
             vscode.workspace.registerTextDocumentContentProvider(BEFORE, this),

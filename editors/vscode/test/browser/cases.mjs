@@ -27,7 +27,8 @@ const first = mkdtempSync(join(tmpdir(), "postil-first-"));
 let code;
 const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
-    const settings = { review: { "postil.turn.review": "ask" }, paused: { "postil.turn.maxRounds": 1 } }[name] ?? {};
+    const review = { "postil.turn.review": "ask" };
+    const settings = { review, overview: review, paused: { "postil.turn.maxRounds": 1 } }[name] ?? {};
     // A machine on which it is not installed.
     const bare = (process.env.PATH ?? "").split(":").filter((dir) => !existsSync(join(dir, "postil")));
     const search = name === "start" ? bare : name === "faults" ? [first, process.env.PATH] : [process.env.PATH];

@@ -19,6 +19,7 @@ export const scripts = {
         { calls: [OPTION] },
         { text: "Now there too." },
     ],
+    overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },
         ask("Which [runtime](command:workbench.action.reloadWindow)?", "tokio", "smol"),

@@ -335,6 +335,27 @@ export async function review(code, windows) {
     await window.sees("// AGENT: Now there too.");
 }
 
+/** A window that is loaded anew in the middle of a review: nothing is left that would say that nothing was changed. */
+export async function overview(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await askAbove(window);
+    await window.toEditor();
+    await window.page.keyboard.press("Control+s");
+    await window.until("saved", async () => readFileSync(join(folder, "load.rs"), "utf8").includes("AUTHOR: say what"));
+    await titleAction(window, "Reply as Agent", async () => (await head(window)).startsWith("Agent at work"));
+    await window.notice("the agent wants to change 2 files, and waits for you");
+    await window.press("Show Changes");
+    const tab = window.page.locator(".tab", { hasText: "Changes That the Agent Proposes (2 files)" });
+    await tab.waitFor();
+    const loaded = window.page.waitForEvent("load");
+    await window.command("Developer: Reload Window");
+    await loaded;
+    await window.page.locator(".tab", { hasText: "load.rs" }).first().waitFor();
+    await listens(window);
+    await window.page.locator(".tab", { hasText: "Changes That" }).waitFor({ state: "detached" });
+}
+
 /** What the editor asks of who opens a folder, answered. */
 async function allow(window) {
     await window.command("Workspaces: Manage Workspace Trust");
