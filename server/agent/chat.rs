@@ -42,7 +42,7 @@ impl Chat {
         client: &ClientCapabilities,
     ) -> Result<Arc<Self>, Error> {
         let files = client.fs.read_text_file && client.fs.write_text_file;
-        let host = Arc::new(Editor::new(id, connection, files));
+        let host = Arc::new(Editor::new(id, root, connection, files));
         let engine =
             Session::new(vec![root.to_owned()], None, host.clone(), folders).map_err(failed)?;
         host.serve(&engine);
@@ -127,7 +127,7 @@ impl Chat {
             ..TurnOptions::default()
         };
         let thread = self.thread(&asked.text);
-        let mut files: Vec<PathBuf> = asked.files;
+        let mut files = self.host.named(asked.files);
         files.extend(thread.iter().map(|(_, file)| file.clone()));
         self.host.fetch(&files).await;
         let is_thread = thread.is_some();

@@ -1,6 +1,7 @@
 //! The client as a host: text and tool calls as updates of its session, questions as its own, and the files
 //! that a prompt names as open buffers, which it reads and writes for us.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 use super::wire;
 use crate::children::uri;
 use crate::host::{BufferEdit, Host, Level, NotApplied, Progress, Question};
+use crate::os;
 use crate::present::visible;
 use crate::session::Session;
 use crate::text::apply_edits;
@@ -24,6 +26,8 @@ use crate::threads::Role;
 
 pub(super) struct Editor {
     session: String,
+    /// The folder as the client names it; ours has its links resolved.
+    folder: PathBuf,
     connection: ConnectionTo<Client>,
     /// It reads and writes files for us.
     files: bool,
@@ -38,12 +42,20 @@ struct State {
     /// The call that the next question is likely to be about.
     call: Option<String>,
     questions: u64,
+    /// The files that prompts named, by their resolved paths, as they named them.
+    named: HashMap<PathBuf, PathBuf>,
 }
 
 impl Editor {
-    pub(super) fn new(session: &str, connection: ConnectionTo<Client>, files: bool) -> Self {
+    pub(super) fn new(
+        session: &str,
+        folder: &Path,
+        connection: ConnectionTo<Client>,
+        files: bool,
+    ) -> Self {
         Self {
             session: session.to_owned(),
+            folder: folder.to_owned(),
             connection,
             files,
             engine: OnceLock::new(),
@@ -106,14 +118,32 @@ impl Editor {
         }
     }
 
+    /// The resolved paths of files that a prompt names. The client is asked for them by the names that it gave.
+    pub(super) fn named(&self, files: Vec<PathBuf>) -> Vec<PathBuf> {
+        let resolved: Vec<PathBuf> = files.iter().map(|file| os::resolved(file)).collect();
+        let names = resolved.iter().cloned().zip(files);
+        self.state().named.extend(names);
+        resolved
+    }
+
+    /// A resolved path as the client names it.
+    fn as_the_client_names_it(&self, path: &Path) -> PathBuf {
+        if let Some(named) = self.state().named.get(path) {
+            return named.clone();
+        }
+        let below = path.strip_prefix(os::resolved(&self.folder));
+        below.map_or_else(|_| path.to_owned(), |rest| self.folder.join(rest))
+    }
+
     /// The text of a file as the client has it.
     async fn text(&self, path: &Path) -> Option<String> {
-        let request = ReadTextFileRequest::new(self.session.clone(), path);
+        let named = self.as_the_client_names_it(path);
+        let request = ReadTextFileRequest::new(self.session.clone(), named);
         let read = self.connection.send_request(request).block_task().await;
         read.ok().map(|read| read.content)
     }
 
-    /// Opens files as the client has them, and brings those that are open up to date.
+    /// Opens files (resolved paths) as the client has them, and brings those that are open up to date.
     pub(super) async fn fetch(&self, paths: &[PathBuf]) {
         let Some(engine) = self.engine().filter(|_| self.files) else {
             return;
@@ -166,8 +196,8 @@ impl Host for Editor {
             writes.push((edit.path, new));
         }
         for (path, text) in writes {
-            let request =
-                WriteTextFileRequest::new(self.session.clone(), path.clone(), text.clone());
+            let named = self.as_the_client_names_it(&path);
+            let request = WriteTextFileRequest::new(self.session.clone(), named, text.clone());
             let written = self.connection.send_request(request).block_task().await;
             written.map_err(|error| NotApplied::Refused(visible(&error.message)))?;
             open(&engine, &path, &text);
@@ -238,15 +268,10 @@ impl Host for Editor {
                     .take(200)
                     .collect();
                 let path = input.get("path").and_then(|path| path.as_str());
-                let root = self
-                    .engine()
-                    .and_then(|e| e.workspaces().into_iter().next());
-                let locations = match (path, root) {
-                    (Some(path), Some(root)) => {
-                        vec![ToolCallLocation::new(root.root().join(path))]
-                    }
-                    _ => Vec::new(),
-                };
+                let locations = path
+                    .map(|path| ToolCallLocation::new(self.folder.join(path)))
+                    .into_iter()
+                    .collect();
                 self.state().call = Some(id.clone());
                 let call = ToolCall::new(id, title.trim().to_owned())
                     .kind(wire::kind(&name))

@@ -1,7 +1,10 @@
 //! `postil acp`: our agent in an editor that speaks the protocol. The editor is a few lines here; the model is
 //! scripted.
 
+mod files; // what a prompt names and embeds
+
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -29,11 +32,12 @@ struct Client {
 
 impl Client {
     fn start(workspace: &Workspace, model: &Model, buffer: Option<&str>) -> Self {
+        Self::start_in(workspace.root(), workspace, model, buffer)
+    }
+
+    fn start_in(folder: &Path, workspace: &Workspace, model: &Model, buffer: Option<&str>) -> Self {
         let mut client = Self::hello(workspace, model, buffer);
-        let session = client.request(
-            "session/new",
-            json!({"cwd": workspace.root(), "mcpServers": []}),
-        );
+        let session = client.request("session/new", json!({"cwd": folder, "mcpServers": []}));
         let id = session["result"]["sessionId"].as_str();
         client.session = id.unwrap_or_else(|| panic!("{session}")).to_owned();
         client
