@@ -168,10 +168,7 @@ impl Chat {
 
     /// The pending thread whose id stands in the text, with its file.
     fn thread(&self, text: &str) -> Option<(String, PathBuf)> {
-        let ids = text
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit()));
-        ids.into_iter().find_map(|id| {
+        wire::ids(text).iter().find_map(|id| {
             let (view, thread) = self.engine.find_thread(id, None).ok()?;
             Some((thread.id, view.path))
         })

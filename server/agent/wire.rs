@@ -51,6 +51,27 @@ pub(super) fn asked(blocks: Vec<ContentBlock>) -> Asked {
     asked
 }
 
+/// What may be ids of threads: eight hexadecimal digits, with the number that tells namesakes apart.
+pub(super) fn ids(text: &str) -> Vec<String> {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut ids = Vec::new();
+    for word in text.split(|c| !is_of_word(c)) {
+        let mut parts = word.split('-').peekable();
+        while let Some(part) = parts.next() {
+            if part.len() != 8 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
+                continue;
+            }
+            let is_number =
+                |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+            ids.push(match parts.next_if(is_number) {
+                Some(number) => format!("{part}-{number}"),
+                None => part.to_owned(),
+            });
+        }
+    }
+    ids
+}
+
 pub(super) fn kind(tool: &str) -> ToolKind {
     match tool {
         "file_read" | "list_files" => ToolKind::Read,
@@ -78,4 +99,23 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Plan> {
     Some(Plan::new(
         todos.as_array()?.iter().filter_map(entry).collect(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_with_their_numbers() {
+        let text =
+            "Answer 3e0d03d3-2, (0badcafe) and 3e0d03d3-: not 3e0d03d31 or a-12, but see-3e0d03d3.";
+        assert_eq!(
+            ids(text),
+            ["3e0d03d3-2", "0badcafe", "3e0d03d3", "3e0d03d3"]
+        );
+        assert_eq!(
+            ids("deadbeef-or-not deadbeef-12"),
+            ["deadbeef", "deadbeef-12"]
+        );
+    }
 }

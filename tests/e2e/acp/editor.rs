@@ -283,6 +283,25 @@ fn a_thread_that_is_named_is_answered_where_it_stands() {
 }
 
 #[test]
+fn a_namesake_is_named_by_its_number() {
+    let (workspace, model) = bench(vec![Step::text("The second.")]);
+    let file = format!("{THREAD}// AGENT: 7.\n{CODE}\n{THREAD}pub fn other() {{}}\n");
+    workspace.write(FILE, &file);
+    let (_, threads, _) = super::cli(&workspace, &["threads", "--json"]);
+    let at = threads.find("-2\"").expect("a second of the name");
+    let id = &threads[at - 8..at + 2];
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(text(&format!("please answer {id}")));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    let answered = format!("{THREAD}// AGENT: The second.\n// AUTHOR:\npub fn other() {{}}\n");
+    assert!(
+        workspace.read(FILE).ends_with(&answered),
+        "{}",
+        workspace.read(FILE)
+    );
+}
+
+#[test]
 fn its_questions_are_the_editors_to_ask_and_plan_changes_nothing() {
     let write = || {
         Step::calls(vec![call(
