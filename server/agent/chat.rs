@@ -112,7 +112,7 @@ impl Chat {
                 "a turn of this session runs already: cancel it, or wait for its end",
             ));
         }
-        let asked = wire::asked(blocks);
+        let asked = wire::asked(blocks, |path| self.host.place(path));
         if asked.text.trim().is_empty() {
             return Err(Error::new(-32602, "the prompt has no text"));
         }
@@ -126,7 +126,7 @@ impl Chat {
             allow_arrived: true,
             ..TurnOptions::default()
         };
-        let thread = self.thread(&asked.text);
+        let thread = self.thread(&asked.typed);
         let mut files = self.host.named(asked.files);
         files.extend(thread.iter().map(|(_, file)| file.clone()));
         self.host.fetch(&files).await;

@@ -118,6 +118,18 @@ impl Editor {
         }
     }
 
+    /// How a file that a prompt names is called there, and whether it is read as the client has it.
+    pub(super) fn place(&self, path: &Path) -> (String, bool) {
+        let resolved = os::resolved(path);
+        match self
+            .engine()
+            .filter(|e| e.workspace_of(&resolved).is_some())
+        {
+            Some(engine) => (engine.relative(&resolved), self.files),
+            None => (path.display().to_string(), false),
+        }
+    }
+
     /// The resolved paths of files that a prompt names. The client is asked for them by the names that it gave.
     pub(super) fn named(&self, files: Vec<PathBuf>) -> Vec<PathBuf> {
         let resolved: Vec<PathBuf> = files.iter().map(|file| os::resolved(file)).collect();

@@ -38,3 +38,33 @@ fn a_folder_reached_over_a_link_has_its_files_in_the_editor() {
     let called = client.updates.iter().find_map(|u| u.get("locations"));
     assert_eq!(called.expect("a call")[0]["path"], json!(file));
 }
+
+#[test]
+fn what_a_prompt_embeds_reaches_the_model() {
+    let (workspace, model) = bench(vec![Step::text("It returns 7."), Step::text("As before.")]);
+    let outside = workspace.write("../outside.txt", "old\n");
+    let file = uri_of(&workspace.path(FILE));
+    let prompt = json!([
+        {"type": "text", "text": "what is"},
+        {"type": "resource", "resource": {"uri": format!("{file}#L2:2"), "text": "    8"}},
+        {"type": "text", "text": "beside"},
+        {"type": "resource", "resource": {"uri": file, "text": "the whole of it"}},
+        {"type": "resource", "resource": {"uri": uri_of(&outside), "text": "EMBEDDED"}},
+    ]);
+    for files in [Some(CODE), None] {
+        let mut client = Client::start(&workspace, &model, files);
+        let end = client.prompt(prompt.clone());
+        assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+        let asked = model.requests().last().expect("a request").prompt();
+        let named = format!("what is `{FILE}` (line 2) beside `{FILE}` `");
+        for part in [&*named, "```\n        8\n", "EMBEDDED"] {
+            assert!(asked.contains(part), "{part}: {asked}");
+        }
+        // What the editor does not give us is known from its copy alone.
+        assert_eq!(
+            asked.contains("the whole of it"),
+            files.is_none(),
+            "{asked}"
+        );
+    }
+}
