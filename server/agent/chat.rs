@@ -138,7 +138,8 @@ impl Chat {
                 said.push((Role::Author, asked.text.clone()));
                 let first = said.len().saturating_sub(REMEMBERED);
                 let said = said.split_off(first);
-                self.engine.start_prompt(workspace, said, options).await
+                let (engine, window) = (&self.engine, &self.id);
+                engine.start_prompt(workspace, window, said, options).await
             }
         };
         let run = run.map_err(failed)?;
@@ -163,7 +164,10 @@ impl Chat {
             self.host
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));
         }
-        Ok(StopReason::EndTurn)
+        match &*end.status {
+            "paused" => Ok(StopReason::MaxTurnRequests),
+            _ => Ok(StopReason::EndTurn),
+        }
     }
 
     /// The pending thread whose id stands in the text, with its file.

@@ -5,27 +5,26 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::turns::{Entry, Task};
+use super::turns::{Entry, Task, answerer};
 use super::{Error, Session, TurnOptions, Workspace};
-use crate::store::{GoOn, Run, Store, Window};
+use crate::store::{GoOn, Run, RunStatus, Store, Window};
 use crate::threads::{Message, Role, Status, Thread};
-use crate::turn;
 
 impl Session {
-    /// `said`: what was said so far in this window, the new question last. Each is a run of its own.
+    /// `said`: what was said so far in this window, the new question last. Each is a run of its own, but for one that
+    /// goes on with what stopped half-way.
     pub async fn start_prompt(
         self: &Arc<Self>,
         workspace: Arc<Workspace>,
+        window: &str,
         said: Vec<(Role, String)>,
         options: TurnOptions,
     ) -> Result<Run, Error> {
         let store = workspace.store()?;
         self.refresh_settings();
         let loaded = workspace.loaded();
-        let answerer = turn::choose(&loaded.settings, options.model.as_deref())
-            .await
-            .map_err(|error| Error::Other(error.to_string()))?
-            .answerer;
+        let stopped = stopped_in(&store, window)?;
+        let answerer = answerer(&loaded.settings, &options, stopped.as_ref()).await?;
         let message = |(role, text): (Role, String)| Message {
             role,
             name: None,
@@ -42,7 +41,10 @@ impl Session {
             malformed: false,
             trailing: false,
         };
-        let taken = store.take("", "", &answerer.name(), GoOn::Never)?;
+        let taken = match stopped {
+            Some(run) => store.take_up(&run.id, &answerer.name())?,
+            None => store.take("", "", &answerer.name(), GoOn::Never)?,
+        };
         let cancel = CancellationToken::new();
         self.turns.begin(Entry::new(
             &taken.run,
@@ -61,7 +63,7 @@ impl Session {
             run: taken.run.clone(),
             answerer,
             options,
-            talk: Vec::new(),
+            talk: taken.talk,
             cancel,
         };
         let session = self.clone();
@@ -102,4 +104,17 @@ impl Session {
         }
         Ok(windows)
     }
+}
+
+/// The run of a window's last turn, where that stopped half-way: at a cap, with a question, by a failure.
+fn stopped_in(store: &Store, window: &str) -> Result<Option<Run>, Error> {
+    let Some(run) = store.last_run_in(window)? else {
+        return Ok(None);
+    };
+    let stopped = matches!(
+        run.status,
+        RunStatus::AwaitingUser | RunStatus::Failed | RunStatus::Interrupted
+    );
+    let goes_on = stopped && run.thread_id.is_empty() && store.last_talk(&run.id)?.is_some();
+    Ok(goes_on.then_some(run))
 }

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
+use crate::config::Settings;
 use crate::host::Question;
 use crate::models::Usage;
 use crate::present;
@@ -395,20 +396,7 @@ impl Session {
         let stopped = store
             .run_of_thread(&thread.id)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
-        // Who began it goes on with it, as far as they still can.
-        let before = match stopped.filter(|_| options.model.is_none() && !options.another) {
-            Some(run) => turn::choose(&loaded.settings, Some(&run.model)).await.ok(),
-            None => None,
-        };
-        let answerer = match before {
-            Some(choice) => choice.answerer,
-            None => {
-                turn::choose(&loaded.settings, options.model.as_deref())
-                    .await
-                    .map_err(|error| Error::Other(error.to_string()))?
-                    .answerer
-            }
-        };
+        let answerer = answerer(&loaded.settings, &options, stopped.as_ref()).await?;
         if options.budget.is_some() && thread.action().is_none() {
             may_be_held(&answerer)?;
         }
@@ -634,6 +622,24 @@ impl Session {
         let all = futures::future::join_all(running.iter().map(|run| self.wait_turn(run)));
         // Whoever waits for our end waits no longer than a second.
         let _ = tokio::time::timeout(WIND_UP, all).await;
+    }
+}
+
+/// Who began what stopped goes on with it, as far as they still can.
+pub(super) async fn answerer(
+    settings: &Settings,
+    options: &TurnOptions,
+    stopped: Option<&Run>,
+) -> Result<Answerer, Error> {
+    let stopped = stopped.filter(|_| options.model.is_none() && !options.another);
+    if let Some(run) = stopped
+        && let Ok(choice) = turn::choose(settings, Some(&run.model)).await
+    {
+        return Ok(choice.answerer);
+    }
+    match turn::choose(settings, options.model.as_deref()).await {
+        Ok(choice) => Ok(choice.answerer),
+        Err(error) => Err(Error::Other(error.to_string())),
     }
 }
 

@@ -2,11 +2,11 @@
 //! opened again by another process.
 
 use jiff::Timestamp;
-use rusqlite::params;
+use rusqlite::{OptionalExtension as _, params};
 use serde_json::{Map, json};
 
-use super::reads::time;
-use super::{Store, StoreError};
+use super::reads::{run_from, time};
+use super::{Run, Store, StoreError};
 
 /// The role of such a round.
 const ROLE: &str = "window";
@@ -56,6 +56,22 @@ impl Store {
                 Ok((row.get::<_, Option<bool>>(0)?.unwrap_or(false), row.get(1)?))
             })?;
             rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
+    /// The run of what was said last in a window.
+    pub fn last_run_in(&self, window: &str) -> Result<Option<Run>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Option<Run>> {
+            connection
+                .prepare_cached(
+                    "SELECT * FROM runs WHERE num =
+                        (SELECT run FROM rounds WHERE role = ?1 AND metadata ->> 'window' = ?2
+                         ORDER BY num DESC LIMIT 1)",
+                )?
+                .query_row(params![ROLE, window], run_from)
+                .optional()
         };
         read().map_err(|e| self.fault(e))
     }

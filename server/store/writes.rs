@@ -33,6 +33,15 @@ pub struct Taken {
     pub talk: Vec<String>,
 }
 
+/// Which run is taken.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    /// The open one of this thread, else a new one.
+    Thread(&'a str),
+    /// The one with this id (the full one).
+    Run(&'a str),
+}
+
 /// The runs that this process has: a run whose end could not be written (a full disk) is not held any more.
 static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
@@ -87,10 +96,25 @@ impl Store {
         model: &str,
         go_on: GoOn,
     ) -> Result<Taken, StoreError> {
+        self.take_whose(Whose::Thread(thread_id), file, model, go_on)
+    }
+
+    /// Takes a run without a thread that stopped half-way (its full id); refused while a live process holds it.
+    pub fn take_up(&self, run: &str, model: &str) -> Result<Taken, StoreError> {
+        self.take_whose(Whose::Run(run), "", model, GoOn::Unasked)
+    }
+
+    fn take_whose(
+        &self,
+        whose: Whose,
+        file: &str,
+        model: &str,
+        go_on: GoOn,
+    ) -> Result<Taken, StoreError> {
         crate::os::test_step();
         let mut connection = self.durable();
         let taken = self
-            .take_in(&mut connection, thread_id, file, model, go_on)
+            .take_in(&mut connection, whose, file, model, go_on)
             .map_err(|e| self.fault(e))?;
         crate::os::test_step();
         taken
@@ -99,17 +123,22 @@ impl Store {
     fn take_in(
         &self,
         connection: &mut Connection,
-        thread_id: &str,
+        whose: Whose,
         file: &str,
         model: &str,
         go_on: GoOn,
     ) -> rusqlite::Result<Result<Taken, StoreError>> {
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let open = tx
-            .prepare_cached(
+        let (open, id) = match whose {
+            Whose::Thread(id) => (
                 "SELECT * FROM runs WHERE thread_id = ?1 AND closed = 0 AND ?1 <> '' ORDER BY num DESC LIMIT 1",
-            )?
-            .query_row([thread_id], |row| {
+                id,
+            ),
+            Whose::Run(id) => ("SELECT * FROM runs WHERE id = ?1 AND closed = 0", id),
+        };
+        let open = tx
+            .prepare_cached(open)?
+            .query_row([id], |row| {
                 Ok((
                     row.get::<_, i64>("num")?,
                     run_from(row)?,
@@ -118,18 +147,19 @@ impl Store {
             })
             .optional()?;
         let now = now();
-        let (num, before) = match open {
-            Some((_, run, Some(lease))) if lease.is_alive() => {
+        let (num, before) = match (open, whose) {
+            (Some((_, run, Some(lease))), _) if lease.is_alive() => {
                 return Ok(Err(StoreError::Taken(run.id)));
             }
-            Some((num, run, _)) => (
+            (Some((num, run, _)), _) => (
                 num,
                 match run.status.is_under_way() {
                     true => RunStatus::Interrupted,
                     false => run.status,
                 },
             ),
-            None => {
+            (None, Whose::Run(run)) => return Ok(Err(StoreError::UnknownRun(run.to_owned()))),
+            (None, Whose::Thread(thread_id)) => {
                 let id = uuid::Uuid::new_v4().simple().to_string();
                 tx.prepare_cached(
                     "INSERT INTO runs (id, thread_id, file, status, started, touched, model)

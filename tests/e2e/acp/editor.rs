@@ -2,6 +2,7 @@
 //! scripted.
 
 mod files; // what a prompt names and embeds
+mod going_on; // after what stopped half-way
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

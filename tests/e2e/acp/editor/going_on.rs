@@ -1,0 +1,105 @@
+//! A prompt goes on with the turn before it that stopped half-way.
+
+use serde_json::{Value, json};
+
+use super::{Client, bench, text};
+use crate::acp::FILE;
+use crate::model::{Asked, Model, Step, call};
+
+fn last(model: &Model) -> Asked {
+    model.requests().last().expect("a request").clone()
+}
+
+/// The results that the model was told of, by the calls.
+fn results(asked: &Asked) -> Vec<(String, String)> {
+    let results = asked.results().into_iter();
+    results.map(|(call, text, _)| (call, text)).collect()
+}
+
+fn reads(id: &str) -> Step {
+    Step::calls(vec![call(id, "file_read", json!({"path": FILE}))])
+}
+
+fn question() -> Step {
+    let input = json!({"question": "Which runtime?", "choices": ["tokio", "smol"]});
+    Step::calls(vec![call("toolu_ask", "ask_user", input)])
+}
+
+#[test]
+fn continue_goes_on_with_what_was_read_before_a_cap() {
+    let (workspace, model) = bench(vec![
+        reads("toolu_1"),
+        Step::text("It returns 7."),
+        Step::text("Seven."),
+    ]);
+    workspace.configure("model = 'anthropic/claude-sonnet-4-5'\n[turn]\nmaxRounds = 1\n");
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(text("what does load return?"));
+    assert_eq!(end["result"]["stopReason"], "max_turn_requests", "{end}");
+    assert!(
+        client.said().contains("Write \"continue\" below"),
+        "{}",
+        client.said()
+    );
+    let end = client.prompt(text("continue"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    let asked = last(&model);
+    let told = results(&asked);
+    assert!(
+        told.len() == 1 && told[0].1.contains("pub fn load"),
+        "{told:?}"
+    );
+    assert!(
+        asked
+            .prompt()
+            .contains("This turn had stopped and goes on now")
+    );
+    // What is over is over.
+    client.prompt(text("sure?"));
+    let asked = last(&model);
+    assert!(results(&asked).is_empty() && asked.prompt().contains("AGENT: It returns 7."));
+}
+
+#[test]
+fn the_answer_to_a_question_is_its_result_in_another_process_too() {
+    let (workspace, model) = bench(vec![question(), Step::text("Took smol.")]);
+    let mut first = Client::start(&workspace, &model, None);
+    let end = first.prompt(text("which runtime do we take?"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    assert!(first.said().contains("Which runtime?"), "{}", first.said());
+    let session = first.session.clone();
+    drop(first);
+    let mut again = Client::hello(&workspace, &model, None);
+    let load = json!({"cwd": workspace.root(), "sessionId": session, "mcpServers": []});
+    let loaded: Value = again.request("session/load", load);
+    assert!(loaded["result"].is_object(), "{loaded}");
+    again.session = session;
+    again.prompt(text("smol"));
+    let told = results(&last(&model));
+    assert_eq!(told[0].1, "The author answered: smol", "{told:?}");
+}
+
+#[test]
+fn a_turn_that_failed_goes_on_and_one_that_was_cancelled_does_not() {
+    let (workspace, model) = bench(vec![
+        reads("toolu_1"),
+        Step::error(400, "invalid_request_error", "no such thing"),
+        reads("toolu_2"),
+        Step::text("never").stall(0),
+        Step::text("Seven."),
+    ]);
+    let mut client = Client::start(&workspace, &model, None);
+    let failed = client.prompt(text("what does load return?"));
+    assert!(failed["error"].is_object(), "{failed}");
+    let session = client.session.clone();
+    let again = json!({"sessionId": session, "prompt": text("try again")});
+    let id = client.ask("session/prompt", again);
+    model.wait_for_requests(4);
+    assert_eq!(results(&model.requests()[2])[0].0, "toolu_1");
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+    client.send(&cancel);
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+    client.prompt(text("what does load return, then?"));
+    assert!(results(&last(&model)).is_empty());
+}
