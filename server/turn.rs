@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+pub use answer_loop::uncut;
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question};
 pub use offers::{Offer, offers};

@@ -132,6 +132,56 @@ fn check(mut assembly: Box<dyn Assembly>, events: &[String]) {
     }
 }
 
+/// What is told of the events while they come, and the text of the answer.
+fn told(mut assembly: Box<dyn Assembly>, events: &[Value]) -> (String, Vec<String>) {
+    let told = std::sync::Mutex::new(String::new());
+    let hear = |event: Event| {
+        if let Event::Text(text) = event {
+            told.lock().expect("the text").push_str(&text);
+        }
+    };
+    for event in events {
+        let taken = assembly.take(&event.to_string(), &hear);
+        assert!(taken.is_ok(), "{event}");
+    }
+    let blocks = assembly.finish("asked").blocks.into_iter();
+    let texts = blocks.filter_map(|block| match block {
+        Block::Text { text } => Some(text),
+        _ => None,
+    });
+    (told.into_inner().expect("the text"), texts.collect())
+}
+
+#[test]
+fn texts_of_one_answer_are_told_apart() {
+    let start = |at| json!({"type": "content_block_start", "index": at, "content_block": {"type": "text", "text": ""}});
+    let piece = |at, text| json!({"type": "content_block_delta", "index": at, "delta": {"type": "text_delta", "text": text}});
+    let events = [start(0), piece(0, "One."), start(1), piece(1, "Two.")];
+    let (heard, said) = told(Box::new(anthropic::Assembly::default()), &events);
+    assert_eq!(
+        (&*heard, said.join("\n\n")),
+        ("One.\n\nTwo.", heard.clone())
+    );
+    let item = |text| {
+        let part = json!({"type": "output_text", "text": text});
+        json!({"type": "message", "content": [part]})
+    };
+    let message = |at, text| {
+        [
+            json!({"type": "response.output_item.added", "output_index": at, "item": {"type": "message"}}),
+            json!({"type": "response.output_text.delta", "output_index": at, "delta": text}),
+            json!({"type": "response.output_item.done", "output_index": at, "item": item(text)}),
+        ]
+    };
+    let events = [message(0, "One."), message(1, "Two.")].concat();
+    let assembly = Box::new(responses::Assembly::new(String::from("a/b")));
+    let (heard, said) = told(assembly, &events);
+    assert_eq!(
+        (&*heard, said.join("\n\n")),
+        ("One.\n\nTwo.", heard.clone())
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -5,7 +5,8 @@ mod calls;
 mod take;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -65,6 +66,8 @@ struct Loop<'a> {
     folded_for: u32,
     /// The model could not be reached.
     lost: bool,
+    /// It said something since its newest call: what it says next is a paragraph of its own.
+    spoke: AtomicBool,
 }
 
 pub(super) async fn run(
@@ -135,6 +138,7 @@ pub(super) async fn run(
         shortened: false,
         folded_for: 0,
         lost: false,
+        spoke: AtomicBool::new(false),
     };
     match turn.begin(stopped).await {
         Ok(outcome) | Err(outcome) => outcome,
@@ -230,14 +234,15 @@ impl Loop<'_> {
 
     async fn ask(&self) -> Result<Answer, ModelError> {
         // Heard from another task's point of view: the closure must not borrow the loop mutably.
-        let speaking = Mutex::new(false);
+        let speaking = AtomicBool::new(false);
+        let say = |text| self.cx.host.progress(&self.cx.run, Progress::Said { text });
         let hear = |event: Event| match event {
             Event::Text(text) => {
-                self.cx.host.progress(&self.cx.run, Progress::Said { text });
-                let first = speaking
-                    .lock()
-                    .map(|mut speaking| !std::mem::replace(&mut *speaking, true))
-                    .unwrap_or(false);
+                let first = !speaking.swap(true, Ordering::Relaxed);
+                say(match first && self.spoke.swap(true, Ordering::Relaxed) {
+                    true => format!("\n\n{text}"),
+                    false => text,
+                });
                 if first {
                     self.report("answering");
                 }
@@ -250,8 +255,9 @@ impl Loop<'_> {
                 why,
                 wait_ms,
             } => {
-                if let Ok(mut speaking) = speaking.lock() {
-                    *speaking = false;
+                // What has been said cannot be taken back, and is said again.
+                if speaking.swap(false, Ordering::Relaxed) {
+                    say(String::from("…"));
                 }
                 let seconds = wait_ms.div_ceil(1000);
                 self.report(&format!(
@@ -368,10 +374,17 @@ pub(super) fn answer_text(said: &str, run: &str) -> String {
         text = rest.trim();
     }
     if text.chars().count() > MAX_ANSWER {
-        return format!(
-            "{} (cut; `postil workflow thread {run}` has all of it)",
-            cut(text, MAX_ANSWER)
-        );
+        return format!("{}{CUT}{run}{ALL}", cut(text, MAX_ANSWER));
     }
     text.to_owned()
+}
+
+/// What stands behind an answer that was cut, around the run's id.
+const CUT: &str = " (cut; `postil workflow thread ";
+const ALL: &str = "` has all of it)";
+
+/// The beginning that is there of an answer that was cut; `None`: it is whole.
+pub fn uncut(answer: &str) -> Option<&str> {
+    let (begin, _) = answer.strip_suffix(ALL)?.rsplit_once(CUT)?;
+    begin.strip_suffix('…')
 }

@@ -276,12 +276,12 @@ impl Work<'_> {
 
     async fn take(&self, update: Update) -> Result<(), Outcome> {
         match update {
-            Update::Text(text, other) => {
+            Update::Text(mut text, other) => {
                 let first = {
                     let mut state = self.state();
                     let first = state.said.trim().is_empty();
                     if other && !first {
-                        state.said.push_str("\n\n");
+                        text.insert_str(0, "\n\n");
                     }
                     if state.said.len() < MAX_SAID {
                         state.said.push_str(&text);

@@ -108,10 +108,15 @@ impl remote::Assembly for Assembly {
                 if let Part::Tool { name, .. } = &part {
                     hear(Event::ToolUse { name: name.clone() });
                 }
-                if let Part::Text(text) = &part
-                    && !text.is_empty()
-                {
-                    hear(Event::Text(text.clone()));
+                if let Part::Text(text) = &part {
+                    let is_text =
+                        |part: &Part| matches!(part, Part::Text(text) if !text.is_empty());
+                    if self.parts.values().any(is_text) {
+                        hear(Event::Text(String::from("\n\n")));
+                    }
+                    if !text.is_empty() {
+                        hear(Event::Text(text.clone()));
+                    }
                 }
                 if self.parts.insert(index, part).is_some() {
                     return Err(broken("the same block began twice"));

@@ -94,6 +94,12 @@ impl remote::Assembly for Assembly {
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
         match kind.as_str() {
             "response.output_text.delta" => hear(Event::Text(text("delta"))),
+            "response.output_item.added"
+                if event["item"]["type"] == "message"
+                    && self.items.values().any(|item| item["type"] == "message") =>
+            {
+                hear(Event::Text(String::from("\n\n")));
+            }
             "response.output_item.added" if event["item"]["type"] == "function_call" => {
                 let name = event["item"]["name"].as_str().unwrap_or_default();
                 hear(Event::ToolUse {

@@ -1,5 +1,6 @@
 //! The tool calls of one answer: which are carried out, and what the model hears of each.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -126,6 +127,7 @@ It stands above; do something else, or answer.",
                 input: call.input.clone(),
             };
             self.cx.host.progress(&self.cx.run, begun);
+            self.spoke.store(false, Ordering::Relaxed);
         }
         let begun = Instant::now();
         let stopped = async {

@@ -3,6 +3,7 @@
 
 mod files; // what a prompt names and embeds
 mod going_on; // after what stopped half-way
+mod shown; // in the window
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

@@ -1,0 +1,63 @@
+//! What the window shows of a turn.
+
+use serde_json::json;
+
+use super::{Client, bench, text};
+use crate::acp::{CODE, FILE, THREAD};
+use crate::model::Step;
+
+/// What is said for one prompt.
+fn said(script: Vec<Step>) -> String {
+    let (workspace, model) = bench(script);
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(text("what does load return?"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    client.said()
+}
+
+#[test]
+fn an_answer_is_shown_once_whatever_its_length_and_its_blocks() {
+    let long = "A line of the answer. ".repeat(500);
+    let long = long.trim();
+    assert_eq!(said(vec![Step::text(long)]), long);
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let blocks = vec![block("It returns 7."), block("Always.")];
+    let two = said(vec![Step::blocks(blocks, "end_turn")]);
+    assert_eq!(two, "It returns 7.\n\nAlways.");
+    let cut_off = Step::blocks(vec![block("It returns")], "max_tokens");
+    let again = said(vec![cut_off, Step::text("Seven.")]);
+    assert_eq!(again, "It returns\n\nSeven.");
+}
+
+#[test]
+fn what_is_cut_in_the_thread_is_whole_in_the_window() {
+    let long = "A line of the answer. ".repeat(500);
+    let (workspace, model) = bench(vec![Step::text(&long)]);
+    workspace.write(FILE, format!("{THREAD}{CODE}"));
+    let (_, threads, _) = super::super::cli(&workspace, &["threads", "--json"]);
+    let at = threads.find("\"id\"").expect("a thread");
+    let id: String = threads[at + 4..]
+        .chars()
+        .skip_while(|c| !c.is_ascii_hexdigit())
+        .take(8)
+        .collect();
+    let mut client = Client::start(&workspace, &model, None);
+    client.prompt(text(&format!("answer {id}")));
+    assert!(
+        workspace
+            .read(FILE)
+            .contains("(cut; `postil workflow thread ")
+    );
+    let told = format!("{long}\n\n(It stands in {FILE} as well.)");
+    assert_eq!(client.said(), told);
+}
+
+#[test]
+fn what_a_broken_stream_said_is_set_apart() {
+    let whole = "The function loads the data. ".repeat(100);
+    let whole = whole.trim();
+    let said = said(vec![Step::text(whole).cut(1500), Step::text(whole)]);
+    let (begun, again) = said.split_once("…\n\n").expect("a gap");
+    assert!(!begun.is_empty() && whole.starts_with(begun), "{begun}");
+    assert_eq!(again, whole);
+}
