@@ -116,10 +116,11 @@ pub async fn serve(folders: Folders) -> ExitCode {
         .on_receive_request(
             async move |request: PromptRequest, responder, connection: ConnectionTo<Client>| {
                 let chat = ask.chat(&request.session_id.to_string());
+                let begun = chat.and_then(|chat| chat.begin());
                 // Not in the loop that reads: the turn asks the client itself.
                 connection.spawn(async move {
-                    let answered = match chat {
-                        Ok(chat) => chat.prompt(request.prompt).await,
+                    let answered = match begun {
+                        Ok(begun) => begun.prompt(request.prompt).await,
                         Err(error) => Err(error),
                     };
                     responder.respond_with_result(answered.map(PromptResponse::new))

@@ -24,9 +24,31 @@ pub(super) struct Chat {
     host: Arc<Editor>,
     said: Mutex<Vec<(Role, String)>>,
     plan: AtomicBool,
-    /// The run of the turn that goes on.
-    running: Mutex<Option<String>>,
-    cancelled: AtomicBool,
+    turn: Mutex<Option<Turn>>,
+}
+
+/// The turn that goes on.
+#[derive(Default)]
+struct Turn {
+    /// Its run, once there is one.
+    run: Option<String>,
+    cancelled: bool,
+}
+
+/// The one turn that a window may have, until this is dropped.
+pub(super) struct Begun(Arc<Chat>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        *self.0.turn() = None;
+    }
+}
+
+impl Begun {
+    /// The whole turn; when this returns the next may begin.
+    pub(super) async fn prompt(self, blocks: Vec<ContentBlock>) -> Result<StopReason, Error> {
+        self.0.prompt(blocks).await
+    }
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
@@ -52,8 +74,7 @@ impl Chat {
             host,
             said: Mutex::default(),
             plan: AtomicBool::new(false),
-            running: Mutex::default(),
-            cancelled: AtomicBool::new(false),
+            turn: Mutex::default(),
         }))
     }
 
@@ -100,23 +121,33 @@ impl Chat {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<String>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn turn(&self) -> MutexGuard<'_, Option<Turn>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One turn: the thread that the prompt names, else a question of this window.
-    pub(super) async fn prompt(&self, blocks: Vec<ContentBlock>) -> Result<StopReason, Error> {
-        if self.running().is_some() {
+    fn is_cancelled(&self) -> bool {
+        self.turn().as_ref().is_some_and(|turn| turn.cancelled)
+    }
+
+    /// Begins a turn as its prompt is read, so that a cancel behind it finds it.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<Begun, Error> {
+        let mut turn = self.turn();
+        if turn.is_some() {
             return Err(Error::new(
                 -32600,
                 "a turn of this session runs already: cancel it, or wait for its end",
             ));
         }
+        *turn = Some(Turn::default());
+        Ok(Begun(self.clone()))
+    }
+
+    /// One turn: the thread that the prompt names, else a question of this window.
+    async fn prompt(&self, blocks: Vec<ContentBlock>) -> Result<StopReason, Error> {
         let asked = wire::asked(blocks, |path| self.host.place(path));
         if asked.text.trim().is_empty() {
             return Err(Error::new(-32602, "the prompt has no text"));
         }
-        self.cancelled.store(false, Ordering::Relaxed);
         self.host.begin();
         let workspace = self.engine.workspaces().into_iter().next();
         let workspace = workspace.ok_or_else(|| failed("the session has no folder"))?;
@@ -143,14 +174,15 @@ impl Chat {
             }
         };
         let run = run.map_err(failed)?;
-        *self.running() = Some(run.id.clone());
+        if let Some(turn) = &mut *self.turn() {
+            turn.run = Some(run.id.clone());
+        }
         self.keep(&run.id, Role::Author, &asked.text);
         // It may have come before there was a run.
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.is_cancelled() {
             let _ = self.engine.cancel(&run.id).await;
         }
         let end = self.engine.wait_turn(&run.id).await;
-        *self.running() = None;
         if let Some(error) = end.error {
             return Err(failed(error));
         }
@@ -165,6 +197,8 @@ impl Chat {
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));
         }
         match &*end.status {
+            // What was answered counts, though the cancel came too late to stop it.
+            _ if self.is_cancelled() => Ok(StopReason::Cancelled),
             "paused" => Ok(StopReason::MaxTurnRequests),
             _ => Ok(StopReason::EndTurn),
         }
@@ -179,8 +213,10 @@ impl Chat {
     }
 
     pub(super) async fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-        let run = self.running().clone();
+        let run = self.turn().as_mut().and_then(|turn| {
+            turn.cancelled = true;
+            turn.run.clone()
+        });
         if let Some(run) = run {
             let _ = self.engine.cancel(&run).await;
         }

@@ -1,4 +1,6 @@
-//! What the window shows of a turn.
+//! What the window shows of a turn, and a cancel that comes at once.
+
+use std::io::Write as _;
 
 use serde_json::json;
 
@@ -60,4 +62,28 @@ fn what_a_broken_stream_said_is_set_apart() {
     let (begun, again) = said.split_once("…\n\n").expect("a gap");
     assert!(!begun.is_empty() && whole.starts_with(begun), "{begun}");
     assert_eq!(again, whole);
+}
+
+#[test]
+fn a_cancel_right_behind_its_prompt_counts() {
+    let (workspace, model) = bench(
+        (0..8)
+            .map(|_| Step::text("never").stall(0))
+            .collect::<Vec<_>>(),
+    );
+    let mut client = Client::start(&workspace, &model, None);
+    for _ in 0..4 {
+        let session = client.session.clone();
+        client.next += 1;
+        let id = client.next;
+        let prompt = json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt",
+            "params": {"sessionId": session, "prompt": text("think")}});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+        let pipe = client.pipe.as_mut().expect("a pipe");
+        pipe.write_all(format!("{prompt}\n{cancel}\n").as_bytes())
+            .expect("it reads");
+        let end = client.answer(id);
+        assert_eq!(end["result"]["stopReason"], "cancelled", "{end}");
+    }
 }
