@@ -79,6 +79,8 @@ pub struct Job {
     pub max_cost: f64,
     /// The conversation of a turn that stopped and goes on now; empty: it begins.
     pub talk: Vec<String>,
+    /// It had stopped with a question, and the author has seen it: what they wrote since is the answer.
+    pub awaited: bool,
     /// Another agent has answered already; its diff goes along.
     pub another: bool,
 }

@@ -66,6 +66,7 @@ impl Session {
             max_tokens: loaded.settings.max_tokens,
             max_cost: loaded.settings.max_cost,
             talk: Vec::new(),
+            awaited: false,
             another: false,
         };
         let registry = Registry::built_in().with_settings(&loaded.settings);

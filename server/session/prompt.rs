@@ -64,6 +64,7 @@ impl Session {
             answerer,
             options,
             talk: taken.talk,
+            awaited: taken.before == RunStatus::AwaitingUser,
             cancel,
         };
         let session = self.clone();

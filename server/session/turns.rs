@@ -17,7 +17,7 @@ use crate::config::Settings;
 use crate::host::Question;
 use crate::models::Usage;
 use crate::present;
-use crate::store::{GoOn, Run, Store, StoreError};
+use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{self, Role, Status, Thread};
 use crate::turn::{self, Answerer};
 
@@ -263,6 +263,8 @@ pub(super) struct Task {
     pub(super) options: TurnOptions,
     /// The conversation that goes on; empty: the turn begins.
     pub(super) talk: Vec<String>,
+    /// It had stopped with a question that the author has seen.
+    pub(super) awaited: bool,
     pub(super) cancel: CancellationToken,
     /// How often the folder had not been trusted when the turn was begun.
     pub(super) refusals: Option<u64>,
@@ -432,6 +434,7 @@ impl Session {
             answerer,
             options,
             talk: taken.talk,
+            awaited: taken.before == RunStatus::AwaitingUser,
             cancel,
         };
         let session = self.clone();

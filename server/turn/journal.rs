@@ -147,6 +147,10 @@ pub(super) fn tell(turns: &mut Vec<Turn>, blocks: Vec<Block>) {
 }
 
 impl Stopped {
+    pub(super) fn is_asking(&self) -> bool {
+        self.question.is_some()
+    }
+
     /// Takes over what the newest calls did to the agent's plan mode; a call counts that has its result.
     fn plans(&mut self, results: &[Block]) {
         let newest = self.turns.last();

@@ -175,6 +175,7 @@ impl Session {
                         budget.min(loaded.settings.max_cost)
                     }),
                 talk: task.talk.clone(),
+                awaited: task.awaited,
                 another: task.options.another,
             };
             let mut registry = Registry::built_in().with_settings(&loaded.settings);

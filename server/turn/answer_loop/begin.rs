@@ -27,7 +27,10 @@ impl Loop<'_> {
             }
             Some(stopped) => {
                 let pending = self.job.thread.status == Status::Pending;
-                let said = Some(asked).filter(|asked| pending && *asked != stopped.asked);
+                // An answer may be in the same words as what was asked before.
+                let answers = self.job.awaited && stopped.is_asking();
+                let said =
+                    Some(asked).filter(|asked| pending && (answers || *asked != stopped.asked));
                 match &said {
                     Some(said) => step.rounds.push(new_round("user", fields, said.clone())),
                     None => {

@@ -182,6 +182,7 @@ impl Bench {
             max_tokens: u64::MAX,
             max_cost: self.max_cost,
             talk: Vec::new(),
+            awaited: false,
             another: false,
         }
     }

@@ -20,9 +20,9 @@ fn reads(id: &str) -> Step {
     Step::calls(vec![call(id, "file_read", json!({"path": FILE}))])
 }
 
-fn question() -> Step {
+fn question(id: &str) -> Step {
     let input = json!({"question": "Which runtime?", "choices": ["tokio", "smol"]});
-    Step::calls(vec![call("toolu_ask", "ask_user", input)])
+    Step::calls(vec![call(id, "ask_user", input)])
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn continue_goes_on_with_what_was_read_before_a_cap() {
 
 #[test]
 fn the_answer_to_a_question_is_its_result_in_another_process_too() {
-    let (workspace, model) = bench(vec![question(), Step::text("Took smol.")]);
+    let (workspace, model) = bench(vec![question("toolu_1"), Step::text("Took smol.")]);
     let mut first = Client::start(&workspace, &model, None);
     let end = first.prompt(text("which runtime do we take?"));
     assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
@@ -77,6 +77,23 @@ fn the_answer_to_a_question_is_its_result_in_another_process_too() {
     again.prompt(text("smol"));
     let told = results(&last(&model));
     assert_eq!(told[0].1, "The author answered: smol", "{told:?}");
+}
+
+#[test]
+fn two_questions_may_have_the_same_answer() {
+    let (workspace, model) = bench(vec![
+        question("toolu_1"),
+        question("toolu_2"),
+        Step::text("Took smol, twice."),
+    ]);
+    let mut client = Client::start(&workspace, &model, None);
+    client.prompt(text("which runtimes do we take?"));
+    for call in ["toolu_1", "toolu_2"] {
+        client.prompt(text("smol"));
+        let told = results(&last(&model));
+        let answered = (call.to_owned(), String::from("The author answered: smol"));
+        assert_eq!(told, [answered]);
+    }
 }
 
 #[test]
