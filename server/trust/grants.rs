@@ -156,16 +156,24 @@ impl Grant {
     }
 }
 
-/// As a rule of the settings would: what one pattern does not cover there, it does not cover here.
+/// As rules of the settings would: what a pattern does not cover there, it does not cover here. Of a command the star
+/// stands for further words: `git diff*` is not `git difftool`.
 fn covers(call: &Call, pattern: &str) -> bool {
-    let rule = Rule {
+    let words = pattern
+        .strip_suffix('*')
+        .filter(|words| call.risk == Risk::Run && !words.ends_with(' '));
+    let patterns = match words {
+        Some(words) => vec![words.to_owned(), format!("{words} *")],
+        None => vec![pattern.to_owned()],
+    };
+    let rule = |pattern| Rule {
         tool: call.tool.to_owned(),
-        pattern: Some(pattern.to_owned()),
+        pattern: Some(pattern),
         action: Action::Allow,
     };
     let settings = Settings {
         permission: Some(Action::Ask),
-        rules: vec![rule],
+        rules: patterns.into_iter().map(rule).collect(),
         ..Settings::default()
     };
     decide(&settings, call.tool, call.risk, call.argument) == Decision::Allow
@@ -355,6 +363,22 @@ mod tests {
         );
         assert_eq!(offer(Risk::Send, "https://*/x"), None);
         assert_eq!(offer(Risk::Send, "POST https://docs.rs/x\n\nbody"), None);
+    }
+
+    #[test]
+    fn a_granted_pattern_ends_with_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let grants = Grants::open(folder.path());
+        let run = |argument| call("bash", Risk::Run, argument, folder.path());
+        for asked in ["git diff HEAD", "ls src"] {
+            grants.keep(&run(asked), Wanted::Pattern).unwrap();
+        }
+        for same in ["git diff", "git diff --stat a", "ls", "git diff && ls -l"] {
+            assert!(grants.allow(&run(same)), "{same}");
+        }
+        for other in ["git difftool -y -x 'any'", "lsof", "git diff && lsof"] {
+            assert!(!grants.allow(&run(other)), "{other}");
+        }
     }
 
     #[test]
