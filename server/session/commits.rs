@@ -1,6 +1,6 @@
 //! Clearing a file's threads and committing the file. What git refuses is put back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::closing::Begun;
@@ -14,7 +14,7 @@ use crate::host::{BufferEdit, Level, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
 use crate::threads;
-use crate::vcs::{self, Commit, GitError, Head};
+use crate::vcs::{self, Commit, GitError, Head, Place};
 
 /// A commit that waits until the author saves the file, whose threads were cleared in the editor.
 pub struct PendingCommit {
@@ -113,9 +113,9 @@ impl Session {
         }
         let turn = vcs::turn_in(path).await;
         let refused = match self.commit(path, message).await? {
-            Ok(commit) => {
+            Ok((commit, answerable)) => {
                 drop(turn);
-                let done = self.committed(&view, &made, commit).await;
+                let done = self.committed(&view, &made, commit, &answerable).await;
                 return Ok(Done {
                     lines_removed,
                     note: match (done.note, partly) {
@@ -226,9 +226,9 @@ impl Session {
             )));
         }
         let refused = match self.commit(path, message).await? {
-            Ok(commit) => {
+            Ok((commit, answerable)) => {
                 drop(turn);
-                return Ok(self.committed(&view, &made, commit).await);
+                return Ok(self.committed(&view, &made, commit, &answerable).await);
             }
             Err(refused) => refused,
         };
@@ -253,26 +253,57 @@ impl Session {
         &self,
         path: &Path,
         message: String,
-    ) -> Result<Result<Commit, GitError>, Error> {
-        let path = path.to_owned();
-        let home = self.home_of(&path)?;
+    ) -> Result<Result<(Commit, Answerable), GitError>, Error> {
+        let defect = |error: tokio::task::JoinError| Error::Other(error.to_string());
+        let file = path.to_owned();
+        let placing = tokio::task::spawn_blocking(move || vcs::place(&file));
+        let place = match placing.await.map_err(defect)? {
+            Ok(place) => place,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let answerable = self.answerable(path, &place)?;
         // Whoever trusted the folder counts on its hooks.
-        if let Some(what) = self.trust_lapsed(home.root()) {
+        if let Some(what) = self.trust_lapsed(&answerable.folder) {
+            let Answerable { name, trust, .. } = answerable;
             return Ok(Err(GitError::Failed(format!(
-                "the folder is not trusted any more, so its hooks and signature would be left out: {what} since it was trusted; `postil trust` trusts it as it is now"
+                "{name} is not trusted any more, so its hooks and signature would be left out: {what} since it was trusted; `{trust}` trusts it as it is now"
             ))));
         }
-        let trusted = self.is_trusted(home.root());
+        let trusted = self.is_trusted(&answerable.folder);
         // A hook may take its time: not on a thread that others wait for.
-        let committing = tokio::task::spawn_blocking(move || {
-            vcs::place(&path).and_then(|place| vcs::commit_file(&place, &message, trusted))
-        });
-        let committed = committing.await;
-        committed.map_err(|error| Error::Other(error.to_string()))
+        let committing =
+            tokio::task::spawn_blocking(move || vcs::commit_file(&place, &message, trusted));
+        let committed = committing.await.map_err(defect)?;
+        Ok(committed.map(|commit| (commit, answerable)))
+    }
+
+    /// Whose trust lets git run what the file's repository has: the workspace's, which covers its own repository alone,
+    /// or that of a repository below it (a submodule, a clone in a folder).
+    fn answerable(&self, path: &Path, place: &Place) -> Result<Answerable, Error> {
+        let home = self.home_of(path)?;
+        if place.top == home.root() || vcs::top(home.root()).as_ref() == Some(&place.top) {
+            return Ok(Answerable {
+                folder: home.root().to_owned(),
+                name: String::from("the folder"),
+                trust: String::from("postil trust"),
+            });
+        }
+        let below = self.relative(&place.top);
+        Ok(Answerable {
+            folder: place.top.clone(),
+            name: format!("{below}, a repository of its own,"),
+            trust: format!("postil trust {below}"),
+        })
     }
 
     /// The threads of `view` are gone for good.
-    async fn committed(&self, view: &View, made: &Made, commit: Commit) -> Done {
+    async fn committed(
+        &self,
+        view: &View,
+        made: &Made,
+        commit: Commit,
+        answerable: &Answerable,
+    ) -> Done {
         self.keep_closed(&view.path, made, &view.ids(), commit.id.as_deref())
             .await;
         Done {
@@ -283,8 +314,10 @@ impl Session {
                 )),
                 (Some(_), []) => None,
                 (Some(_), left) => Some(format!(
-                    "without {}, for the folder is not trusted (`postil trust`)",
-                    left.join(", ")
+                    "without {}, for {} is not trusted (`{}`)",
+                    left.join(", "),
+                    answerable.name,
+                    answerable.trust
                 )),
             },
             commit_hash: commit.hash,
@@ -373,6 +406,15 @@ impl Session {
             }
         }
     }
+}
+
+/// A folder whose trust counts for a commit.
+struct Answerable {
+    folder: PathBuf,
+    /// As it stands in a sentence.
+    name: String,
+    /// The command that trusts it.
+    trust: String,
 }
 
 /// How much of a write could be undone.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::{ConfigLevel, Repository};
+use git2::{ConfigLevel, ErrorCode, Repository};
 
 use super::commit::Place;
 use super::program::{git, untrusted};
@@ -25,36 +25,89 @@ pub struct Runs {
     pub settings: Vec<(String, String)>,
 }
 
-/// Nothing where there is no repository, or none that libgit2 opens.
+/// Nothing where there is no repository, or none whose settings can be read.
 pub fn runs(root: &Path) -> Runs {
-    read(root).unwrap_or_default()
+    let runs = match Repository::discover(root) {
+        Ok(repository) => read(&repository),
+        Err(error) if error.code() == ErrorCode::NotFound => None,
+        Err(_) => asked(root),
+    };
+    runs.unwrap_or_default()
 }
 
-fn read(root: &Path) -> Option<Runs> {
-    let repository = Repository::discover(root).ok()?;
+fn read(repository: &Repository) -> Option<Runs> {
     let config = repository.config().ok()?.snapshot().ok()?;
     let mut settings = Vec::new();
     let mut entries = config.entries(None).ok()?;
     while let Some(Ok(entry)) = entries.next() {
         let is_own = matches!(entry.level(), ConfigLevel::Local | ConfigLevel::Worktree);
         let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
-        let is_program =
-            name == "core.hookspath" || name.starts_with("gpg.") && name.ends_with("program");
-        if is_own && is_program {
+        if is_own && names_program(&name) {
             let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
             settings.push((name, value));
         }
     }
     let hooks = || {
         let top = os::canonical(repository.workdir()?).ok()?;
-        let folder = top.join(config.get_path("core.hooksPath").ok()?);
-        let folder = os::canonical(&folder).unwrap_or(folder);
-        folder.starts_with(&top).then_some(folder)
+        in_work_tree(&top, &config.get_path("core.hooksPath").ok()?)
     };
     Some(Runs {
         hooks: hooks(),
         settings,
     })
+}
+
+/// Of a repository that libgit2 does not open: its settings as the git program lists them.
+fn asked(root: &Path) -> Option<Runs> {
+    let top = super::top(root)?;
+    let list = ["config", "--null", "--show-scope", "--list"];
+    let out = git(root, &untrusted(), &list, None).ok()?;
+    if !out.status.success() {
+        return None;
+    }
+    let mut runs = Runs::default();
+    let mut hooks = None;
+    let mut parts = out.stdout.split(|byte| *byte == 0);
+    while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
+        let (name, value) = setting(entry);
+        // What we hand over ourselves keeps hooks off.
+        if scope == b"command" || !names_program(&name) {
+            continue;
+        }
+        if name == "core.hookspath" {
+            hooks = Some(super::bytes_to_path(value).into_owned());
+        }
+        if scope == b"local" || scope == b"worktree" {
+            let value = String::from_utf8_lossy(value).into_owned();
+            runs.settings.push((name, value));
+        }
+    }
+    runs.hooks = hooks.and_then(|folder| {
+        let folder = match (folder.strip_prefix("~"), os::home()) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => folder,
+        };
+        in_work_tree(&top, &folder)
+    });
+    Some(runs)
+}
+
+/// Name and value of what `git config --null` prints; a setting without a value is on.
+fn setting(entry: &[u8]) -> (String, &[u8]) {
+    let mut parts = entry.splitn(2, |byte| *byte == b'\n');
+    let name = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    (name, parts.next().unwrap_or(b"true"))
+}
+
+fn names_program(name: &str) -> bool {
+    name == "core.hookspath" || name.starts_with("gpg.") && name.ends_with("program")
+}
+
+/// `folder`, which is relative to the top of the work tree or absolute, if it lies in there.
+fn in_work_tree(top: &Path, folder: &Path) -> Option<PathBuf> {
+    let folder = top.join(folder);
+    let folder = os::canonical(&folder).unwrap_or(folder);
+    folder.starts_with(top).then_some(folder)
 }
 
 #[cfg(unix)]

@@ -2,18 +2,19 @@
 
 use serde_json::Value;
 
-use super::{ASKED, CLEARED, Repository};
+use super::{ASKED, CLEAN, CLEARED, Repository};
+use crate::harness::Workspace;
 
 const NO: &str = "echo 'a secret is in it' >&2; exit 1";
 
 impl Repository {
     /// `postil clear a.py` with the trust that there is.
     fn clear_as_it_is(&self) -> (Option<i32>, Value) {
-        let out = self
-            .workspace
-            .postil()
-            .args(["clear", "a.py", "--json"])
-            .output();
+        self.told(&["clear", "a.py", "--json"])
+    }
+
+    fn told(&self, args: &[&str]) -> (Option<i32>, Value) {
+        let out = self.workspace.postil().args(args).output();
         let out = out.expect("postil runs");
         let json = serde_json::from_slice(&out.stdout);
         (out.status.code(), json.expect("JSON"))
@@ -85,4 +86,59 @@ fn hooks_that_git_is_told_to_look_for_elsewhere_are_part_of_what_is_trusted() {
     it.trust();
     it.git(&["config", "gpg.program", "./sign"]);
     it.is_refused_for("gpg.program` is new");
+}
+
+/// One that libgit2 does not open.
+#[test]
+fn a_folder_of_hooks_is_part_of_what_is_trusted_in_a_sha256_repository_too() {
+    let workspace = Workspace::new();
+    workspace.git(&["init", "-q", "-b", "main", "--object-format=sha256"]);
+    workspace.write("a.py", CLEAN);
+    let it = Repository { workspace };
+    it.git(&["add", "."]);
+    it.git(&["commit", "-qm", "First"]);
+    it.workspace.write("a.py", ASKED);
+    it.git(&["config", "core.hooksPath", "./.githooks"]);
+    it.trust();
+    it.script(".githooks/pre-commit", NO);
+    it.is_refused_for("`.githooks/pre-commit` is new");
+    it.trust();
+    it.git(&["config", "gpg.program", "./sign"]);
+    it.is_refused_for("gpg.program` is new");
+    it.trust();
+    let (code, json) = it.clear_as_it_is();
+    assert_eq!(code, Some(1), "{json}");
+    assert!(json.to_string().contains("a secret is in it"), "{json}");
+}
+
+/// A pull or an agent may put one there.
+#[test]
+fn trust_in_a_folder_is_none_in_a_repository_below_it() {
+    let it = Repository::new();
+    it.git(&["init", "-q", "-b", "main", "v"]);
+    it.workspace.write("v/a.py", ASKED);
+    it.trust();
+    it.script("v/.git/hooks/pre-commit", NO);
+    let (code, json) = it.told(&["clear", "v/a.py", "--json"]);
+    assert_eq!(code, Some(0), "{json}");
+    let note = json["note"].as_str().unwrap_or_default();
+    assert!(
+        note.contains("the hook `pre-commit`") && note.contains("`postil trust v`"),
+        "{note}"
+    );
+
+    it.told(&["trust", "v", "--yes", "--json"]);
+    let asked = format!("{ASKED}3\n");
+    it.workspace.write("v/a.py", &asked);
+    let (code, json) = it.told(&["clear", "v/a.py", "--json"]);
+    assert_eq!(code, Some(1), "{json}");
+    assert!(json.to_string().contains("a secret is in it"), "{json}");
+    it.script("v/.git/hooks/post-commit", NO);
+    let (_, json) = it.told(&["clear", "v/a.py", "--json"]);
+    let said = json["error"].as_str().unwrap_or_default();
+    assert!(
+        said.contains("`.git/hooks/post-commit` is new") && said.contains("`postil trust v`"),
+        "{said}"
+    );
+    assert_eq!(it.workspace.read("v/a.py"), asked);
 }
