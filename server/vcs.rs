@@ -28,7 +28,7 @@ pub use found::{common_folder, index_place, is_busy, obstacle, top, tracked};
 pub use head::{Head, head};
 pub use notes::{add_note, notes};
 pub use program::version;
-pub use runs::{Runs, runs};
+pub use runs::{Runs, needs_no_filter, runs};
 pub use staged::{Staged, staged};
 pub use status::status;
 pub use trail::{Shaped, Trail, blob, text_in, trail};

@@ -54,6 +54,11 @@ impl Session {
             return Err(Refused::NoThreads.into());
         }
         let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
+        let answerable = self.answerable(path, &place)?;
+        if !self.is_trusted(&answerable.folder) {
+            vcs::needs_no_filter(&place)
+                .map_err(|e| Error::Other(format!("nothing was written: {}", answerable.say(e))))?;
+        }
         let in_editor = view.buffer.is_some();
         let partly = !in_editor && vcs::is_partly_staged(&place);
         let head = vcs::head(path);
@@ -273,16 +278,20 @@ impl Session {
         // A hook may take its time: not on a thread that others wait for.
         let committing =
             tokio::task::spawn_blocking(move || vcs::commit_file(&place, &message, trusted));
-        let committed = committing.await.map_err(defect)?;
-        Ok(committed.map(|commit| (commit, answerable)))
+        Ok(match committing.await.map_err(defect)? {
+            Ok(commit) => Ok((commit, answerable)),
+            Err(refused) => Err(GitError::Failed(answerable.say(refused))),
+        })
     }
 
     /// Whose trust lets git run what the file's repository has: the workspace's, which covers its own repository alone,
     /// or that of a repository below it (a submodule, a clone in a folder).
     fn answerable(&self, path: &Path, place: &Place) -> Result<Answerable, Error> {
         let home = self.home_of(path)?;
+        let file = self.relative(path);
         if place.top == home.root() || vcs::top(home.root()).as_ref() == Some(&place.top) {
             return Ok(Answerable {
+                file,
                 folder: home.root().to_owned(),
                 name: String::from("the folder"),
                 trust: String::from("postil trust"),
@@ -290,6 +299,7 @@ impl Session {
         }
         let below = self.relative(&place.top);
         Ok(Answerable {
+            file,
             folder: place.top.clone(),
             name: format!("{below}, a repository of its own,"),
             trust: format!("postil trust {below}"),
@@ -410,11 +420,26 @@ impl Session {
 
 /// A folder whose trust counts for a commit.
 struct Answerable {
+    /// What is committed, as it is shown.
+    file: String,
     folder: PathBuf,
     /// As it stands in a sentence.
     name: String,
     /// The command that trusts it.
     trust: String,
+}
+
+impl Answerable {
+    /// Why git did not do it, with what helps.
+    fn say(&self, refused: GitError) -> String {
+        match refused {
+            GitError::Filter(filter) => format!(
+                "{} needs the filter `{filter}`, which runs only in a trusted folder: `{}`",
+                self.file, self.trust
+            ),
+            refused => refused.to_string(),
+        }
+    }
 }
 
 /// How much of a write could be undone.

@@ -19,6 +19,9 @@ pub enum GitError {
     NoGit,
     #[error("git says: {0}")]
     Refused(String),
+    /// By this name; it makes what is committed of the file, and it may not run.
+    #[error("the file needs the filter `{0}`, which runs only in a trusted folder")]
+    Filter(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -43,7 +46,7 @@ pub struct Commit {
     pub id: Option<String>,
     /// What is staged still, relative to the top, with `/`.
     pub other_staged: Vec<String>,
-    /// Hooks that did not run and a signature that was not made, for the workspace is not trusted.
+    /// Hooks that did not run and a signature that was not made, for the repository is not trusted.
     pub left_out: Vec<String>,
 }
 
@@ -94,12 +97,13 @@ pub fn is_partly_staged(place: &Place) -> bool {
     differs(&["--cached"]) && differs(&[])
 }
 
-/// Commits the file as it is on disk, and that file alone. `run_hooks`: the workspace is trusted; else no
-/// hook, filter or signing program of the repository runs. On a refusal the index is put back. Blocking.
+/// Commits the file as it is on disk, and that file alone. `run_hooks`: its repository is trusted; else no hook or
+/// signing program of it runs, and a file that needs a filter is refused. On a refusal the index is put back. Blocking.
 pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Commit, GitError> {
     let quiet = if run_hooks {
         Vec::new()
     } else {
+        super::needs_no_filter(place)?;
         quiet_settings(&place.top)
     };
     let file = place.file.as_os_str();

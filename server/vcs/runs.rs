@@ -1,9 +1,11 @@
 //! What of a repository git would run for a commit.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use git2::{ConfigLevel, ErrorCode, Repository};
 
+use super::GitError;
 use super::commit::Place;
 use super::program::{git, untrusted};
 use crate::os;
@@ -108,6 +110,41 @@ fn in_work_tree(top: &Path, folder: &Path) -> Option<PathBuf> {
     let folder = top.join(folder);
     let folder = os::canonical(&folder).unwrap_or(folder);
     folder.starts_with(top).then_some(folder)
+}
+
+/// An error where the file's attributes name a filter that makes what is committed of it (git-crypt, LFS): without it
+/// the file would be committed as it stands on disk.
+pub fn needs_no_filter(place: &Place) -> Result<(), GitError> {
+    let ask = |args: &[&OsStr]| {
+        let out = git(&place.top, &untrusted(), args, None)?;
+        Ok::<_, GitError>(out.stdout)
+    };
+    let [command, z, attribute, end] = ["check-attr", "-z", "filter", "--"].map(OsStr::new);
+    let said = ask(&[command, z, attribute, end, place.file.as_os_str()])?;
+    // `<path> NUL filter NUL <value> NUL`
+    let Some(filter) = said.split(|byte| *byte == 0).nth(2) else {
+        return Err(GitError::Failed(String::from(
+            "git does not say whether the file has a filter",
+        )));
+    };
+    let filter = String::from_utf8_lossy(filter).into_owned();
+    let names = r"^filter\..*\.(clean|process|required)$";
+    let set = ask(&["config", "--null", "--get-regexp", names].map(OsStr::new))?;
+    let of_it = |entry: &[u8]| {
+        let (name, value) = setting(entry);
+        let name = name.strip_prefix("filter.");
+        let what = name.and_then(|name| name.strip_prefix(&*filter)?.strip_prefix('.'));
+        match what {
+            Some("clean" | "process") => !value.is_empty(),
+            // Then git itself refuses where there is no program.
+            Some("required") => !matches!(value, b"false" | b"no" | b"off" | b"0" | b""),
+            _ => false,
+        }
+    };
+    match set.split(|byte| *byte == 0).any(of_it) {
+        true => Err(GitError::Filter(filter)),
+        false => Ok(()),
+    }
 }
 
 #[cfg(unix)]

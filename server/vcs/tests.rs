@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{blame, commit_file, index, place, tracked};
+use super::{GitError, blame, commit_file, index, place, tracked};
 
 struct Repository {
     folder: tempfile::TempDir,
@@ -119,7 +119,10 @@ fn no_hook_and_no_filter_runs_where_there_is_no_trust() {
         "core.fsmonitor",
         &format!("touch {}", canary.display()),
     ]);
-    commit_file(&place(&file).unwrap(), "quiet", false).unwrap();
+    let refused = commit_file(&place(&file).unwrap(), "quiet", false);
+    assert!(matches!(refused, Err(GitError::Filter(name)) if name == "evil"));
+    let other = it.write("b.txt", "one\n");
+    commit_file(&place(&other).unwrap(), "quiet", false).unwrap();
     assert!(!canary.exists());
     assert_eq!(
         it.git(&["-c", "core.fsmonitor=false", "log", "--format=%s"]),

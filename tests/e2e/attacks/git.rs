@@ -154,8 +154,7 @@ const HOOKS: &[&str] = &[
     "proc-receive",
     "push-to-checkout",
 ];
-const ATTRIBUTES: &str =
-    "*.rs filter=canary diff=canary merge=canary\n*.md filter=canary.process diff=text.conv\n";
+const ATTRIBUTES: &str = "*.rs filter=canary diff=canary merge=canary\n*.py diff=canary merge=canary\n*.md filter=canary.process diff=text.conv\n";
 
 /// A clone that would run a program wherever git can be made to, and the program's mark.
 struct Hostile {
@@ -176,6 +175,7 @@ impl Hostile {
         executable(&canary, &body);
         w.write("README.md", "# A project\n\n<!-- AUTHOR: and this? -->\n");
         w.write("src/b.rs", "// AUTHOR: who wrote this?\nfn b() {}\n");
+        w.write("c.py", "# AUTHOR: and who this?\nc = 1\n");
         w.git(&["init", "-q"]);
         w.git(&["add", "-A"]);
         w.git(&["commit", "-qm", "First"]);
@@ -318,7 +318,7 @@ fn attack_16_nothing_is_fetched_for_what_a_partial_clone_has_not() {
         &["doctor"],
         &["reply", &id, "--model", "offline"],
         &["why", "src/net.rs:2"],
-        &["clear", "src/b.rs", "-m", "Cleared"],
+        &["clear", "c.py", "-m", "Cleared"],
         &["tools", "call", "git_status", "{}"],
     ] {
         hostile.runs_nothing(args);
@@ -365,17 +365,21 @@ fn attack_16_no_command_runs_what_a_repository_names_to_git() {
     // By blame, which would show a file as its driver converts it.
     let output = hostile.runs_nothing(&["why", "src/net.rs:2"]);
     assert_eq!(output.status.code(), Some(0), "{}", all(&output));
-    // Files committed: two that git knows, each with a filter of its kind, and one that it does not.
-    for file in ["src/b.rs", "README.md"] {
+    // Not committed: two files, each with a filter of its kind, without which they would not be what they are to be.
+    for (file, filter) in [("src/b.rs", "`canary`"), ("README.md", "`canary.process`")] {
         let output = hostile.runs_nothing(&["clear", file, "-m", "Cleared"]);
-        assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", all(&output));
+        assert!(all(&output).contains(filter), "{}", all(&output));
     }
+    // Committed: one that git knows, and one that it does not.
+    let output = hostile.runs_nothing(&["clear", "c.py", "-m", "Cleared"]);
+    assert_eq!(output.status.code(), Some(0), "{}", all(&output));
     // Nor is anything cleared up, which runs a program too.
     let packs = hostile.ground.workspace.path(".git/objects/pack");
     let packs = std::fs::read_dir(packs).map_or(0, Iterator::count);
     assert_eq!(packs, 0, "the repository was packed");
-    hostile.ground.workspace.write("src/new.rs", "fn n() {}\n");
-    hostile.runs_nothing(&["new", "src/new.rs:1", "commit file"]);
+    hostile.ground.workspace.write("new.py", "n = 1\n");
+    hostile.runs_nothing(&["new", "new.py:1", "commit file"]);
     hostile.runs_nothing(&["process"]);
     hostile.runs_nothing(&["-C", "embedded", "clear", "src.rs"]);
 }
@@ -401,10 +405,19 @@ fn attack_16_nor_does_an_editors_server() {
     editor.wait_text("src/b.rs", |text| text.contains("AGENT: Seen."));
     hostile.unmarked("a turn");
     let argument = json!({"uri": editor.uri("src/b.rs")});
+    let refused = editor.command("postil.clearAndCommit", argument);
+    assert!(
+        format!("{refused:?}").contains("the filter `canary`"),
+        "{refused:?}"
+    );
+    assert!(editor.text("src/b.rs").contains("AUTHOR"));
+    editor.open("c.py");
+    editor.wait_codes("c.py", &["pending"]);
+    let argument = json!({"uri": editor.uri("c.py")});
     editor
         .command("postil.clearAndCommit", argument)
         .expect("cleared");
-    editor.save("src/b.rs");
+    editor.save("c.py");
     editor.wait_for("the commit", |_| {
         let head = std::fs::read(hostile.ground.workspace.path(".git/logs/HEAD")).ok()?;
         (head.iter().filter(|b| **b == b'\n').count() > 3).then_some(())

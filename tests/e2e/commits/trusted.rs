@@ -142,3 +142,32 @@ fn trust_in_a_folder_is_none_in_a_repository_below_it() {
     );
     assert_eq!(it.workspace.read("v/a.py"), asked);
 }
+
+/// As git-crypt and LFS do it: without the filter, what is to be secret would be committed as it is read.
+#[test]
+fn a_file_that_needs_a_filter_is_not_committed_without_it() {
+    let it = Repository::new();
+    it.workspace.write(".gitattributes", "*.py filter=sec\n");
+    it.git(&["config", "filter.sec.clean", "sed s/^/ENC:/"]);
+    it.git(&["config", "filter.sec.required", "true"]);
+    let index = std::fs::metadata(it.workspace.path("a.py")).and_then(|about| about.modified());
+    it.is_refused_for("nothing was written: a.py needs the filter `sec`");
+    let now = std::fs::metadata(it.workspace.path("a.py")).and_then(|about| about.modified());
+    assert_eq!(index.ok(), now.ok());
+    it.trust();
+    let (code, json) = it.clear_as_it_is();
+    assert_eq!(code, Some(0), "{json}");
+    assert_eq!(it.git(&["show", "HEAD:a.py"]), "ENC:one\nENC:2\n");
+
+    // A name that nothing is set for is no filter, for git either.
+    it.workspace
+        .postil()
+        .args(["trust", "--revoke"])
+        .output()
+        .expect("postil runs");
+    it.workspace.write(".gitattributes", "*.py filter=none\n");
+    it.workspace.write("a.py", ASKED);
+    let (code, json) = it.clear_as_it_is();
+    assert_eq!(code, Some(0), "{json}");
+    assert_eq!(it.git(&["show", "HEAD:a.py"]), CLEARED);
+}
