@@ -10,8 +10,11 @@ use toml::de::DeTable;
 
 use super::check::{check, leaves, list, meant, names, nearest, text};
 use super::node::{Content, Node, from_json, from_table, to_json};
-use super::schema::{Raw, schema};
+use super::schema::{Action, Raw, schema};
 use super::{Loaded, Problem};
+
+/// The table of what an agent may do without asking.
+const PERMISSIONS: &str = "permissions";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
@@ -43,6 +46,8 @@ pub(super) struct Layers {
     /// What the user's file says, whatever is laid over it.
     own: BTreeMap<Vec<String>, Value>,
     problems: Vec<Problem>,
+    /// What the user allows could not be read whole: it may have been less than what was read.
+    unsure: bool,
 }
 
 /// Where a layer's problems are.
@@ -58,6 +63,7 @@ impl Layers {
             set: BTreeMap::new(),
             own: BTreeMap::new(),
             problems: Vec::new(),
+            unsure: false,
         }
     }
 
@@ -69,6 +75,16 @@ impl Layers {
             message,
             fix: None,
         });
+    }
+
+    /// A [`Self::problem`] that leaves open what the user allows, if it is in the user's own file.
+    fn unread(&mut self, source: &Source, range: &Range<usize>, message: String) {
+        if source.layer == Layer::User && source.file.is_some() {
+            self.unsure = true;
+            let meanwhile = "whatever does more than read is asked about";
+            return self.problem(source, range, until_corrected(&message, meanwhile));
+        }
+        self.problem(source, range, message);
     }
 
     /// What the newest problem is put right by.
@@ -90,7 +106,7 @@ impl Layers {
         let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
         match kind {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-            Err(e) => return self.problem(&source, &(0..0), failed(&e)),
+            Err(e) => return self.unread(&source, &(0..0), failed(&e)),
             Ok(kind) if layer == Layer::Workspace && kind.is_symlink() => {
                 return self.problem(&source, &(0..0), failed(&"it is a link"));
             }
@@ -98,17 +114,17 @@ impl Layers {
         }
         match std::fs::metadata(path) {
             Ok(m) if !m.is_file() => {
-                return self.problem(&source, &(0..0), failed(&"it is no ordinary file"));
+                return self.unread(&source, &(0..0), failed(&"it is no ordinary file"));
             }
             Ok(m) if m.len() > 1 << 20 => {
-                return self.problem(&source, &(0..0), failed(&"it is larger than 1 MB"));
+                return self.unread(&source, &(0..0), failed(&"it is larger than 1 MB"));
             }
             _ => {}
         }
         match std::fs::read_to_string(path) {
             Ok(text) => self.text(layer, path, &text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => self.problem(&source, &(0..0), failed(&e)),
+            Err(e) => self.unread(&source, &(0..0), failed(&e)),
         }
     }
 
@@ -130,7 +146,7 @@ impl Layers {
             Err(e) => {
                 let range = e.span().map_or(0..0, |s| s.start + start..s.end + start);
                 let what = e.message().lines().next().unwrap_or_default().to_owned();
-                self.problem(
+                self.unread(
                     &source,
                     &range,
                     format!("this is no TOML ({what}), so the whole file is passed over: correct it here"),
@@ -224,11 +240,8 @@ impl Layers {
             return self.leaf(source, schema, path, node);
         }
         let Content::Table(entries) = &node.content else {
-            return self.problem(
-                source,
-                &node.range,
-                format!("`{shown}` is a table of settings, not a value"),
-            );
+            let message = format!("`{shown}` is a table of settings, not a value");
+            return self.wrong(source, path, &node.range, message);
         };
         if let Some(required) = schema.get("x-requires").and_then(Value::as_str)
             && !entries.iter().any(|(name, ..)| name == required)
@@ -249,7 +262,12 @@ impl Layers {
                 None if name == "$schema" && path.is_empty() => {}
                 None => {
                     let (message, fix) = self.unknown(path, name, properties);
-                    self.problem(source, place, message);
+                    // It may be what the permissions were to stand in.
+                    let meant = fix.as_ref().filter(|_| path.is_empty());
+                    match meant.is_some_and(|fix| fix == PERMISSIONS) {
+                        true => self.unread(source, place, message),
+                        false => self.wrong(source, path, place, message),
+                    }
                     self.fix(fix.filter(|fix| entries.iter().all(|(name, ..)| name != fix)));
                 }
             }
@@ -297,22 +315,26 @@ impl Layers {
         let shown = path.join(".");
         let value = match &node.content {
             Content::Alien(what) => {
-                return self.problem(source, &node.range, format!("`{shown}` cannot be a {what}"));
+                let message = format!("`{shown}` cannot be a {what}");
+                return self.wrong(source, path, &node.range, message);
             }
             Content::Leaf(value) => value.clone(),
             Content::Table(_) => match to_json(node) {
                 Some(value) => value,
                 None => {
-                    return self.problem(
-                        source,
-                        &node.range,
-                        format!("`{shown}` has a value that is not allowed here"),
-                    );
+                    let message = format!("`{shown}` has a value that is not allowed here");
+                    return self.wrong(source, path, &node.range, message);
                 }
             },
         };
+        let value = match (value, path) {
+            (Value::Array(rules), [table, list]) if table == PERMISSIONS && list == "rules" => {
+                Value::Array(self.rules(source, schema, &node.range, rules))
+            }
+            (value, _) => value,
+        };
         if let Err(what) = check(schema, &value) {
-            self.problem(source, &node.range, format!("`{shown}` {what}"));
+            self.wrong(source, path, &node.range, format!("`{shown}` {what}"));
             // A name without quotes in it is written as TOML as it is as JSON.
             return self.fix(meant(schema, &value).map(|name| format!("\"{name}\"")));
         }
@@ -333,6 +355,54 @@ impl Layers {
             self.own.insert(path.to_vec(), value.clone());
         }
         self.set.insert(path.to_vec(), (value, source.layer));
+    }
+
+    /// A value at `path` that is passed over.
+    fn wrong(&mut self, source: &Source, path: &[String], range: &Range<usize>, message: String) {
+        match path.first().is_some_and(|table| table == PERMISSIONS) {
+            true => self.unread(source, range, message),
+            false => self.problem(source, range, message),
+        }
+    }
+
+    /// The rules that can be read, and what they allow if one cannot be: one rule that is wrong takes none of the others'
+    /// prohibitions away.
+    fn rules(
+        &mut self,
+        source: &Source,
+        schema: &Value,
+        range: &Range<usize>,
+        rules: Vec<Value>,
+    ) -> Vec<Value> {
+        let item = schema.get("items").unwrap_or(&Value::Null);
+        let mut read: Vec<Value> = Vec::new();
+        for (at, mut rule) in rules.into_iter().enumerate() {
+            let Err(what) = check(item, &rule) else {
+                read.push(rule);
+                continue;
+            };
+            let message = format!(
+                "`permissions.rules` has a wrong entry: number {} {what}",
+                at + 1
+            );
+            let allows = |rule: &Value| rule.get("action").is_some_and(|action| action == "allow");
+            if allows(&rule) {
+                self.problem(source, range, message);
+                continue;
+            }
+            if let Some(rule) = rule.as_object_mut() {
+                rule.insert(String::from("action"), Value::from("ask"));
+            }
+            if check(item, &rule).is_ok() {
+                self.problem(source, range, until_corrected(&message, "the rule asks"));
+                read.push(rule);
+            } else {
+                // It may have taken back what those before it allow.
+                read.retain(|rule| !allows(rule));
+                self.unread(source, range, message);
+            }
+        }
+        read
     }
 
     /// Why `value` allows more than the user does.
@@ -356,8 +426,9 @@ impl Layers {
         for (path, (value, _)) in &self.set {
             put(&mut merged, path, value.clone());
         }
-        // Every leaf was checked, so this cannot fail; if it did, the defaults would be the safe side.
-        let raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
+        // Every leaf was checked, so this cannot fail; if it did, the defaults would be the safe side, with questions.
+        let mut raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
+            self.unsure = true;
             let message = format!("the settings cannot be used together ({e}): the defaults hold");
             self.problems.push(Problem {
                 file: None,
@@ -367,6 +438,9 @@ impl Layers {
             });
             Raw::default()
         });
+        if self.unsure && raw.permissions.default != Some(Action::Deny) {
+            raw.permissions.default = Some(Action::Ask);
+        }
         let mut shown = raw.clone();
         shown.complete();
         let mut sources = Vec::new();
@@ -384,6 +458,14 @@ impl Layers {
             sources,
         }
     }
+}
+
+fn until_corrected(message: &str, meanwhile: &str) -> String {
+    let stop = match message.ends_with('?') {
+        true => "",
+        false => ".",
+    };
+    format!("{message}{stop} Until this is corrected, {meanwhile}")
 }
 
 /// Environment variables that set something, and what.

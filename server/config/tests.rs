@@ -439,9 +439,8 @@ fn wrong_rules_and_servers_are_told() {
     let loaded = home.load(json!({}), &[]);
     let found = problems(&loaded);
     assert!(
-        found
-            .iter()
-            .any(|(_, m)| *m == "`permissions.rules` has a wrong entry: number 1 has no `action`"),
+        found.iter().any(|(_, m)| m
+            .starts_with("`permissions.rules` has a wrong entry: number 1 has no `action`")),
         "{found:?}"
     );
     assert!(
@@ -450,7 +449,55 @@ fn wrong_rules_and_servers_are_told() {
             .any(|(p, m)| p == "python" && m.contains("needs `command`")),
         "{found:?}"
     );
-    assert!(loaded.settings.servers.is_empty() && loaded.settings.rules.is_empty());
+    assert!(loaded.settings.servers.is_empty());
+    assert_eq!(loaded.settings.rules[0].action, Action::Ask);
+}
+
+/// What is lost may have forbidden something.
+#[test]
+fn what_cannot_be_read_allows_nothing() {
+    let read = |user: &str| {
+        let settings = Home::new(user, "").load(json!({}), &[]).settings;
+        let rules = settings.rules.iter();
+        let rules = rules.map(|rule| format!("{} {:?}", rule.tool, rule.action));
+        (settings.permission, rules.collect::<Vec<_>>().join(", "))
+    };
+    let rules = |rules: &str| read(&format!("[permissions]\nrules = [{rules}]\n"));
+    let deny = "{ tool = 'file_*', action = 'deny' }";
+    let allow = "{ tool = 'bash', action = 'allow' }";
+    let text = |all: &str| all.to_owned();
+
+    assert_eq!(read("[turn]\nmaxRounds = 'x'\n"), (None, text("")));
+    for broken in [
+        "[permissions]\ndefault = 'allow'\n[turn\n",
+        "[permissions]\ndefault = 'denny'\n",
+        "[permissions]\ndefalt = 'deny'\n",
+        "[permission]\ndefault = 'deny'\n",
+        "permissions = 'deny'\n",
+        "[permissions]\nrules = 'none'\n",
+        "[permissions]\ndefault = 'allow'\nrules = [2020-01-01]\n",
+    ] {
+        assert_eq!(read(broken), (Some(Action::Ask), text("")), "{broken}");
+    }
+    let kept = read("[permissions]\ndefault = 'deny'\nrules = 1\n");
+    assert_eq!(kept, (Some(Action::Deny), text("")));
+
+    // An action that cannot be read asks; a rule that is lost may have taken back what those before it allow.
+    let asks = "{ tool = 'bash', action = 'alow' }";
+    assert_eq!(
+        rules(&format!("{deny}, {asks}")),
+        (None, text("file_* Deny, bash Ask"))
+    );
+    let lost = "{ tol = 'bash', pattern = 'rm *', action = 'deny' }";
+    assert_eq!(
+        rules(&format!("{deny}, {allow}, {lost}, {allow}")),
+        (Some(Action::Ask), text("file_* Deny, bash Allow"))
+    );
+    let lost = "{ tol = 'bash', action = 'allow' }";
+    assert_eq!(
+        rules(&format!("{deny}, {allow}, {lost}")),
+        (None, text("file_* Deny, bash Allow"))
+    );
 }
 
 #[test]

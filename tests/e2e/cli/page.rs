@@ -64,6 +64,9 @@ allowed in a turn that you started, and running a program or sending something i
 whatever the rules allow: changes to [guarded files](security.md#in-plain-words), commands that destroy work, and every
 command on a machine without a [sandbox](sandbox.md#what-rules-and-questions-do).
 
+A mistake in `config.toml` is told and allows nothing: a rule whose action cannot be read asks, and where a rule, the
+table `permissions` or the whole file cannot be read, whatever does more than read is asked about by default.
+
 ## All settings
 
 NAME stands for a name that you choose.

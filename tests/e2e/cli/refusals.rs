@@ -319,6 +319,27 @@ fn rules_that_cannot_be_read_are_told_with_the_permissions() {
 }
 
 #[test]
+fn what_is_forbidden_is_not_allowed_by_a_mistake_in_the_settings() {
+    let workspace = project();
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let write = r#"{"path":"src/new.rs","content":"x"}"#;
+    for settings in [
+        "[permissions]\ndefault = \"deny\"\n[turn\n",
+        "[permissions]\ndefault = \"denny\"\n",
+        "[permission]\ndefault = \"deny\"\n",
+        "[permissions]\nrules = [{ tool = \"file_w*\", action = \"deny\" }, { tool = \"bash\", action = \"alow\" }]\n",
+        "[permissions]\nrules = [{ tool = \"*\", action = \"allow\" }, { tol = \"file_w*\", action = \"deny\" }]\n",
+    ] {
+        workspace.configure(settings);
+        let refused = postil(&workspace, &["tools", "call", "file_write", write]);
+        assert_eq!(refused.code, 1, "{settings}: {refused:?}");
+        assert!(!workspace.path("src/new.rs").exists(), "{settings}");
+        let read = r#"{"path":"src/main.rs"}"#;
+        postil(&workspace, &["tools", "call", "file_read", read]).ok();
+    }
+}
+
+#[test]
 fn trust_of_a_folder_in_a_repository_is_told_to_be_of_no_use_to_its_workspace() {
     let workspace = project();
     workspace.git(&["init", "-q"]);
