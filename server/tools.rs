@@ -342,7 +342,7 @@ impl Registry {
             // A guarded file is asked about where it is written, once and not twice.
             let later = decision == Decision::Ask
                 && risk == Risk::Write
-                && trust::protected(&about).is_some();
+                && trust::guarded(cx.tree.root(), &about).is_some();
             if !later && (decision == Decision::Ask || each_time.is_some()) {
                 let input = input.to_string();
                 permit(cx, name, risk, &about, &input, each_time.as_deref()).await?;

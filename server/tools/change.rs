@@ -152,7 +152,7 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         let resolved = cx.tree.resolve_path(&wanted.path);
         let resolved = resolved.map_err(|e| e.to_string())?;
         let shown = cx.shown(&resolved);
-        if let Some(why) = trust::protected(&shown).filter(|_| asks) {
+        if asks && let Some(why) = trust::guarded(cx.tree.root(), &shown) {
             let question = format!("The agent wants to change {}; {why}.", quoted(&shown).0);
             each_time(cx, question).await?;
         }

@@ -1,6 +1,10 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
+use std::path::Path;
+
 use unicode_normalization::UnicodeNormalization;
+
+use crate::{os, vcs};
 
 const GIT: &str = "it belongs to version control, which runs what stands there";
 const OURS: &str = "it is postil's own configuration";
@@ -150,6 +154,31 @@ pub fn protected(relative: &str) -> Option<&'static str> {
             .find(|(x, y, _)| x == a && y == b)
             .map(|(.., why)| *why)
     })
+}
+
+/// [`protected`], and what lies where a repository's `core.hooksPath` has git look for hooks: that of the root, or that
+/// which the file belongs to.
+pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
+    if let Some(why) = protected(relative) {
+        return Some(why);
+    }
+    let root = os::canonical(root).ok()?;
+    let file = root.join(relative);
+    let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
+    let parts = |path: &Path| -> Vec<String> {
+        let parts = path.components().map(|part| part.as_os_str());
+        parts
+            .map(|part| careless(&part.to_string_lossy()))
+            .collect()
+    };
+    let mut repositories = vec![&*root];
+    repositories.extend((folder != root).then_some(folder));
+    let mut hooks = repositories
+        .iter()
+        .filter_map(|folder| vcs::runs(folder).hooks);
+    hooks
+        .any(|hooks| parts(&file).starts_with(&parts(&hooks)))
+        .then_some(GIT)
 }
 
 /// Whether `relative` (with `/`) is git's own folder or something in it.

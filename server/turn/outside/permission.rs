@@ -68,7 +68,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 // What lies outside the root is no business of the turn.
                 let resolved = tree.resolve_path(file).ok()?;
                 let name = tree.relative(&resolved)?;
-                if let Some(why) = trust::protected(&name) {
+                if let Some(why) = trust::guarded(tree.root(), &name) {
                     always = Some(format!("{name}: {why}."));
                 }
                 about.push(name);

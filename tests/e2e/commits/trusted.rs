@@ -1,6 +1,6 @@
 //! Hooks and signatures that are not to run: a commit does not pass them by without a word.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ASKED, CLEAN, CLEARED, Repository};
 use crate::harness::Workspace;
@@ -170,4 +170,49 @@ fn a_file_that_needs_a_filter_is_not_committed_without_it() {
     let (code, json) = it.clear_as_it_is();
     assert_eq!(code, Some(0), "{json}");
     assert_eq!(it.git(&["show", "HEAD:a.py"]), CLEARED);
+}
+
+#[test]
+fn hooks_that_git_is_told_to_look_for_elsewhere_are_asked_about_each_time() {
+    let it = Repository::new();
+    it.git(&["config", "core.hooksPath", ".githooks"]);
+    it.git(&["init", "-q", "v"]);
+    it.git(&["-C", "v", "config", "core.hooksPath", "hooks"]);
+    it.trust();
+    let call = |tool: &str, input: &Value| {
+        let mut command = it.workspace.postil();
+        let out = command
+            .args(["tools", "call", tool, &input.to_string()])
+            .output();
+        let out = out.expect("postil runs");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        (out.status.code(), said)
+    };
+    let patch = "--- /dev/null\n+++ b/.githooks/pre-commit\n@@ -0,0 +1 @@\n+exit 1\n";
+    for (tool, input) in [
+        ("patch_apply", json!({"patch": patch})),
+        (
+            "file_write",
+            json!({"path": ".GitHooks/pre-commit", "content": "x"}),
+        ),
+        (
+            "file_write",
+            json!({"path": "v/hooks/pre-commit", "content": "x"}),
+        ),
+    ] {
+        let (code, said) = call(tool, &input);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            said.contains("Nobody answered") && said.contains("belongs to version control"),
+            "{said}"
+        );
+    }
+    for folder in [".githooks", ".GitHooks", "v/hooks"] {
+        assert!(!it.workspace.path(folder).join("pre-commit").exists());
+    }
+    let (code, said) = call(
+        "file_write",
+        &json!({"path": "hooks/pre-commit", "content": "x"}),
+    );
+    assert_eq!(code, Some(0), "{said}");
 }
