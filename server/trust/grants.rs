@@ -373,7 +373,12 @@ mod tests {
         for asked in ["git diff HEAD", "ls src"] {
             grants.keep(&run(asked), Wanted::Pattern).unwrap();
         }
-        for same in ["git diff", "git diff --stat a", "ls", "git diff && ls -l"] {
+        for same in [
+            "git diff",
+            "git diff --stat a",
+            "ls",
+            "git diff && git diff -w",
+        ] {
             assert!(grants.allow(&run(same)), "{same}");
         }
         for other in ["git difftool -y -x 'any'", "lsof", "git diff && lsof"] {
