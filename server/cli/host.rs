@@ -63,7 +63,7 @@ impl Host for Terminal {
         if can_ask() {
             self.bars.suspend(|| {
                 for line in present::visible(text).lines() {
-                    self.out.warn(line);
+                    self.out.ask(line);
                 }
             });
         }
@@ -112,13 +112,13 @@ impl Host for Terminal {
 
 /// Numbered choices. A slip of the finger decides nothing: it is asked again.
 fn ask(out: Out, question: &Question) -> Option<usize> {
-    out.warn(&question.text);
+    out.ask(&question.text);
     for (index, choice) in question.choices.iter().enumerate() {
-        out.warn(&format!("  {} {choice}", index + 1));
+        out.ask(&format!("  {} {choice}", index + 1));
     }
     let all = question.choices.len();
     loop {
-        out.warn("which? (a number; Enter for none)");
+        out.ask("which? (a number; Enter for none)");
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).ok()?;
         let word = line.trim();
@@ -127,7 +127,7 @@ fn ask(out: Out, question: &Question) -> Option<usize> {
         }
         match word.parse::<usize>() {
             Ok(number) if (1..=all).contains(&number) => return Some(number - 1),
-            _ => out.warn(&format!("{} is none of 1 to {all}", present::visible(word))),
+            _ => out.ask(&format!("{} is none of 1 to {all}", present::visible(word))),
         }
     }
 }

@@ -105,9 +105,14 @@ impl Out {
 
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            let text = told(text);
-            let _ = writeln!(anstream::stderr(), "{YELLOW}postil:{YELLOW:#} {text}");
+            self.ask(text);
         }
+    }
+
+    /// A question, or what belongs to one: somebody is waited for, so it is shown whatever else is not.
+    pub fn ask(&self, text: &str) {
+        let text = told(text);
+        let _ = writeln!(anstream::stderr(), "{YELLOW}postil:{YELLOW:#} {text}");
     }
 
     /// What the command ends with: on standard error, with `--json` as an object on standard output too.

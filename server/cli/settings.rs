@@ -72,9 +72,9 @@ pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> 
     }
     if !yes {
         let allowed = session.trust_would_allow(&root);
-        cx.out.warn(&format!("trusting {shown} would allow:"));
+        cx.out.ask(&format!("trusting {shown} would allow:"));
         for sentence in &allowed {
-            cx.out.warn(&format!("  - {sentence}"));
+            cx.out.ask(&format!("  - {sentence}"));
         }
         if !confirmed()? {
             return Err(Error::Other(format!(

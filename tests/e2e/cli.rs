@@ -12,6 +12,7 @@ use crate::harness::{Editor, Workspace};
 mod history; // turns, runs, rounds
 mod manual; // man pages
 mod page; // docs/settings.md
+mod quiet; // what --quiet does not hide
 mod refusals; // what cannot be done, and is said in one sentence
 
 const MAIN: &str = "fn main() {\n    // AUTHOR: what is load?\n    load();\n}\n\nfn load() {}\n";
