@@ -15,6 +15,7 @@ use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::text::apply_edits;
 use crate::threads::{self, Action, Message, Role, Thread, lines};
+use crate::trust;
 
 /// A write that was made: the text before and after.
 #[derive(Clone)]
@@ -327,6 +328,11 @@ impl Session {
             keep_indentation: workspace.loaded().settings.keep_indentation,
         };
         let relative = self.relative(path);
+        if trust::in_repository(&relative) {
+            return Err(Error::Other(format!(
+                "nothing was written: {relative} is git's own, and a thread in it could break the repository"
+            )));
+        }
         let mut tries = Tries::new();
         let mut turn = None;
         loop {

@@ -340,6 +340,14 @@ fn what_is_forbidden_is_not_allowed_by_a_mistake_in_the_settings() {
 }
 
 #[test]
+fn no_thread_is_written_into_gits_own_folder() {
+    let workspace = project();
+    let config = workspace.read(".git/config");
+    postil(&workspace, &["new", ".git/config:1", "hi"]).refused(".git/config is git's own");
+    assert_eq!(workspace.read(".git/config"), config);
+}
+
+#[test]
 fn trust_of_a_folder_in_a_repository_is_told_to_be_of_no_use_to_its_workspace() {
     let workspace = project();
     workspace.git(&["init", "-q"]);
