@@ -228,7 +228,9 @@ impl Workspace {
         let open = || Store::open(&self.folders.data, self.root());
         let opened = open().or_else(|error| match error {
             StoreError::Corrupt { .. } => {
-                tracing::error!("{error}");
+                tracing::warn!("{error}");
+                self.host
+                    .message(Level::Warning, &format!("postil: {error}"));
                 open()
             }
             error => Err(error),

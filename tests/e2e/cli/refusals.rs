@@ -241,9 +241,11 @@ fn a_damaged_store_is_set_aside_and_said() {
     std::fs::write(&path, b"no database".repeat(1000)).expect("written");
     let listed = postil(&workspace, &["workflow", "list"]);
     assert!(
-        listed.err.contains("was damaged; it is kept as"),
+        listed.err.starts_with("postil: the history in")
+            && listed.err.contains("was damaged; it is kept as"),
         "{listed:?}"
     );
+    assert_eq!(listed.err.lines().count(), 1, "{listed:?}");
     let names = std::fs::read_dir(path.parent().expect("a folder")).expect("read");
     let kept = names.filter_map(Result::ok).find(|entry| {
         entry
