@@ -198,10 +198,13 @@ fn prune(cx: &Cx, age: Age, dry: bool) -> Outcome {
     for run in &runs {
         line(cx, run);
     }
-    let count = runs.len();
+    let count = match runs.len() {
+        1 => String::from("1 run"),
+        count => format!("{count} runs"),
+    };
     cx.out.note(match dry {
-        true => format!("{count} runs would be deleted"),
-        false => format!("{count} runs deleted, {:.1} MB freed", freed as f64 / 1e6),
+        true => format!("{count} would be deleted"),
+        false => format!("{count} deleted, {:.1} MB freed", freed as f64 / 1e6),
     });
     Ok(true)
 }

@@ -90,7 +90,7 @@ fn what_is_pruned_is_gone_from_the_disk_also_beside_an_editor() {
     assert!(found && size > 500_000);
     let pruned = postil(&workspace, &["workflow", "prune", "--older-than", "0h"]).ok();
     assert!(
-        pruned.out.contains("1 runs deleted, ") && !pruned.out.contains(" 0.0 MB"),
+        pruned.out.contains("1 run deleted, ") && !pruned.out.contains(" 0.0 MB"),
         "{pruned:?}"
     );
     let (found, size) = holds();
@@ -419,6 +419,9 @@ fn runs_are_shown_searched_exported_and_pruned() {
     postil(&workspace, &["workflow", "cancel", &run]).refused("not running");
     postil(&workspace, &["workflow", "prune", "--older-than", "1d"]).ok();
     postil(&workspace, &["workflow", "show", &run]).ok();
+    let dry = ["workflow", "prune", "--older-than", "0h", "--dry-run"];
+    let dry = postil(&workspace, &dry).ok().out;
+    assert!(dry.ends_with("\n1 run would be deleted\n"), "{dry}");
     postil(&workspace, &["workflow", "prune", "--older-than", "0h"]).ok();
     postil(&workspace, &["workflow", "show", &run]).refused("no run");
 }
