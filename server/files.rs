@@ -40,6 +40,9 @@ use crate::threads::Pieces;
 #[derive(Clone)]
 pub struct Buffer {
     pub document: Document,
+    /// Another one for each text that was opened or changed to. A client may send a new text under a version that it
+    /// used already; this tells the two apart.
+    pub generation: u64,
     pub syntax: Structure,
     /// Where the text is too large to be read anew for each key.
     pub pieces: Option<Arc<Pieces>>,
@@ -54,6 +57,7 @@ pub struct Buffer {
 #[derive(Default)]
 pub struct Buffers {
     open: DashMap<PathBuf, Open>,
+    generations: AtomicU64,
     pub touched: Touched,
 }
 
@@ -111,6 +115,7 @@ impl Buffers {
         let buffer = Buffer {
             syntax: Syntax::parse(text, language).into(),
             document,
+            generation: self.next_generation(),
             language_id: language_id.to_owned(),
             uri: uri.to_owned(),
             pieces: pieces.map(Arc::new),
@@ -125,6 +130,10 @@ impl Buffers {
         );
     }
 
+    fn next_generation(&self) -> u64 {
+        self.generations.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// `None`: the document is not open.
     pub fn change(
         &self,
@@ -137,6 +146,7 @@ impl Buffers {
         Some(
             match open.buffer.document.apply(changes, encoding, version) {
                 Ok(splices) => {
+                    open.buffer.generation = self.next_generation();
                     open.pending.extend(splices);
                     Ok(())
                 }
@@ -168,6 +178,11 @@ impl Buffers {
         self.open
             .get(path)
             .map(|open| open.buffer.document.version())
+    }
+
+    /// [`Buffer::generation`] of what is open now.
+    pub fn generation(&self, path: &Path) -> Option<u64> {
+        self.open.get(path).map(|open| open.buffer.generation)
     }
 
     pub fn is_open(&self, path: &Path) -> bool {

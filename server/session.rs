@@ -310,7 +310,8 @@ pub struct Session {
     session_trust: DashMap<PathBuf, bool>,
     /// Held by a verb whose edit met another one, until its next try is made.
     again: tokio::sync::Mutex<()>,
-    views: DashMap<PathBuf, (i32, Arc<Vec<Thread>>)>,
+    /// Of which [generation](crate::files::Buffer::generation).
+    views: DashMap<PathBuf, (u64, Arc<Vec<Thread>>)>,
     provenance: Provenance,
     /// What files are called by now that were renamed while the server ran.
     renames: DashMap<PathBuf, PathBuf>,

@@ -220,7 +220,8 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
         Some(view) => diagnostics::of_view(server, session, view),
         None => (None, Diagnostics::new("")),
     };
-    if version.is_some() && session.buffers.version(path) != version {
+    let seen = view.as_ref().and_then(|view| view.buffer.as_ref());
+    if seen.is_some_and(|seen| session.buffers.generation(path) != Some(seen.generation)) {
         // The text changed meanwhile: the file stands in the queue again.
         return;
     }

@@ -85,8 +85,8 @@ pub(super) fn request(
     let params = params.unwrap_or_default();
     let found = uri_of(&params).map(|uri| {
         let path = server.fit(uri)?;
-        let version = server.session.get()?.buffers.version(&path);
-        Some((path, version))
+        let generation = server.session.get()?.buffers.generation(&path);
+        Some((path, generation))
     });
     answer(server, method, params, found)
 }
@@ -95,23 +95,23 @@ async fn answer(
     server: Arc<Server>,
     method: String,
     params: Value,
-    found: Result<Option<(PathBuf, Option<i32>)>>,
+    found: Result<Option<(PathBuf, Option<u64>)>>,
 ) -> Result<Value> {
-    let Some((path, version)) = found? else {
+    let Some((path, generation)) = found? else {
         return Ok(Value::Null);
     };
     // A long text takes its time: not on a thread that answers others.
     let work = tokio::task::spawn_blocking(move || match method.as_str() {
-        "textDocument/semanticTokens/full" => full(&server, path, version, None),
+        "textDocument/semanticTokens/full" => full(&server, path, generation, None),
         "textDocument/semanticTokens/full/delta" => {
             let previous = params.get("previousResultId").and_then(Value::as_str);
             let previous = previous.ok_or_else(|| invalid("previousResultId is missing"))?;
-            full(&server, path, version, Some(previous))
+            full(&server, path, generation, Some(previous))
         }
         "textDocument/semanticTokens/range" => {
             let range = params.get("range").and_then(from_proto::range);
             let range = range.ok_or_else(|| invalid("range is missing"))?;
-            part(&server, &path, version, range)
+            part(&server, &path, generation, range)
         }
         _ => Err(Error::method_not_found()),
     });
@@ -119,9 +119,9 @@ async fn answer(
 }
 
 /// Places in a newer text are none in that which was asked about: the client asks again.
-fn is_of(view: &View, version: Option<i32>) -> Result<()> {
-    let now = view.buffer.as_ref().map(|buffer| buffer.document.version());
-    match now == version {
+fn is_of(view: &View, generation: Option<u64>) -> Result<()> {
+    let now = view.buffer.as_ref().map(|buffer| buffer.generation);
+    match now == generation {
         true => Ok(()),
         false => Err(failure(
             ErrorCode::ContentModified,
@@ -134,14 +134,14 @@ fn is_of(view: &View, version: Option<i32>) -> Result<()> {
 fn full(
     server: &Server,
     path: PathBuf,
-    version: Option<i32>,
+    generation: Option<u64>,
     previous: Option<&str>,
 ) -> Result<Value> {
     let session = server.session()?;
     let Ok(view) = session.view(&path) else {
         return Ok(Value::Null);
     };
-    is_of(&view, version)?;
+    is_of(&view, generation)?;
     let encoding = server.capabilities().encoding;
     let document = to_proto::document(&view);
     let data = data(session, &view, &document, &(0..view.text.len()), encoding);
@@ -165,14 +165,14 @@ fn full(
 fn part(
     server: &Server,
     path: &Path,
-    version: Option<i32>,
+    generation: Option<u64>,
     range: crate::text::Range,
 ) -> Result<Value> {
     let session = server.session()?;
     let Ok(view) = session.view(path) else {
         return Ok(Value::Null);
     };
-    is_of(&view, version)?;
+    is_of(&view, generation)?;
     let encoding = server.capabilities().encoding;
     let document = to_proto::document(&view);
     let start = document.offset(range.start, encoding);

@@ -195,7 +195,7 @@ impl Session {
 
     // -- reading ---------------------------------------------------------------------------------
 
-    /// The threads of one file, buffer first. Reused for an open buffer while its version stands.
+    /// The threads of one file, buffer first. Reused for an open buffer while its text stands.
     pub fn view(&self, path: &Path) -> Result<View, Error> {
         let Some(buffer) = self.buffers.get(path) else {
             let workspace = self.home_of(path)?;
@@ -213,11 +213,11 @@ impl Session {
                 seen: Some(read.seen),
             });
         };
-        let version = buffer.document.version();
+        let generation = buffer.generation;
         let known = self
             .views
             .get(path)
-            .filter(|view| view.0 == version)
+            .filter(|view| view.0 == generation)
             .map(|view| view.1.clone());
         let threads = known.unwrap_or_else(|| {
             let relative = self.relative(path);
@@ -226,7 +226,8 @@ impl Session {
                 Some(pieces) => pieces.threads(&relative, document),
                 None => threads::find(&relative, document.whole(), &buffer.syntax),
             });
-            self.views.insert(path.to_owned(), (version, found.clone()));
+            self.views
+                .insert(path.to_owned(), (generation, found.clone()));
             found
         });
         Ok(View {

@@ -247,6 +247,27 @@ fn documents_out_of_order_do_no_harm() {
     // Changed, saved and closed, but never opened.
     let unopened = editor.uri("unopened");
     change(&editor, "unopened", 2, json!([{"text": "x"}]));
+#[test]
+fn another_text_under_the_same_version_counts() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    let text = |lines: usize| format!("{}// AUTHOR: why?\nfn a() {{}}\n", "\n".repeat(lines));
+    let uri = editor.uri("a.rs");
+    let asked = json!({"textDocument": {"uri": uri}});
+    editor.open_text("a.rs", "rust", &text(0));
+    for line in 1..6 {
+        match line % 2 {
+            0 => editor.open_text("a.rs", "rust", &text(line)),
+            _ => change(&editor, "a.rs", 1, json!([{"text": text(line)}])),
+        }
+        editor.wait_diagnostics("a.rs", |all| {
+            all.len() == 1 && all[0]["range"]["start"]["line"] == line
+        });
+        let tokens = editor.request("textDocument/semanticTokens/full", asked.clone());
+        assert_eq!(tokens.expect("tokens")["data"][0], line);
+    }
+}
+
     editor.notify(
         "textDocument/didSave",
         json!({"textDocument": {"uri": unopened}}),
