@@ -36,6 +36,7 @@ mod hover;
 mod lifecycle;
 mod links;
 mod margin;
+mod names;
 mod navigation;
 mod outbox;
 mod publish;

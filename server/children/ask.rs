@@ -105,11 +105,11 @@ impl Children {
             params.shift_remove("workDoneToken");
             params.shift_remove("partialResultToken");
         }
-        // The child knows an open file by one name, and a link gives it others.
-        if let Some(buffer) = self.shared.buffers.get(file)
-            && let Some(uri) = params.pointer_mut("/textDocument/uri")
-        {
-            *uri = Value::from(buffer.uri);
+        // A child knows each file by one name; the editor may have reached it over a link.
+        for name in ["/textDocument/uri", "/item/uri"] {
+            if let Some(uri) = params.pointer_mut(name) {
+                *uri = Value::from(uri::from_path(file));
+            }
         }
         let partial = params.get("partialResultToken").is_some();
         let asking = Asking {
@@ -227,14 +227,6 @@ impl Children {
         connection.sync(Some((file, &language)));
     }
 
-    /// The URI by which children know this file.
-    pub fn uri_of(&self, file: &Path) -> String {
-        self.shared
-            .buffers
-            .get(file)
-            .map_or_else(|| uri::from_path(file), |b| b.uri)
-    }
-
     fn document(&self, file: &Path) -> Option<Document> {
         self.shared
             .buffers
@@ -249,7 +241,7 @@ impl Children {
             .document(file)
             .map(|d| d.position(offset, Encoding::Utf8))
             .unwrap_or_default();
-        json!({"textDocument": {"uri": self.uri_of(file)}, "position": positions::to_json(position)})
+        json!({"textDocument": {"uri": uri::from_path(file)}, "position": positions::to_json(position)})
     }
 
     pub(super) async fn newest_diagnostics(
@@ -278,7 +270,7 @@ impl Children {
             .and_then(|c| c.get("diagnosticProvider"))
             .is_some_and(|p| !p.is_null() && *p != Value::Bool(false));
         if pulls {
-            let params = json!({"textDocument": {"uri": self.uri_of(file)}});
+            let params = json!({"textDocument": {"uri": uri::from_path(file)}});
             let exchange = self
                 .patiently(file, None, "textDocument/diagnostic", params, cancel)
                 .await?;

@@ -466,7 +466,7 @@ impl Connection {
         let Ok(params) = serde_json::from_str::<Params>(params.get()) else {
             return;
         };
-        let Some(path) = uri::to_path(&params.uri) else {
+        let Some(path) = uri::to_file(&params.uri) else {
             return;
         };
         let version = params

@@ -112,14 +112,26 @@ impl Manner {
 }
 
 struct Told {
-    uri: String,
     version: i32,
     /// The version since which the text has been what it is.
     same_since: i32,
     document: Document,
-    /// `None`: it follows a buffer.
-    disk: Option<Stamp>,
+    source: Source,
     used: Instant,
+}
+
+/// What a document follows, and which state of it was told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// [`Buffer::generation`]
+    Buffer(u64),
+    Disk(Stamp),
+}
+
+impl Source {
+    fn is_disk(self) -> bool {
+        matches!(self, Self::Disk(_))
+    }
 }
 
 /// A notification for the child: method and parameters.
@@ -194,7 +206,7 @@ impl Documents {
             let from_disk: Vec<PathBuf> = self
                 .told
                 .iter()
-                .filter(|(_, t)| t.disk.is_some())
+                .filter(|(_, t)| t.source.is_disk())
                 .map(|(p, _)| p.clone())
                 .collect();
             for path in from_disk {
@@ -228,25 +240,18 @@ impl Documents {
                 && let Some((document, stamp)) = positions::from_disk(path)
             {
                 self.make_room(out);
-                self.open(
-                    path,
-                    uri::from_path(path),
-                    language,
-                    1,
-                    document,
-                    Some(stamp),
-                    out,
-                );
+                self.open(path, language, 1, document, Source::Disk(stamp), out);
             }
             return;
         };
-        if stamp.is_none() {
-            self.close(path, out);
-        } else if told.disk != stamp
+        let Some(stamp) = stamp else {
+            return self.close(path, out);
+        };
+        if told.source != Source::Disk(stamp)
             && let Some((document, stamp)) = positions::from_disk(path)
         {
             let version = told.version.saturating_add(1);
-            self.change(path, version, document, Some(stamp), out);
+            self.change(path, version, document, Source::Disk(stamp), out);
         }
     }
 
@@ -258,64 +263,46 @@ impl Documents {
         out: &mut Vec<Notice>,
     ) {
         let version = buffer.document.version();
+        let source = Source::Buffer(buffer.generation);
+        let document = buffer.document.clone();
         match self.told.get(path) {
-            Some(told)
-                if told.disk.is_none() && told.version == version && told.uri == buffer.uri => {}
-            Some(told) if told.version < version && told.uri == buffer.uri => {
-                self.change(path, version, buffer.document.clone(), None, out)
+            Some(told) if told.source == source => {}
+            Some(told) if told.version < version => {
+                self.change(path, version, document, source, out)
             }
             Some(_) => {
-                // Opened anew, or under another name: versions begin again.
+                // Opened anew, or another text under a version that it had already: versions begin again.
                 self.close(path, out);
-                self.open(
-                    path,
-                    buffer.uri.clone(),
-                    &buffer.language_id,
-                    version,
-                    buffer.document.clone(),
-                    None,
-                    out,
-                );
+                self.open(path, &buffer.language_id, version, document, source, out);
             }
             None if language.is_some() => {
-                self.open(
-                    path,
-                    buffer.uri.clone(),
-                    &buffer.language_id,
-                    version,
-                    buffer.document.clone(),
-                    None,
-                    out,
-                );
+                self.open(path, &buffer.language_id, version, document, source, out);
             }
             None => {}
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one message")]
     fn open(
         &mut self,
         path: &Path,
-        uri: String,
         language: &str,
         version: i32,
         document: Document,
-        disk: Option<Stamp>,
+        source: Source,
         out: &mut Vec<Notice>,
     ) {
         self.opened = Some(Instant::now());
         if self.manner.open_close {
-            let item = json!({"uri": uri, "languageId": language, "version": version, "text": &*document.text()});
+            let item = json!({"uri": uri::from_path(path), "languageId": language, "version": version, "text": &*document.text()});
             out.push(("textDocument/didOpen", json!({"textDocument": item})));
         }
         self.told.insert(
             path.to_path_buf(),
             Told {
-                uri,
                 version,
                 same_since: version,
                 document,
-                disk,
+                source,
                 used: Instant::now(),
             },
         );
@@ -326,7 +313,7 @@ impl Documents {
         path: &Path,
         version: i32,
         document: Document,
-        disk: Option<Stamp>,
+        source: Source,
         out: &mut Vec<Notice>,
     ) {
         let Manner {
@@ -348,16 +335,17 @@ impl Documents {
             Sync::Incremental => difference(&told.document, &old, &new, encoding),
         };
         // A buffer's version is told even where the text is the same: answers name it.
-        let changes = changes.or_else(|| (sync != Sync::None && disk.is_none()).then(|| json!([])));
+        let changes =
+            changes.or_else(|| (sync != Sync::None && !source.is_disk()).then(|| json!([])));
         if old != new {
             told.same_since = version;
         }
         told.document = document;
-        told.disk = disk;
+        told.source = source;
         if let Some(changes) = changes {
             told.version = version;
-            out.push(("textDocument/didChange", json!({"textDocument": {"uri": told.uri, "version": version}, "contentChanges": changes})));
-        } else if disk.is_none() {
+            out.push(("textDocument/didChange", json!({"textDocument": {"uri": uri::from_path(path), "version": version}, "contentChanges": changes})));
+        } else if !source.is_disk() {
             told.version = version;
         }
     }
@@ -366,7 +354,7 @@ impl Documents {
         let mut out = Vec::new();
         self.follow(path, None, buffers, &mut out);
         if let Some(told) = self.told.get(path).filter(|_| self.manner.save) {
-            let mut params = json!({"textDocument": {"uri": told.uri}});
+            let mut params = json!({"textDocument": {"uri": uri::from_path(path)}});
             if self.manner.save_text
                 && let Some(object) = params.as_object_mut()
             {
@@ -379,18 +367,14 @@ impl Documents {
 
     pub fn close(&mut self, path: &Path, out: &mut Vec<Notice>) {
         self.dirty.remove(path);
-        if let Some(told) = self.told.remove(path)
-            && self.manner.open_close
-        {
-            out.push((
-                "textDocument/didClose",
-                json!({"textDocument": {"uri": told.uri}}),
-            ));
+        if self.told.remove(path).is_some() && self.manner.open_close {
+            let document = json!({"textDocument": {"uri": uri::from_path(path)}});
+            out.push(("textDocument/didClose", document));
         }
     }
 
     fn make_room(&mut self, out: &mut Vec<Notice>) {
-        let from_disk = || self.told.iter().filter(|(_, t)| t.disk.is_some());
+        let from_disk = || self.told.iter().filter(|(_, t)| t.source.is_disk());
         if from_disk().count() >= MAX_FROM_DISK
             && let Some(oldest) = from_disk()
                 .min_by_key(|(_, t)| t.used)

@@ -78,7 +78,7 @@ pub fn from_workspace_edit(
     let mut texts = Texts::new(told, Arc::clone(buffers));
     let mut out: Vec<FileEdits> = Vec::new();
     for (uri, version, edits) in by_file {
-        let path = uri::to_path(&uri).ok_or(NoEdit::Malformed)?;
+        let path = uri::to_file(&uri).ok_or(NoEdit::Malformed)?;
         let name = || path.display().to_string();
         let document = texts
             .of(&path)

@@ -20,6 +20,8 @@ pub struct Texts {
     told: HashMap<PathBuf, Document>,
     buffers: Arc<Buffers>,
     read: HashMap<PathBuf, Option<Document>>,
+    /// The file of each URI, looked for once.
+    files: HashMap<String, Option<PathBuf>>,
 }
 
 impl Texts {
@@ -28,6 +30,7 @@ impl Texts {
             told,
             buffers,
             read: HashMap::new(),
+            files: HashMap::new(),
         }
     }
 
@@ -53,7 +56,11 @@ impl Texts {
     }
 
     fn of_uri(&mut self, uri: &str) -> Option<&Document> {
-        self.of(&uri::to_path(uri)?)
+        if !self.files.contains_key(uri) {
+            self.files.insert(uri.to_owned(), uri::to_file(uri));
+        }
+        let file = self.files.get(uri)?.clone()?;
+        self.of(&file)
     }
 }
 

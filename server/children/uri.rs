@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::os;
+
 /// The `file:` URI of an absolute path.
 pub fn from_path(path: &Path) -> String {
     let mut uri = String::from("file://");
@@ -62,6 +64,12 @@ pub fn to_path(uri: &str) -> Option<PathBuf> {
             .components()
             .collect(),
     );
+}
+
+/// The file that a child means: the path of its URI with links resolved as far as it exists, as documents are
+/// known here.
+pub fn to_file(uri: &str) -> Option<PathBuf> {
+    Some(os::resolved(&to_path(uri)?))
 }
 
 #[cfg(all(test, unix))]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Server, commands, from_proto, lifecycle};
+use crate::children;
 use crate::host::Level;
 use crate::text::{Change, Document, Unfit};
 
@@ -54,6 +55,16 @@ impl Documents {
             .iter()
             .find(|entry| entry.value() == path)
             .map(|entry| entry.key().clone())
+    }
+
+    /// Whether the client names any file otherwise than child servers do.
+    pub fn has_other_names(&self) -> bool {
+        let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
+        folders.iter().any(|(named, canonical)| named != canonical)
+            || self
+                .open
+                .iter()
+                .any(|entry| children::uri::from_path(entry.value()) != *entry.key())
     }
 
     pub fn is_unfit(&self, path: &Path) -> bool {

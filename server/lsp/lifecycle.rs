@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 use super::host::EditorHost;
-use super::{Ended, Server, capabilities, from_proto, navigation, refresh, transport, watching};
+use super::{
+    Ended, Server, capabilities, from_proto, names, navigation, refresh, transport, watching,
+};
 use crate::bridge;
 use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
@@ -69,8 +71,10 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let progress = Arc::downgrade(server);
     session
         .children
-        .set_forward(Arc::new(move |method, params| {
+        .set_forward(Arc::new(move |method, mut params| {
             if let Some(server) = progress.upgrade() {
+                // Partial results.
+                names::to_client(&server, &mut params);
                 server.client.report(method, params);
             }
         }));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
-use super::{Server, from_proto, hover, invalid, to_proto};
+use super::{Server, from_proto, hover, invalid, names, to_proto};
 use crate::children::ChildError;
 use crate::comments::Syntax;
 use crate::config::ProxyMode;
@@ -118,7 +118,7 @@ pub(super) async fn request(
         .request_raw(&path, None, &method, params, encoding, &cancel)
         .await;
     match answer {
-        Ok(theirs) if told.is_null() => Ok(Answer::Raw(theirs)),
+        Ok(theirs) if told.is_null() => Ok(Answer::Raw(names::raw_to_client(&server, theirs))),
         Ok(theirs) => {
             let theirs = serde_json::from_str(theirs.get()).unwrap_or_default();
             Ok(Answer::Value(hover::joined(theirs, &told)))
@@ -282,7 +282,10 @@ async fn named(
             .request(&view.path, None, method, params, encoding, cancel)
             .await
         {
-            Ok(found) if !is_nothing(&found) => return Ok(found),
+            Ok(mut found) if !is_nothing(&found) => {
+                names::to_client(server, &mut found);
+                return Ok(found);
+            }
             Ok(_) => {}
             Err(ChildError::Cancelled) => return Err(Error::request_cancelled()),
             Err(error) => {
@@ -309,7 +312,7 @@ async fn named(
         )
         .await;
     if let Ok(Value::Array(symbols)) = asked {
-        let places: Vec<Value> = symbols
+        let mut places: Value = symbols
             .into_iter()
             .filter(|symbol| {
                 symbol
@@ -322,8 +325,9 @@ async fn named(
             .filter_map(|mut symbol| symbol.get_mut("location").map(Value::take))
             .filter(|location| location.get("range").is_some())
             .collect();
-        if !places.is_empty() {
-            return Ok(Value::Array(places));
+        if !is_nothing(&places) {
+            names::to_client(server, &mut places);
+            return Ok(places);
         }
     }
     own_definitions(server, session, view, segment).await

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, invalid, navigation, to_proto, uri_of};
+use super::{Params, Server, invalid, names, navigation, to_proto, uri_of};
 use crate::config::ProxyMode;
 use crate::present;
 use crate::session::View;
@@ -42,7 +42,7 @@ pub(super) async fn document(
     if session
         .workspace_of(&path)
         .is_some_and(|workspace| workspace.loaded().settings.proxy_mode == ProxyMode::Always)
-        && let Ok(Value::Array(list)) = session
+        && let Ok(mut said) = session
             .children
             .request(
                 &path,
@@ -54,7 +54,10 @@ pub(super) async fn document(
             )
             .await
     {
-        theirs = list;
+        names::to_client(&server, &mut said);
+        if let Value::Array(list) = said {
+            theirs = list;
+        }
     }
     // One answer has one form: the child's, where it has symbols.
     let tree = theirs.first().map_or(client.symbol_tree, |symbol| {
@@ -151,7 +154,7 @@ pub(super) async fn workspace(
         // The child of whatever is open: which language is meant, nobody says.
         for path in session.buffers.paths().into_iter().take(1) {
             let encoding = server.capabilities().encoding;
-            if let Ok(Value::Array(theirs)) = session
+            if let Ok(mut said) = session
                 .children
                 .request(
                     &path,
@@ -163,7 +166,10 @@ pub(super) async fn workspace(
                 )
                 .await
             {
-                all.extend(theirs);
+                names::to_client(&server, &mut said);
+                if let Value::Array(theirs) = said {
+                    all.extend(theirs);
+                }
             }
         }
     }

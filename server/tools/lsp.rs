@@ -283,7 +283,7 @@ impl<'a> Asked<'a> {
                 Ok(self.diagnostics(&items, fresh))
             }
             Action::Symbols => {
-                let params = json!({"textDocument": {"uri": children.uri_of(&self.path)}});
+                let params = json!({"textDocument": {"uri": uri::from_path(&self.path)}});
                 let symbols = self.query("textDocument/documentSymbol", params).await?;
                 Ok(self.symbols(&symbols, &format!("{} has no symbols.", self.at)))
             }
@@ -388,7 +388,7 @@ impl<'a> Asked<'a> {
             let path = location
                 .and_then(|l| l.get("uri"))
                 .and_then(Value::as_str)
-                .and_then(uri::to_path);
+                .and_then(uri::to_file);
             let path = self.shown(path.as_deref().unwrap_or(&self.path));
             let range = symbol
                 .get("selectionRange")

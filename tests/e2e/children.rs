@@ -3,5 +3,6 @@
 
 mod bench;
 mod faults;
+mod links;
 mod passes;
 mod real;

@@ -105,7 +105,7 @@ impl Children {
             } else {
                 ("uri", "range")
             };
-            let Some(path) = item.get(uri).and_then(Value::as_str).and_then(uri::to_path) else {
+            let Some(path) = item.get(uri).and_then(Value::as_str).and_then(uri::to_file) else {
                 continue;
             };
             let place = match texts.of(&path) {

@@ -1,0 +1,88 @@
+//! The names of files in what a child server says. Children know each file by the path that links lead to; an editor
+//! may have opened it, or its folder, by another, and would open a file under its real name once more.
+
+use std::collections::HashMap;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use tower_lsp::lsp_types::Url;
+
+use super::Server;
+use crate::children::uri;
+
+/// Every URI in `said` becomes the editor's own.
+pub(super) fn to_client(server: &Server, said: &mut Value) {
+    if server.documents.has_other_names() {
+        let known = HashMap::new();
+        Names { server, known }.value(said);
+    }
+}
+
+/// The same with what is passed on as text, which is not read where all names are the same.
+pub(super) fn raw_to_client(server: &Server, said: Box<RawValue>) -> Box<RawValue> {
+    if !server.documents.has_other_names() {
+        return said;
+    }
+    let Ok(mut value) = serde_json::from_str(said.get()) else {
+        return said;
+    };
+    to_client(server, &mut value);
+    to_raw_value(&value).unwrap_or(said)
+}
+
+struct Names<'a> {
+    server: &'a Server,
+    /// What was looked for, and the name where there is another.
+    known: HashMap<String, Option<String>>,
+}
+
+impl Names<'_> {
+    fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(object) => self.object(object),
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, object: &mut Map<String, Value>) {
+        for (key, value) in object.iter_mut() {
+            match (key.as_str(), value) {
+                // Opaque to everyone but the server that made it.
+                ("data" | "arguments", _) => {}
+                ("uri" | "targetUri" | "oldUri" | "newUri", Value::String(uri)) => {
+                    if let Some(other) = self.other(uri) {
+                        *uri = other;
+                    }
+                }
+                ("changes", Value::Object(changes)) => {
+                    for (uri, edits) in std::mem::take(changes) {
+                        let uri = self.other(&uri).unwrap_or(uri);
+                        changes.insert(uri, edits);
+                    }
+                }
+                (_, value) => self.value(value),
+            }
+        }
+    }
+
+    /// The editor's name of a file where it is another than the child's.
+    fn other(&mut self, uri: &str) -> Option<String> {
+        if let Some(known) = self.known.get(uri) {
+            return known.clone();
+        }
+        let found = self.look_for(uri).filter(|other| other != uri);
+        self.known.insert(uri.to_owned(), found.clone());
+        found
+    }
+
+    fn look_for(&self, uri: &str) -> Option<String> {
+        let documents = &self.server.documents;
+        let path = uri::to_file(uri)?;
+        documents.uri(&path).or_else(|| {
+            let named = documents.as_the_client_names_it(&path)?;
+            let differs = named != path;
+            differs.then(|| Url::from_file_path(named).map(String::from).ok())?
+        })
+    }
+}
