@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::{Params, Server, conversation, invalid, lifecycle, margin, to_proto};
@@ -88,23 +89,36 @@ pub(super) fn all(prefix: &str) -> Vec<String> {
 /// `params` are those of `workspace/executeCommand`. A client that stands still until it is answered is answered
 /// at once: what it types meanwhile, and what a command edits, comes only after. An error that would not be seen is
 /// a message too.
-pub(super) async fn execute(server: Arc<Server>, params: Params) -> Result<Value> {
-    if server.capabilities().waits_for_commands {
-        let runtime = server.runtime.clone();
-        runtime.spawn(async move {
-            if let Err(error) = carry_out(server.clone(), params).await {
-                show(&server, &error);
-            }
-        });
+///
+/// A task of its own: who drops this, for the client cancelled the request, leaves no half-done work. A commit puts
+/// back what it took out of a file, or is made.
+pub(super) async fn execute(
+    server: Arc<Server>,
+    params: Params,
+    cancel: CancellationToken,
+) -> Result<Value> {
+    let client = server.capabilities();
+    let (waits, hides) = (client.waits_for_commands, client.hides_errors);
+    let runtime = server.runtime.clone();
+    let task = runtime.spawn(async move {
+        let done = carry_out(server.clone(), params, cancel.clone()).await;
+        if let Err(error) = &done
+            && (waits || hides || cancel.is_cancelled())
+        {
+            show(&server, error);
+        }
+        done
+    });
+    if waits {
         return Ok(Value::Null);
     }
-    let done = carry_out(server.clone(), params).await;
-    if let Err(error) = &done
-        && server.capabilities().hides_errors
-    {
-        show(&server, error);
+    match task.await {
+        Ok(done) => done,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Error::internal_error()),
+        },
     }
-    done
 }
 
 fn show(server: &Server, error: &Error) {
@@ -112,7 +126,11 @@ fn show(server: &Server, error: &Error) {
     server.client.notify("window/showMessage", message);
 }
 
-async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
+async fn carry_out(
+    server: Arc<Server>,
+    params: Params,
+    cancel: CancellationToken,
+) -> Result<Value> {
     let params = params.unwrap_or_default();
     let command = params
         .get("command")
@@ -152,6 +170,7 @@ async fn carry_out(server: Arc<Server>, params: Params) -> Result<Value> {
         session: server.session()?.clone(),
         command: command.to_owned(),
         argument: argument.clone(),
+        cancel,
     };
     // Written by another program meanwhile: an answer may have told its author to.
     if call.session.refresh_settings() {

@@ -420,7 +420,7 @@ fn own(
         work.map(|outcome| outcome.map(Answer::Value)).boxed()
     };
     Some(match method {
-        "workspace/executeCommand" => value(commands::execute(server, params()).boxed()),
+        "workspace/executeCommand" => value(commands::execute(server, params(), cancel).boxed()),
         "textDocument/diagnostic" => value(diagnostics::document(server, params()).boxed()),
         "workspace/diagnostic" => value(diagnostics::workspace(server, params(), cancel).boxed()),
         "textDocument/documentSymbol" => value(symbols::document(server, params(), cancel).boxed()),

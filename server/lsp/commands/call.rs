@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
 use crate::lsp::{Server, invalid, to_proto};
@@ -20,6 +21,8 @@ pub(super) struct Call {
     pub(super) session: Arc<Session>,
     pub(super) command: String,
     pub(super) argument: Map<String, Value>,
+    /// The client does not wait for it any more. What is begun is carried out; nothing more is begun.
+    pub(super) cancel: CancellationToken,
 }
 
 impl Call {

@@ -110,6 +110,9 @@ impl Call {
                     waiting.reverse();
                 }
                 for thread in waiting {
+                    if self.cancel.is_cancelled() {
+                        break;
+                    }
                     let options = TurnOptions {
                         batch: !to_be_removed,
                         ..options.clone()

@@ -104,6 +104,34 @@ fn what_git_refuses_while_the_editor_quits_is_put_back_on_disk() {
 }
 
 #[test]
+fn a_commit_whose_request_is_cancelled_is_made_or_taken_back() {
+    for (end, log, text) in [
+        (
+            "",
+            "Clear review threads from a.py\nFirst\n",
+            super::CLEARED,
+        ),
+        ("; exit 1", "First\n", ASKED),
+    ] {
+        let it = Repository::new();
+        it.hook("pre-commit", &format!("{SLOW}; touch done{end}"));
+        let mut editor = editor(&it);
+        editor.close("a.py");
+        let argument = json!({"uri": editor.uri("a.py")});
+        let clear = json!({"command": "postil.clearAndCommit", "arguments": [argument]});
+        let clear = editor.ask("workspace/executeCommand", clear);
+        it.wait_begun();
+        editor.notify("$/cancelRequest", json!({"id": clear}));
+        let cancelled = editor.answer(clear).expect_err("cancelled");
+        assert_eq!(cancelled["code"], -32800);
+        it.go();
+        // What became of it is told.
+        editor.wait_message("window/showMessage", |_| true);
+        assert_eq!((it.log().as_str(), it.read().as_str()), (log, text));
+    }
+}
+
+#[test]
 fn an_editor_that_is_gone_without_a_word_gets_its_commit() {
     let it = Repository::new();
     it.hook("pre-commit", SLOW);
