@@ -159,16 +159,17 @@ impl Document {
         Ok(splices)
     }
 
-    /// The bytes of a range that a client sent.
+    /// The bytes of a range that a client sent. An end past the text is its end (some say so for "all the rest"); a
+    /// start past it is of another text than this.
     fn fit(&self, range: &Range, encoding: Encoding) -> Result<std::ops::Range<usize>, Unfit> {
         if range.start > range.end {
             return Err(Unfit::StartAfterEnd);
         }
         // One line past the last is how some clients name the end of the text.
         let lines = self.lines();
-        if range.end.line as usize > lines {
+        if range.start.line as usize > lines {
             return Err(Unfit::PastTheEnd {
-                line: range.end.line,
+                line: range.start.line,
                 lines: lines as u32,
             });
         }

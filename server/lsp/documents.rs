@@ -21,7 +21,7 @@ pub(super) struct Documents {
     /// URI to path, as they stood when the document was opened; of each path one URI.
     open: DashMap<String, PathBuf>,
     others: Others,
-    /// Documents of which the server lost track, until they are opened anew.
+    /// Documents of which the server lost track, until they are opened anew or their whole text is sent.
     unfit: DashMap<PathBuf, ()>,
     /// Counts document notifications; see [`Documents::news`].
     count: watch::Sender<u64>,
@@ -176,16 +176,29 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         tracing::info!("{uri} was changed but is not open");
         return;
     }
-    if server.documents.is_unfit(&path) {
+    let was_lost = server.documents.is_unfit(&path);
+    let read = changes(params).map(|(version, mut changes)| {
+        // The whole text needs nothing of what was before it.
+        let whole = changes
+            .iter()
+            .rposition(|change| matches!(change, Change::Full(_)));
+        changes.drain(..whole.unwrap_or(0));
+        (version, changes, whole.is_some())
+    });
+    if was_lost && !matches!(read, Ok((.., true))) {
         return;
     }
-    let done = changes(params).and_then(|(version, changes)| {
+    let done = read.and_then(|(version, changes, _)| {
         session
             .change(&path, version, &changes, server.capabilities().encoding)
             .map_err(|unfit| why(&unfit))
     });
-    if let Err(why) = done {
-        lose(server, uri, &path, &why);
+    match done {
+        Ok(()) => {
+            server.documents.unfit.remove(&path);
+        }
+        Err(_) if was_lost => return,
+        Err(why) => lose(server, uri, &path, &why),
     }
     server.publisher.urgent(path);
 }

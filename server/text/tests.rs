@@ -284,7 +284,7 @@ fn changes_that_cannot_fit_leave_the_document_alone() {
             Unfit::StartAfterEnd,
         ),
         (
-            vec![good.clone(), change(range(0, 0, 4, 0))],
+            vec![good.clone(), change(range(4, 0, 5, 0))],
             6,
             Unfit::PastTheEnd { line: 4, lines: 3 },
         ),

@@ -152,6 +152,12 @@ fn positions_are_exact_at_the_edges() {
     check("lone-cr", "a\rb\r\nc\n", range((1, 1), (2, 0)), "a\rb|c\n");
     check("text-end", "a\n", range((1, 0), (1, 0)), "a\n|");
     check("line-after-the-last", "a", range((1, 0), (1, 0)), "a|");
+    check(
+        "end-far-past-the-text",
+        "ab\ncd\n",
+        range((0, 1), (i32::MAX as u32, 0)),
+        "a|",
+    );
     check("great-numbers", "a\nb", range((0, 0), (1, u32::MAX)), "|");
     check(
         "no-line-separator",
@@ -223,30 +229,24 @@ fn a_change_that_cannot_fit_asks_to_reopen_the_file() {
         editor.wait_for("withdrawn diagnostics", |state| {
             state.diagnostics[&uri].1.is_empty().then_some(())
         });
-        // Later changes count for nothing until it is opened anew.
-        change(
-            &editor,
-            &name,
-            version + 1,
-            json!([{"text": "// AUTHOR: other?\nfn a() {}\n"}]),
-        );
-        assert_ne!(
-            text_of(&mut editor, &name)["text"],
-            "// AUTHOR: other?\nfn a() {}\n"
-        );
+        // Later changes count for nothing until the whole text is sent, or it is opened anew.
+        let typed = json!([{"range": range((0, 0), (0, 0)), "text": "typed"}]);
+        change(&editor, &name, version + 1, typed);
+        let there = text_of(&mut editor, &name);
+        assert!(!there["text"].to_string().contains("typed"), "{there}");
+        let whole = "// AUTHOR: other?\nfn a() {}\n";
+        change(&editor, &name, version + 2, json!([{"text": whole}]));
+        assert_eq!(text_of(&mut editor, &name)["text"], whole);
+        editor.wait_for("its diagnostics", |state| {
+            (state.diagnostics[&uri].1.len() == 1).then_some(())
+        });
         editor.close(&name);
+        editor.wait_codes(&name, &[]);
         editor.open_text(&name, "rust", "// AUTHOR: why?\nfn a() {}\n");
         editor.wait_codes(&name, &["pending"]);
     }
 }
 
-#[test]
-fn documents_out_of_order_do_no_harm() {
-    let workspace = Workspace::new();
-    let mut editor = Editor::start(&workspace);
-    // Changed, saved and closed, but never opened.
-    let unopened = editor.uri("unopened");
-    change(&editor, "unopened", 2, json!([{"text": "x"}]));
 #[test]
 fn another_text_under_the_same_version_counts() {
     let workspace = Workspace::new();
@@ -268,6 +268,13 @@ fn another_text_under_the_same_version_counts() {
     }
 }
 
+#[test]
+fn documents_out_of_order_do_no_harm() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    // Changed, saved and closed, but never opened.
+    let unopened = editor.uri("unopened");
+    change(&editor, "unopened", 2, json!([{"text": "x"}]));
     editor.notify(
         "textDocument/didSave",
         json!({"textDocument": {"uri": unopened}}),
