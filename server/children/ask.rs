@@ -343,10 +343,13 @@ async fn settled(connection: &Connection, asking: &Asking<'_>) -> Result<(), Chi
     let whole = asking.timeout * INDEXING_FACTOR;
     let rest = whole.saturating_sub(asking.begun.elapsed());
     tokio::select! {
-        () = connection.activity.settled() => Ok(()),
+        () = connection.activity.settled(needs_index(asking.method)) => Ok(()),
         () = connection.ended() => Err(connection.stopped()),
         () = asking.cancel.cancelled() => Err(ChildError::Cancelled),
-        () = tokio::time::sleep(rest) => Err(ChildError::Indexing(connection.row.command.clone(), whole.as_secs())),
+        () = tokio::time::sleep(rest) => {
+            connection.activity.give_up();
+            Err(ChildError::Indexing(connection.row.command.clone(), whole.as_secs()))
+        }
     }
 }
 

@@ -267,7 +267,7 @@ impl Connection {
                 }
                 () = cancel.cancelled() => return Err(ChildError::Cancelled),
                 () = tokio::time::sleep_until(deadline) => {
-                    let indexing = self.activity.is_indexing();
+                    let indexing = self.activity.may_be_indexing();
                     if indexing && begun.elapsed() < timeout * INDEXING_FACTOR {
                         deadline += timeout.min(Duration::from_secs(1));
                         continue;
@@ -288,6 +288,7 @@ impl Connection {
             self.end("it hangs");
         }
         if indexing {
+            self.activity.give_up();
             ChildError::Indexing(command, seconds)
         } else {
             ChildError::TimedOut(command, seconds)
