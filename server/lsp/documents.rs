@@ -258,6 +258,8 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     if !others::succeed(server, uri, &path) {
         server.documents.open.remove(uri);
         server.documents.unfit.remove(&path);
+        let bytes = session.buffers.document(&path).map(|text| text.len());
+        server.publisher.closed(bytes.unwrap_or(0));
         if let Some(text) = session.close(&path)
             && server.told.insert(text.clone())
         {

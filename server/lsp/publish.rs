@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::sync::broadcast;
 
 use super::to_proto::Diagnostics;
 use super::{Server, diagnostics, margin, to_proto};
+use crate::os;
 
 pub(super) struct Publisher {
     queue: Mutex<Queue>,
@@ -23,12 +25,16 @@ pub(super) struct Publisher {
     pulled: DashMap<PathBuf, bool>,
     /// Whoever waits for a change hears which file; `None`: the end.
     changes: broadcast::Sender<Option<PathBuf>>,
+    /// A large document was closed: what it took is given back when it is quiet.
+    closed_much: AtomicBool,
 }
 
 pub(super) type News = broadcast::Receiver<Option<PathBuf>>;
 
 /// Nothing changed for so long: the author has stopped typing.
 const QUIET: Duration = Duration::from_millis(700);
+/// Closed documents of so many bytes leave much memory behind: what is known of a text is many times the text.
+const MUCH: usize = 256 << 10;
 /// Changes that are kept for one who is slow; more are told of as "many".
 const KEPT: usize = 1024;
 
@@ -39,6 +45,7 @@ impl Default for Publisher {
             news: Condvar::new(),
             pulled: DashMap::new(),
             changes: broadcast::Sender::new(KEPT),
+            closed_much: AtomicBool::new(false),
         }
     }
 }
@@ -73,6 +80,13 @@ impl Publisher {
         // Nobody listens: nothing to tell.
         let _ = self.changes.send(Some(path.clone()));
         self.at_once(path);
+    }
+
+    /// A document of so many bytes was closed.
+    pub fn closed(&self, bytes: usize) {
+        if bytes >= MUCH {
+            self.closed_much.store(true, Ordering::Relaxed);
+        }
     }
 
     fn at_once(&self, path: PathBuf) {
@@ -192,6 +206,9 @@ fn run(server: &Weak<Server>) {
                 for path in news.drain() {
                     let kept = || session.map(|session| session.keep_typed(&path));
                     guarded(&path, "what was typed", kept);
+                }
+                if server.publisher.closed_much.swap(false, Ordering::Relaxed) {
+                    os::return_memory();
                 }
                 continue;
             }
