@@ -18,6 +18,8 @@ mod queries;
 
 pub use queries::{Place, marked};
 
+/// A child that closed its pipes is gone in this time.
+const ENDING: Duration = Duration::from_millis(500);
 /// Between two askings of a child that may not know a new document yet.
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -132,6 +134,14 @@ impl Children {
                 Ok(connection) => {
                     let answer = self.ask_once(&connection, &asking).await;
                     child.touch();
+                    if again && matches!(answer, Err(ChildError::Stopped(..))) {
+                        // Its pipe breaks a moment before its end is known: the next one is asked, not it again.
+                        tokio::select! {
+                            () = connection.ended() => {}
+                            () = tokio::time::sleep(ENDING) => {}
+                            () = cancel.cancelled() => return Err(ChildError::Cancelled),
+                        }
+                    }
                     answer
                 }
                 // It was ended as unused in this very moment.

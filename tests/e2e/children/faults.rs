@@ -50,6 +50,40 @@ async fn a_fall_in_a_request_is_retried_once() {
 }
 
 #[tokio::test]
+async fn what_is_asked_in_the_moment_of_the_fall_is_answered_by_the_next_one() {
+    // What it has started holds its output open: its end is known a moment after its input is closed.
+    let bench = Bench::new(json!({"start": "grandchild"}));
+    let path = bench.open("a.scripted", "scripted", 1, "name def name\n");
+    bench.define(&path).await.unwrap();
+    let pid = bench.log().iter().find_map(|m| m["pid"].as_u64()).unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    assert!(gone(pid, crate::harness::DEADLINE).await);
+    bench.define(&path).await.unwrap();
+    assert_eq!(bench.children.states()[0].restarts, 1);
+}
+
+#[tokio::test]
+async fn a_report_of_an_error_is_told_and_not_waited_for() {
+    let bench = Bench::new(json!({
+        "report": {"title": "Error loading workspace", "message": "no manifest"},
+        "on": {"textDocument/references": "nothing"},
+    }));
+    let path = bench.open("a.scripted", "scripted", 1, "name\n");
+    let begun = Instant::now();
+    let found = bench.ask(&path, "textDocument/references", 0, 1).await;
+    assert_eq!(found.unwrap(), json!([]));
+    assert!(begun.elapsed() < Duration::from_secs(9));
+    let trouble = bench.children.trouble(&path, None).await.unwrap();
+    assert!(
+        trouble.ends_with("says: Error loading workspace: no manifest"),
+        "{trouble}"
+    );
+}
+
+#[tokio::test]
 async fn what_waits_fails_within_100_ms_of_the_fall() {
     // A command is not asked again: it may have done something.
     let bench = Bench::new(json!({"on": {"workspace/executeCommand": "hang"}}));
