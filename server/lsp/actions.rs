@@ -68,6 +68,9 @@ pub(super) fn code_actions(
         let fixes = fixes::offered(server, session, &view, params, &lines);
         offer.actions.extend(fixes);
     }
+    if session.workspace_of(&path).is_none() {
+        return Ok(offer.actions);
+    }
     if here.is_empty() {
         let argument =
             json!({"uri": uri, "position": {"line": params.range.start.line, "character": 0}});
@@ -153,6 +156,13 @@ impl Offer<'_> {
         let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
             self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
         };
+        if session.workspace_of(path).is_none() {
+            // Nothing can be done with a thread outside every folder. One action stays: taken, it says what to do.
+            return match thread.status {
+                Status::Pending => add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent"),
+                _ => add("Reply (author)", CodeActionKind::QUICKFIX, "reply"),
+            };
+        }
         let running = session.is_at_work(path, thread);
         let run = session.past_run(path, thread);
         if running {

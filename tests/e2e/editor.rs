@@ -203,7 +203,7 @@ fn a_document_outside_every_folder_loses_its_diagnostics_when_closed() {
     let workspace = Workspace::new();
     workspace.write("inside/x.py", "x = 1\n");
     workspace.write("outside.py", "# AUTHOR: why?\nx = 1\n");
-    let editor = Editor::start_with(
+    let mut editor = Editor::start_with(
         &workspace,
         Options {
             folders: Some(vec![workspace.path("inside")]),
@@ -212,6 +212,9 @@ fn a_document_outside_every_folder_loses_its_diagnostics_when_closed() {
     );
     editor.open("outside.py");
     editor.wait_codes("outside.py", &["pending"]);
+    let offered = editor.code_actions("outside.py", 0);
+    assert_eq!(offered.len(), 1, "{offered:?}");
+    assert_eq!(offered[0]["title"], "Reply as agent", "it says what to do");
     editor.close("outside.py");
     editor.wait_codes("outside.py", &[]);
 }
