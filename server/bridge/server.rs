@@ -1,6 +1,6 @@
 //! The listening side: in an editor's server.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{
@@ -29,6 +29,8 @@ use crate::verbs::{self, Effect, Failure};
 const LONGEST_PATH: usize = 103;
 /// Calls at the same time; more wait their turn.
 const AT_ONCE: usize = 16;
+/// Between two looks whether the server that owns a workspace is gone.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Who has connected is to ask within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -77,7 +79,7 @@ pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listenin
     let data = session.folders.data.clone();
     let (session, root, runtime) = (Arc::downgrade(session), root.to_owned(), runtime.clone());
     let waiting = std::thread::Builder::new().name(String::from("postil-bridge"));
-    // The lock can only be waited for by a thread of its own; it ends with the process at the latest.
+    // The lock can only be waited for by a thread of its own.
     let started = waiting.spawn(move || {
         if let Err(error) = own(&state, &data, &root, session, &runtime) {
             tracing::warn!("no socket for {}: {error}", root.display());
@@ -105,11 +107,20 @@ fn own(
         .truncate(false)
         .mode(0o600)
         .open(&pointer)?;
-    lock.lock()?;
-    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    if state.ended {
-        return Ok(());
-    }
+    let mut state = loop {
+        let taken = lock.try_lock();
+        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.ended {
+            return Ok(());
+        }
+        match taken {
+            Ok(()) => break state,
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => drop(state),
+        }
+        // Not by a call that waits: nothing would end it when the folder is closed.
+        std::thread::sleep(AGAIN);
+    };
     // Left behind by an owner that was killed.
     if let Some(stale) = read_path(&pointer) {
         remove_socket(&stale);

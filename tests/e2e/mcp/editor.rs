@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::{QUESTION, id_of, repository, workspace};
-use crate::harness::{Editor, OnApply, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace, uri_of, wait_until};
 
 fn editor(workspace: &Workspace) -> Editor {
     let options = Options {
@@ -168,6 +168,29 @@ fn the_first_editor_owns_the_workspace_and_the_next_takes_over() {
         std::fs::read(pointer(&workspace)).expect("the pointer"),
         b""
     );
+}
+
+#[test]
+fn a_folder_that_is_closed_is_not_waited_for() {
+    let workspace = workspace();
+    let _first = listening(&workspace);
+    let second = editor(&workspace);
+    let waiting = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", second.process_id()));
+        let names = tasks.expect("its threads").flatten().filter_map(|task| {
+            let name = std::fs::read_to_string(task.path().join("comm"));
+            name.ok().filter(|name| name.trim() == "postil-bridge")
+        });
+        names.count()
+    };
+    wait_until("it waits for the first", || waiting() == 1);
+    let folder = json!({"uri": uri_of(workspace.root()), "name": "work"});
+    let event = json!({"removed": [folder], "added": []});
+    second.notify(
+        "workspace/didChangeWorkspaceFolders",
+        json!({"event": event}),
+    );
+    wait_until("it waits no more", || waiting() == 0);
 }
 
 #[test]
