@@ -75,8 +75,9 @@ pub enum ChildError {
         "the workspace is not trusted: language servers may start when you trust it, in the editor or by `postil trust`"
     )]
     Untrusted,
-    #[error("language servers are switched off (`proxy.mode`)")]
-    Off,
+    /// By this setting.
+    #[error("language servers are switched off (`{0}`)")]
+    Off(&'static str),
     #[error("`{0}` does not answer (waited {1} s)")]
     TimedOut(String, u64),
     #[error("`{0}` is still indexing (waited {1} s)")]
@@ -396,7 +397,7 @@ impl Children {
             let mine = paths.iter().filter(|p| p.starts_with(&child.key.root));
             let changes: Vec<Value> = mine
                 .clone()
-                .map(|p| json!({"uri": uri::from_path(p), "type": if p.exists() { 2 } else { 3 }}))
+                .map(|p| json!({"uri": uri::from_path(p), "type": connection.change_of(p)}))
                 .collect();
             if !changes.is_empty() {
                 mine.for_each(|p| connection.touch(p));
@@ -476,7 +477,10 @@ impl Children {
         language: Option<&str>,
     ) -> Result<Arc<Child>, ChildError> {
         if self.off.load(Ordering::Relaxed) {
-            return Err(ChildError::Off);
+            return Err(ChildError::Off("proxy.mode"));
+        }
+        if self.shared.limits().max_children == 0 {
+            return Err(ChildError::Off("proxy.maxChildren"));
         }
         let name = (file.to_path_buf(), language.map(str::to_string));
         if let Some((child, at)) = locked(&self.found).get(&name)
@@ -537,7 +541,7 @@ impl Children {
         }
         children.retain(|_, child| !matches!(child.step(), Step::Stopped));
         let running = |child: &Arc<Child>| !matches!(child.step(), Step::Failed(..));
-        let limit = self.shared.limits().max_children.max(1);
+        let limit = self.shared.limits().max_children;
         while children.values().filter(|c| running(c)).count() >= limit {
             let least = children
                 .iter()

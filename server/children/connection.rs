@@ -1,11 +1,11 @@
 //! One run of one child: ids, requests in flight, what it publishes. Nothing that it sends can do more
 //! than make this connection end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,6 +27,8 @@ const MAX_BAD: u32 = 32;
 /// Bytes of published diagnostics that are kept.
 const MAX_PUBLISHED: usize = 8 << 20;
 const MAX_PUBLISHED_FILES: usize = 4096;
+/// New files that are remembered as told.
+const MAX_MADE: usize = 10_000;
 /// How many times the time of a request it may take while the child is indexing.
 pub const INDEXING_FACTOR: u32 = 6;
 /// Requests in a row that time out, with no sign of life, until the child is ended and started anew.
@@ -68,6 +70,9 @@ pub struct Connection {
     in_flight: Mutex<InFlight>,
     next: AtomicI64,
     dirty: Notify,
+    began: SystemTime,
+    /// Files that were made since, of which it was told that they were.
+    made: Mutex<HashSet<PathBuf>>,
     ended: CancellationToken,
     reason: OnceLock<String>,
     heard: AtomicU64,
@@ -127,6 +132,8 @@ impl Connection {
             in_flight: Mutex::default(),
             next: AtomicI64::new(1),
             dirty: Notify::new(),
+            began: SystemTime::now(),
+            made: Mutex::default(),
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
             heard: AtomicU64::new(0),
@@ -322,6 +329,24 @@ impl Connection {
         documents.close(path, &mut notices);
         self.notify_all(notices);
         locked(&self.published).remove(path);
+    }
+
+    /// What happened to a file on disk, as `FileChangeType` (LSP 3.17 §FileEvent). Some servers look for new files
+    /// only when they are told of one.
+    pub fn change_of(&self, path: &Path) -> u8 {
+        const CREATED: u8 = 1;
+        const CHANGED: u8 = 2;
+        const DELETED: u8 = 3;
+        let mut made = locked(&self.made);
+        let Ok(found) = path.metadata() else {
+            made.remove(path);
+            return DELETED;
+        };
+        let is_new = found.created().is_ok_and(|at| at >= self.began);
+        match is_new && made.len() < MAX_MADE && made.insert(path.to_path_buf()) {
+            true => CREATED,
+            false => CHANGED,
+        }
     }
 
     pub fn manner(&self) -> Manner {

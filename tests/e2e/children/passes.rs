@@ -92,6 +92,62 @@ async fn the_childs_text_is_the_buffers() {
 }
 
 #[tokio::test]
+async fn another_text_under_the_same_version_is_told() {
+    let bench = Bench::new(json!({}));
+    let path = bench.open("a.scripted", "scripted", 3, "first\n");
+    for (text, again) in [("second\n", false), ("third\n", true)] {
+        bench.define(&path).await.unwrap();
+        match again {
+            true => drop(bench.open("a.scripted", "scripted", 3, text)),
+            false => bench.change(&path, 3, text),
+        }
+        let hover = bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+        let seen: Value =
+            serde_json::from_str(hover["contents"]["value"].as_str().unwrap()).unwrap();
+        assert_eq!(seen["text"], text);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_new_on_disk_is_told_as_such() {
+    let bench = Bench::new(json!({}));
+    let old = bench.write("old.scripted", "x");
+    bench.define(&old).await.unwrap();
+    let new = bench.write("new.scripted", "x");
+    let knows_births = std::fs::metadata(&new).unwrap().created().is_ok();
+    bench.children.disk_changed(&[old, new.clone()]);
+    bench.children.disk_changed(std::slice::from_ref(&new));
+    std::fs::remove_file(&new).unwrap();
+    bench.children.disk_changed(&[new]);
+    let is_watched = |m: &&Value| m["method"] == "workspace/didChangeWatchedFiles";
+    let log = bench
+        .logged("the changes", |log| {
+            log.iter().filter(is_watched).count() == 3
+        })
+        .await;
+    let kinds: Vec<u64> = log
+        .iter()
+        .filter(is_watched)
+        .flat_map(|m| m["params"]["changes"].as_array().unwrap())
+        .map(|change| change["type"].as_u64().unwrap())
+        .collect();
+    assert_eq!(kinds, [2, if knows_births { 1 } else { 2 }, 2, 3]);
+}
+
+#[tokio::test]
+async fn none_is_started_where_none_may_run() {
+    let none = Limits {
+        max_children: 0,
+        ..limits()
+    };
+    let bench = Bench::with_limits(json!({}), none);
+    let path = bench.write("a.scripted", "x");
+    let refused = bench.define(&path).await.unwrap_err();
+    assert!(matches!(refused, ChildError::Off("proxy.maxChildren")));
+    assert!(bench.children.states().is_empty());
+}
+
+#[tokio::test]
 async fn changes_reach_the_child_without_a_request() {
     let bench = Bench::new(json!({}));
     let path = bench.open("a.scripted", "scripted", 1, "def a\n");
