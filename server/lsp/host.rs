@@ -119,6 +119,10 @@ impl Host for EditorHost {
             }
         };
         if answer.get("applied").and_then(Value::as_bool) != Some(true) {
+            // The author is at something that takes no edit, and will be done with it.
+            if answer.get("busy").and_then(Value::as_bool) == Some(true) {
+                return Err(NotApplied::Changed);
+            }
             let why = answer
                 .get("failureReason")
                 .and_then(Value::as_str)

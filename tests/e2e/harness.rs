@@ -41,6 +41,8 @@ pub enum OnApply {
     FailToRename,
     /// Applies it and saves the files, and answers then: the author was quick.
     ApplyAndSave,
+    /// Says once that the author is at something else, and applies the next.
+    BusyOnce,
     /// Never answers.
     Ignore,
 }

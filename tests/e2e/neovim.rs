@@ -1,6 +1,7 @@
 //! The main job in the real editor: a thread is typed key by key, *Reply as agent* is taken from the menu
 //! of code actions, and edit and answer come into the unsaved buffer while the author types on.
 
+mod amid;
 mod beside;
 mod colours;
 mod completion;

@@ -50,28 +50,81 @@ local function locked(buffer)
   end
 end
 
--- Takes the server's edits. Three things differ from Neovim's own handler. The versions of all files, and whether
--- they can be changed, are checked before any is touched, and a text that went on is answered `applied = false` (the
--- built-in one skips that file with a message and answers `true`). A text nobody has changed since it was opened has
--- version 0, which the built-in check ignores. And the edit is an undo step of its own, so that `u`
--- parts it from what is being typed.
-local function apply_edit(_, params, ctx)
-  local client = vim.lsp.get_client_by_id(ctx.client_id)
-  if not client then
-    return { applied = false, failureReason = "the client is gone" }
+-- A block insert goes to the lines that it was begun on, wherever they are by then. The mode does not tell of one.
+vim.api.nvim_create_autocmd("ModeChanged", {
+  group = vim.api.nvim_create_augroup("postil.block", { clear = true }),
+  pattern = "[^i]*:i",
+  callback = function(event)
+    vim.b[event.buf].postil_block = event.match == "\22:i" or nil
+  end,
+})
+
+-- Whether Neovim is at something in this buffer that goes by line numbers which it took before: a completion, which
+-- takes away what was typed by them, the question of `:s///c`, a block insert.
+local function is_amid(buffer)
+  local mode = vim.api.nvim_get_mode().mode
+  local is_block = vim.startswith(mode, "i") and vim.b[buffer].postil_block == true
+  return is_block or mode:find("^[iR]v?[cx]") ~= nil or vim.startswith(mode, "r")
+end
+
+-- Milliseconds that an edit waits for the end of that: the server waits for 30 s.
+local PATIENCE = 25000
+
+-- Waits for it; `false`: it does not end.
+local function wait_amid(buffer)
+  local thread, began = coroutine.running(), vim.uv.now()
+  while vim.api.nvim_get_current_buf() == buffer and is_amid(buffer) do
+    if vim.uv.now() - began > PATIENCE then
+      return false
+    end
+    vim.defer_fn(function()
+      coroutine.resume(thread)
+    end, 10)
+    coroutine.yield()
   end
-  local edit, buffers = params.edit, {}
+  return true
+end
+
+-- The loaded buffers that an edit is about.
+local function touched(edit)
+  local buffers = {}
   local function add(uri)
     local buffer = vim.uri_to_bufnr(uri)
     if vim.api.nvim_buf_is_loaded(buffer) then
       buffers[buffer] = true
     end
-    return buffer
   end
+  for _, change in ipairs(edit.documentChanges or {}) do
+    if change.textDocument then
+      add(change.textDocument.uri)
+    end
+  end
+  for uri in pairs(edit.changes or {}) do
+    add(uri)
+  end
+  return buffers
+end
+
+-- Takes the server's edits. Four things differ from Neovim's own handler. The versions of all files, and whether
+-- they can be changed, are checked before any is touched, and a text that went on is answered `applied = false` (the
+-- built-in one skips that file with a message and answers `true`). A text nobody has changed since it was opened has
+-- version 0, which the built-in check ignores. The edit is an undo step of its own, so that `u`
+-- parts it from what is being typed. And it waits while Neovim is at something that it would lead astray.
+local function apply_edit(_, params, ctx)
+  local edit, here = params.edit, vim.api.nvim_get_current_buf()
+  if touched(edit)[here] and not wait_amid(here) then
+    local why = "a completion, a question or a block insert was open for too long"
+    return { applied = false, failureReason = why, busy = true }
+  end
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if not client then
+    return { applied = false, failureReason = "the client is gone" }
+  end
+  local buffers = touched(edit)
   for index, change in ipairs(edit.documentChanges or {}) do
     local document = change.textDocument
     if document then
-      local buffer = add(document.uri)
+      local buffer = vim.uri_to_bufnr(document.uri)
       -- vim.NIL: any version
       if type(document.version) == "number" then
         local now = version(client, document.uri, buffer)
@@ -88,9 +141,6 @@ local function apply_edit(_, params, ctx)
         end
       end
     end
-  end
-  for uri in pairs(edit.changes or {}) do
-    add(uri)
   end
   for buffer in pairs(buffers) do
     local why = locked(buffer)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace};
 use crate::model::{Model, Step, call};
 
 const CODE: &str = "// AUTHOR: like @src/net.rs?\nfn a() {}\n";
@@ -311,4 +311,21 @@ fn lenses_of_several_threads_on_one_line_say_whose_they_are() {
             "Resolve",
         ]
     );
+}
+
+/// As Neovim does while a completion is open.
+#[test]
+fn an_edit_that_finds_the_author_busy_is_made_again() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    let model = Model::start(Vec::new());
+    let mut editor = start(&workspace, &model);
+    editor.state().on_apply = OnApply::BusyOnce;
+    let position = json!({"line": 1, "character": 0});
+    let argument = json!({"uri": editor.uri("a.rs"), "position": position, "text": "why?"});
+    editor
+        .command("postil.newThread", argument)
+        .expect("written");
+    let text = editor.text("a.rs");
+    assert_eq!(text.matches("// AUTHOR: why?\n").count(), 1, "{text}");
 }

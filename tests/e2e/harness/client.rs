@@ -102,6 +102,10 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
                     json!({"applied": applied.is_ok()})
                 }
                 OnApply::Refuse => json!({"applied": false, "failureReason": "the test says no"}),
+                OnApply::BusyOnce => {
+                    shared.lock().on_apply = OnApply::Apply;
+                    json!({"applied": false, "failureReason": "busy", "busy": true})
+                }
                 OnApply::Pretend => json!({"applied": true}),
                 OnApply::Ignore => return None,
             }

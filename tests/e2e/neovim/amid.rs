@@ -1,0 +1,98 @@
+//! An edit of the server's that comes while Neovim is at something that goes by line numbers which it took before.
+
+use serde_json::json;
+
+use super::driver::Nvim;
+use super::plugin::{in_both, open};
+use super::{python_project, with_model};
+use crate::harness::Workspace;
+use crate::model::{Model, Step};
+
+in_both!(
+    an_answer_waits_for_the_end_of_a_completion,
+    an_answer_waits_for_the_end_of_a_substitution,
+    an_answer_waits_for_the_end_of_a_block_insert,
+);
+
+/// A thread at line 4 of `notes.py`, whose answer waits for [`Model::release`].
+fn asked(program: &str, workspace: &Workspace, model: &Model) -> Nvim {
+    let mut nvim = open(program, workspace, &with_model(model), "notes.py");
+    nvim.lua(
+        "edits = 0
+        local handlers = vim.lsp.get_clients({ bufnr = 0 })[1].handlers
+        local apply = handlers['workspace/applyEdit']
+        handlers['workspace/applyEdit'] = function(...) edits = edits + 1; return apply(...) end",
+    );
+    nvim.keys(":4Postil new where?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(1);
+    nvim.lua("edits = 0");
+    nvim
+}
+
+/// The answer is let go, comes, and is not in the text.
+fn waits(nvim: &mut Nvim, model: &Model) {
+    model.release();
+    nvim.wait("the edit", "edits > 0");
+    let text = nvim.text();
+    assert!(!text.contains("AGENT"), "{text}");
+}
+
+fn an_answer_waits_for_the_end_of_a_completion(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.lua("vim.o.completeopt = 'menuone'; vim.bo.autoindent = false");
+    nvim.keys("Golo<C-n>");
+    nvim.wait("the menu", "vim.fn.pumvisible() == 1");
+    waits(&mut nvim, &model);
+    // By these the completion takes back what it put in, and puts it in again.
+    nvim.keys("<C-n><C-n>(");
+    nvim.wait_text("# AGENT: Here.\n");
+    let text = nvim.text();
+    assert!(
+        text.ends_with("\n    return Path(path).read_text()\nload("),
+        "{text}"
+    );
+    nvim.wait_codes("awaiting_user");
+}
+
+fn an_answer_waits_for_the_end_of_a_substitution(program: &str) {
+    // 0.10 does nothing else while it asks.
+    if program == "nvim" {
+        return;
+    }
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys(":5,6s/(path)/(name)/c<CR>");
+    nvim.wait("the question", "vim.api.nvim_get_mode().mode == 'r?'");
+    waits(&mut nvim, &model);
+    nvim.keys("yy");
+    nvim.wait_text("# AGENT: Here.\n");
+    let text = nvim.text();
+    assert!(
+        text.ends_with("\ndef load(name):\n    return Path(name).read_text()"),
+        "{text}"
+    );
+}
+
+fn an_answer_waits_for_the_end_of_a_block_insert(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys("5G0<C-v>jI# ");
+    nvim.wait_text("\n# def load");
+    waits(&mut nvim, &model);
+    nvim.keys("<Esc>");
+    nvim.wait_text("# AGENT: Here.\n");
+    let text = nvim.text();
+    assert!(
+        text.ends_with("\n# def load(path):\n#     return Path(path).read_text()"),
+        "{text}"
+    );
+    // What is inserted otherwise is not waited for.
+    nvim.keys("Gox");
+    assert_eq!(nvim.lua("return vim.b.postil_block"), json!(null));
+}
