@@ -117,16 +117,23 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
         true => Diagnostics::new(uri),
         false => of(&server, server.session()?, &path).1,
     };
-    Ok(report(&items, previous))
+    Ok(report(&server, uri, &items, previous))
 }
 
 /// A `DocumentDiagnosticReport`.
-pub(super) fn report(all: &Diagnostics, previous: Option<&str>) -> Value {
+pub(super) fn report(
+    server: &Server,
+    uri: &str,
+    all: &Diagnostics,
+    previous: Option<&str>,
+) -> Value {
     // Strings and numbers alone: it cannot fail.
     let items = serde_json::to_value(all).unwrap_or_default();
     let mut hasher = DefaultHasher::new();
     // A client may keep the id for a document that gets another name.
     all.uri().hash(&mut hasher);
+    // Or though it shows nothing any more once the document was closed (Neovim 0.12, also when it reads it again).
+    server.documents.closed(uri).hash(&mut hasher);
     items.hash(&mut hasher);
     let id = format!("{:016x}", hasher.finish());
     if previous == Some(&id) {

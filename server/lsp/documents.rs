@@ -23,6 +23,8 @@ pub(super) struct Documents {
     others: Others,
     /// Documents of which the server lost track, until they are opened anew or their whole text is sent.
     unfit: DashMap<PathBuf, ()>,
+    /// How often each URI was closed.
+    closed: DashMap<String, u64>,
     /// Counts document notifications; see [`Documents::news`].
     count: watch::Sender<u64>,
     /// Workspace folders: as the client names them, and with links resolved.
@@ -35,6 +37,7 @@ impl Default for Documents {
             open: DashMap::new(),
             others: Others::default(),
             unfit: DashMap::new(),
+            closed: DashMap::new(),
             count: watch::Sender::new(0),
             folders: RwLock::default(),
         }
@@ -69,6 +72,11 @@ impl Documents {
 
     pub fn is_unfit(&self, path: &Path) -> bool {
         self.unfit.contains_key(path)
+    }
+
+    /// How often a URI was closed: what a client keeps of a document may go with it.
+    pub fn closed(&self, uri: &str) -> u64 {
+        self.closed.get(uri).map_or(0, |count| *count)
     }
 
     /// Wakes after each document notification that was applied.
@@ -248,6 +256,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     let Some(session) = server.session.get() else {
         return;
     };
+    *server.documents.closed.entry(uri.to_owned()).or_default() += 1;
     if server.documents.others.close(uri) {
         return;
     }

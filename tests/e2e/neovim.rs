@@ -7,6 +7,7 @@ mod colours;
 mod completion;
 mod composed;
 mod driver;
+mod habits;
 mod install;
 mod manners;
 mod models;

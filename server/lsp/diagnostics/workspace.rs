@@ -144,7 +144,7 @@ impl Asked {
             if self.server.capabilities().pull_diagnostics {
                 self.server.publisher.pulled(path, true);
             }
-            let mut entry = report(&list, previous);
+            let mut entry = report(&self.server, &uri, &list, previous);
             let is_new = entry.get("kind").and_then(Value::as_str) == Some("full");
             // Told of as changed, and it shows what it showed.
             if !whole && !is_new {

@@ -221,3 +221,25 @@ fn asked_again_with_nothing_new_the_request_waits_for_news() {
     editor.notify("exit", Value::Null);
     assert!(editor.wait_exit().0.success());
 }
+
+/// Neovim 0.12 shows nothing of a document any more when it is read anew, and keeps the id of what it showed.
+#[test]
+fn a_document_opened_again_is_told_of_whole() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    let mut editor = start(&workspace);
+    let mut document = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    for _ in 0..3 {
+        editor.open("a.rs");
+        let report = editor
+            .request("textDocument/diagnostic", document.clone())
+            .expect("a report");
+        assert_eq!(report["kind"], "full");
+        document["previousResultId"] = report["resultId"].clone();
+        let same = editor
+            .request("textDocument/diagnostic", document.clone())
+            .expect("a report");
+        assert_eq!(same["kind"], "unchanged");
+        editor.close("a.rs");
+    }
+}
