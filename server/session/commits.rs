@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::closing::Begun;
+use super::documents::threads_of;
 use super::provenance::is_on_disk;
 use super::tries::Tries;
 use super::verbs::Made;
@@ -161,6 +162,10 @@ impl Session {
         let view = self.pending_commits.get(path)?.view.clone();
         // Saved before the edit came to the editor: that was another save.
         let are_gone = self.view(path).is_ok_and(|now| !now.has_any_of(&view));
+        // Written to another file, as Neovim tells it of `:w OTHER`: this one is still to be saved.
+        if are_gone && self.stand_on_disk(&view) {
+            return None;
+        }
         let due = self
             .pending_commits
             .remove_if(path, |_, pending| pending.cleared || are_gone)?;
@@ -168,6 +173,20 @@ impl Session {
             underway: Some(self.commits.begin()),
             ..due.1
         })
+    }
+
+    /// Whether the file on disk has any of the threads of a view.
+    fn stand_on_disk(&self, view: &View) -> bool {
+        let home = self.home_of(&view.path);
+        let Ok(bytes) = home.and_then(|home| Ok(home.tree.read_bytes(&view.path)?)) else {
+            return false;
+        };
+        let file = self.relative(&view.path);
+        let (now, ids) = (
+            threads_of(&file, &String::from_utf8_lossy(&bytes)),
+            view.ids(),
+        );
+        now.iter().any(|thread| ids.contains(&thread.id))
     }
 
     /// The text of an open file has changed. A reload (a checkout, another program) calls off the commit that waits

@@ -326,3 +326,24 @@ fn a_commit_that_waits_is_called_off_by_a_reload_and_not_by_a_save_that_is_told_
     said(&editor, "committed a.py as");
     assert_eq!(it.git(&["show", "HEAD:a.py"]), format!("{CLEARED}typed\n"));
 }
+
+/// Neovim tells of `:write OTHER` as of a save of the file.
+#[test]
+fn a_copy_that_is_saved_beside_commits_nothing() {
+    let it = Repository::new();
+    let mut editor = editor(&it);
+    clear_in(&mut editor);
+    let document = json!({"uri": editor.uri("a.py")});
+    editor.notify("textDocument/didSave", json!({"textDocument": document}));
+    // Whatever the notification began has begun.
+    editor
+        .command("postil.nothing", json!({}))
+        .expect_err("no such command");
+    assert_eq!(it.log(), "First\n");
+    assert_eq!(it.read(), ASKED);
+    editor.save("a.py");
+    said(&editor, "committed a.py as");
+    assert_eq!(it.git(&["show", "HEAD:a.py"]), CLEARED);
+    assert_eq!(it.log().lines().count(), 2);
+    it.knows_once();
+}
