@@ -5,6 +5,7 @@ use super::python_project;
 
 in_both!(
     a_long_question_stays_in_one_line,
+    threads_that_are_begun_at_once_go_each_to_its_line,
     a_file_that_is_read_anew_keeps_its_threads,
 );
 
@@ -25,6 +26,21 @@ fn a_long_question_stays_in_one_line(program: &str) {
     nvim.keys("<C-u># a comment that is longer than the forty columns<Esc>");
     nvim.wait_text("\n# AUTHOR: as above, and is it read at once, as a whole?\n# a comment that is longer than the\n# forty columns");
     assert_eq!(nvim.lua("return vim.bo.formatoptions"), "tcroqj");
+}
+
+fn threads_that_are_begun_at_once_go_each_to_its_line(program: &str) {
+    let workspace = python_project();
+    workspace.write(
+        "two.py",
+        "def a():\n    pass\n\n\ndef b():\n    pass\n\n\ndef c():\n    pass\n",
+    );
+    let mut nvim = open(program, &workspace, NONE, "two.py");
+    nvim.keys(":g/^def/Postil new why?<CR>");
+    nvim.wait_codes("pending pending pending");
+    assert_eq!(
+        nvim.text(),
+        "# AUTHOR: why?\ndef a():\n    pass\n\n\n# AUTHOR: why?\ndef b():\n    pass\n\n\n# AUTHOR: why?\ndef c():\n    pass"
+    );
 }
 
 fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {

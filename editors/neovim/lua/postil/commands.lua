@@ -153,18 +153,22 @@ M.all = {
   new = {
     run = function(call)
       local line = math.max(call.first, 1) - 1
-      local argument = { uri = asks.uri(call.buffer), position = { line = line, character = 0 } }
-      if call.text == "" and not call.bang then
-        -- The cursor is put behind the marker by the server.
-        return asks.verb(call.client, "newThread", argument, compose.startinsert)
-      end
-      -- The line may move while the text is written.
+      -- The line may move while the text is written, or another thread is.
       local mark = vim.api.nvim_buf_set_extmark(call.buffer, places, line, 0, {})
-      compose.text_for(call, "new", "New thread above line " .. call.first, "newThread", function()
+      local function argument()
         local loaded = vim.api.nvim_buf_is_loaded(call.buffer)
         local place = loaded and vim.api.nvim_buf_get_extmark_by_id(call.buffer, places, mark, {})[1]
-        argument.position.line = place or line
-        return argument
+        return { uri = asks.uri(call.buffer), position = { line = place or line, character = 0 } }
+      end
+      if call.text ~= "" or call.bang then
+        return compose.text_for(call, "new", "New thread above line " .. call.first, "newThread", argument)
+      end
+      compose.in_order(call.buffer, function(go_on)
+        asks.verb(call.client, "newThread", argument(), function()
+          -- The cursor is put behind the marker by the server.
+          compose.startinsert()
+          go_on()
+        end, go_on)
       end)
     end,
   },

@@ -152,6 +152,27 @@ function compose(text, lines)
   })
 end
 
+-- What is to be sent about a buffer, one after the other: the edit that comes of the first moves the lines of the next.
+local queues = {}
+
+-- `send` gets what it calls when it has its answer.
+function M.in_order(buffer, send)
+  local function go_on()
+    local following = table.remove(queues[buffer], 1)
+    if following then
+      following(go_on)
+    else
+      queues[buffer] = nil
+    end
+  end
+  if queues[buffer] then
+    table.insert(queues[buffer], send)
+  else
+    queues[buffer] = {}
+    send(go_on)
+  end
+end
+
 -- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
 -- `argument` is asked for when it is sent, and so is the server: both may be others by then.
 function M.text_for(call, name, prompt, verb, argument)
@@ -191,12 +212,18 @@ function M.text_for(call, name, prompt, verb, argument)
       window(said)
       vim.bo.modified = true
     end
-    local client, why = server()
-    if client then
-      return asks.verb(client, verb, with(said), nil, failed)
-    end
-    postil.say(why, vim.log.levels.ERROR)
-    failed()
+    M.in_order(call.buffer, function(go_on)
+      local client, why = server()
+      if client then
+        return asks.verb(client, verb, with(said), go_on, function(error)
+          failed(error)
+          go_on()
+        end)
+      end
+      postil.say(why, vim.log.levels.ERROR)
+      failed()
+      go_on()
+    end)
   end
   if call.text ~= "" then
     send(call.text)
