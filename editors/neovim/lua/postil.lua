@@ -404,6 +404,7 @@ function M.start(buffer, anew)
   if why then
     return why
   end
+  require("postil.beside").before(buffer)
   -- What Neovim would say is a line of its own code.
   if not vim.lsp.start(config, { bufnr = buffer, silent = true, reuse_client = config.reuse_client }) then
     return "the server does not start; :checkhealth postil tells more"

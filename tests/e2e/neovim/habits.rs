@@ -1,12 +1,17 @@
 //! What Neovim does by itself in a file is as it was without this plugin, or fits what a thread is.
 
-use super::plugin::{NONE, in_both, open};
+use serde_json::json;
+
+use super::driver::Nvim;
+use super::plugin::{NONE, answered, in_both, open};
 use super::python_project;
 
 in_both!(
     a_long_question_stays_in_one_line,
     threads_that_are_begun_at_once_go_each_to_its_line,
     a_file_that_is_read_anew_keeps_its_threads,
+    what_has_a_key_or_a_function_keeps_it_outside_threads,
+    a_server_that_has_it_is_asked_as_well,
 );
 
 fn a_long_question_stays_in_one_line(program: &str) {
@@ -58,4 +63,67 @@ fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {
         nvim.ex(command);
         nvim.wait_codes("pending");
     }
+}
+
+/// `K` at the cursor's place: whether the server is asked, or the program of 'keywordprg'.
+const LOOKED: &str =
+    "vim.cmd('command! -nargs=* Looked let g:looked = <q-args>'); vim.bo.keywordprg = ':Looked'";
+
+fn what_has_a_key_or_a_function_keeps_it_outside_threads(program: &str) {
+    let workspace = python_project();
+    workspace.write("tags", "load\tnotes.py\t/^def load/\n");
+    workspace.write("s.css", "a {\n  backg\n}\n");
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.ex("filetype plugin on");
+    nvim.edit(&workspace.path("s.css"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    let offered = "vim.fn.pumvisible() == 1 and vim.iter(vim.fn.complete_info({'items'}).items):map(function(i) return i.word end):join(' ')";
+    nvim.keys("2GA<C-x><C-o>");
+    let seen = nvim.wait("properties", offered).to_string();
+    assert!(seen.contains("background-color"), "{seen}");
+    nvim.keys("<Esc>u");
+    // In a comment the markers are.
+    nvim.keys("Go/* AU */<Esc>2hi<C-x><C-o>");
+    nvim.wait_text("/* AUTHOR:");
+    nvim.keys("<Esc>");
+
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.lua(LOOKED);
+    answered(&mut nvim);
+    nvim.keys(":1<CR>:tag load<CR>");
+    nvim.wait(
+        "the definition",
+        "vim.startswith(vim.api.nvim_get_current_line(), 'def load')",
+    );
+    nvim.keys("wK");
+    nvim.wait("the keyword", "vim.g.looked == 'load'");
+    nvim.keys("4GK");
+    nvim.wait("the server's own", "#vim.api.nvim_list_wins() == 2");
+    // And when it is gone.
+    nvim.lua("vim.g.looked = nil; vim.lsp.get_clients()[1].rpc.notify('exit')");
+    nvim.wait(
+        "its end",
+        "#vim.lsp.get_clients() == 0 and vim.bo.tagfunc == '' and vim.fn.maparg('K', 'n') == ''",
+    );
+}
+
+fn a_server_that_has_it_is_asked_as_well(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.wait("ours", "vim.bo.tagfunc:find('postil', 1, true)");
+    nvim.lua(
+        "vim.lsp.start({ name = 'theirs', cmd = function() return {
+            request = function(method, _, answer)
+                asked = (asked or '') .. method .. ' '
+                answer(nil, method == 'initialize' and { capabilities = { hoverProvider = true, definitionProvider = true } } or nil)
+                return true, 1
+            end,
+            notify = function() return true end,
+            is_closing = function() return false end,
+            terminate = function() end,
+        } end })",
+    );
+    nvim.wait("theirs", "vim.bo.tagfunc == 'v:lua.vim.lsp.tagfunc'");
+    nvim.keys("5GK");
+    nvim.wait("their answer", "asked:find('textDocument/hover', 1, true)");
 }

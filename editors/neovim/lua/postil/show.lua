@@ -325,6 +325,7 @@ local checked = {}
 -- A server begins with a buffer. What another has said of it before, which looks through the same folder, is no more.
 function M.attached(client, buffer)
   require("postil.typing").watch(buffer)
+  require("postil.beside").settle(buffer)
   for _, other in ipairs(require("postil.client").all()) do
     for _, namespace in ipairs(other.attached_buffers[buffer] and {} or postil.namespaces(other.id)) do
       if #vim.diagnostic.get(buffer, { namespace = namespace }) > 0 then
