@@ -13,6 +13,7 @@ in_both!(
     who_has_composed_is_back_in_the_window_they_came_from,
     what_is_said_in_a_locked_file_is_kept,
     what_is_said_to_a_server_that_dies_is_kept,
+    a_copy_of_a_text_is_not_sent,
 );
 
 /// `:Postil! say` at the thread on line 4, with `text` typed.
@@ -176,4 +177,32 @@ fn who_has_composed_is_back_in_the_window_they_came_from(program: &str) {
     nvim.keys(":wq<CR>");
     nvim.wait("the file", "vim.fn.expand('%:t') == 'notes.py'");
     nvim.wait_text("# AUTHOR: two\n");
+}
+
+fn a_copy_of_a_text_is_not_sent(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil! new<CR>");
+    nvim.wait(
+        "the window",
+        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
+    );
+    nvim.keys("a draft<Esc>:write draft.md<CR>");
+    nvim.wait("the file", "vim.uv.fs_stat('draft.md')");
+    assert_eq!(workspace.read("draft.md"), "a draft\n");
+    nvim.keys("A, and more<Esc>:write draft.md<CR>");
+    nvim.wait("the refusal", "vim.v.errmsg:find('E13', 1, true)");
+    nvim.wait(
+        "the text",
+        "text() == 'a draft, and more' and vim.bo.modified and vim.bo.buftype == 'acwrite'",
+    );
+    nvim.keys(":q!<CR>");
+    nvim.wait("the file", "vim.bo.buftype == ''");
+    // Whatever was sent before has come by the time that this is answered.
+    nvim.lua("later = nil; vim.schedule(function() later = true end)");
+    nvim.wait("what was scheduled", "later");
+    nvim.lua(
+        "require('postil.client').verb_now(vim.lsp.get_clients()[1], 'listThreads', {}, 20000)",
+    );
+    assert_eq!(nvim.text(), super::NOTES.trim_end());
 }

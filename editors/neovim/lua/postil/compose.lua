@@ -29,6 +29,23 @@ end
 
 local compose
 
+-- `:w FILE`: a copy, by Neovim's own means.
+local function write_elsewhere(buffer, file)
+  local bo = vim.bo[buffer]
+  bo.buftype = ""
+  local written, why = pcall(vim.cmd, {
+    cmd = "write",
+    args = { file },
+    magic = { file = false, bar = false },
+    bang = vim.v.cmdbang == 1,
+    mods = { noautocmd = true, keepalt = true },
+  })
+  bo.buftype = "acwrite"
+  if not written then
+    postil.say(why:gsub("^.-(E%d+:)", "%1"), vim.log.levels.ERROR)
+  end
+end
+
 local function send_all()
   local list = unsent
   unsent = {}
@@ -121,7 +138,10 @@ function compose(text, lines)
     buffer = buffer,
     -- The file may be written too, below.
     nested = true,
-    callback = function()
+    callback = function(event)
+      if event.match ~= vim.api.nvim_buf_get_name(buffer) then
+        return write_elsewhere(buffer, event.match)
+      end
       local said = vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n"))
       text.said = said ~= "" and said
       if not text.said then
