@@ -20,6 +20,29 @@ local function is_plain(notify)
   return source == "?" or source:find("^@vim/") ~= nil
 end
 
+-- A text without its middle, of so many columns.
+local function shortened(text, columns)
+  local length, kept, short = vim.fn.strchars(text), columns, text
+  while vim.fn.strdisplaywidth(short) > columns and kept > 0 do
+    kept = kept - 1
+    local last = math.floor(kept / 2)
+    short = vim.fn.strcharpart(text, 0, kept - last) .. "…" .. vim.fn.strcharpart(text, length - last)
+  end
+  return short
+end
+
+-- Without a line for commands ('cmdheight' is 0) a text that is too long asks for a key whatever 'shortmess' says. Only
+-- what is shown is kept for `:messages`: the whole is, in parts.
+local function say_bare(text, color)
+  local columns = vim.v.echospace
+  local step = vim.fn.strdisplaywidth(text) == vim.fn.strchars(text) and columns or math.floor(columns / 2)
+  for first = 0, vim.fn.strchars(text) - 1, math.max(step, 1) do
+    vim.api.nvim_echo({ { vim.fn.strcharpart(text, first, step), color } }, true, {})
+    vim.cmd.redraw()
+  end
+  vim.api.nvim_echo({ { shortened(text, columns), color } }, false, {})
+end
+
 -- Neovim's own notification of more than one line asks for a key, and takes what is being typed for it. A long text is
 -- shown without its middle instead; the whole is in `:messages`.
 function M.say(text, level)
@@ -29,10 +52,15 @@ function M.say(text, level)
   end
   -- From a command that still runs it would ask all the same.
   vim.schedule(function()
+    local color = ({ [vim.log.levels.ERROR] = "ErrorMsg", [vim.log.levels.WARN] = "WarningMsg" })[level] or "None"
+    text = text:gsub("%s*\n%s*", " ")
+    if vim.o.cmdheight == 0 then
+      return say_bare(text, color)
+    end
     local shortmess = vim.o.shortmess
     vim.opt.shortmess:append("T")
-    vim.cmd.echohl(({ [vim.log.levels.ERROR] = "ErrorMsg", [vim.log.levels.WARN] = "WarningMsg" })[level] or "None")
-    vim.cmd.echomsg(vim.fn.string((text:gsub("%s*\n%s*", " "))))
+    vim.cmd.echohl(color)
+    vim.cmd.echomsg(vim.fn.string(text))
     vim.cmd.echohl("None")
     vim.o.shortmess = shortmess
   end)

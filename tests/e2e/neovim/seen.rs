@@ -11,6 +11,7 @@ use crate::peers;
 in_both!(
     a_thread_is_typed_seen_and_answered,
     a_long_message_takes_no_key,
+    a_long_message_takes_no_key_without_a_command_line,
     the_status_line_of_each_window_is_renewed,
 );
 
@@ -99,6 +100,35 @@ fn a_long_message_takes_no_key(program: &str) {
     terminal.text(":put =execute('messages')");
     terminal.key("Enter");
     terminal.wait("the whole", |s| s.contains("continue, health, model"));
+    terminal.text(":qa!");
+    terminal.key("Enter");
+}
+
+fn a_long_message_takes_no_key_without_a_command_line(program: &str) {
+    if !peers::have(&["tmux"]) {
+        return;
+    }
+    let workspace = python_project();
+    let terminal = opened(program, &workspace, "notes.py");
+    terminal.wait("the file", |s| s.contains("def load(path)"));
+    terminal.text(":set cmdheight=0 laststatus=0");
+    terminal.key("Enter");
+    terminal.text(":Postil nonsense");
+    terminal.key("Enter");
+    let told = terminal.wait("its beginning and its end", |s| {
+        s.contains("postil: there is no `:Postil nonsense`") && s.contains("undo, why")
+    });
+    assert!(!told.contains("Press ENTER"), "{told}");
+    terminal.text("x");
+    terminal.wait("a letter less", |s| {
+        s.contains("rom pathlib") && !s.contains("from pathlib")
+    });
+    // The whole is there to be read, in parts.
+    terminal.text(":put =substitute(execute('messages'), '\\n', '', 'g')");
+    terminal.key("Enter");
+    terminal.wait("the whole", |s| {
+        s.replace('\n', "").contains("continue, health, model")
+    });
     terminal.text(":qa!");
     terminal.key("Enter");
 }
