@@ -265,6 +265,9 @@ function M.unfit(buffer)
     return "this buffer has no file name yet; save it first (:write NAME)"
   elseif vim.fn.isdirectory(name) == 1 then
     return "this is a folder"
+  elseif vim.fs.normalize(name, { expand_env = false }):find("/.git/", 1, true) then
+    -- A message of a commit shows what is committed, with the threads in it.
+    return "this is a file of git's own"
   end
 end
 

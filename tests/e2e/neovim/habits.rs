@@ -10,6 +10,7 @@ in_both!(
     a_long_question_stays_in_one_line,
     threads_that_are_begun_at_once_go_each_to_its_line,
     a_file_that_is_read_anew_keeps_its_threads,
+    gits_own_files_have_no_server,
     what_has_a_key_or_a_function_keeps_it_outside_threads,
     a_server_that_has_it_is_asked_as_well,
 );
@@ -63,6 +64,19 @@ fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {
         nvim.ex(command);
         nvim.wait_codes("pending");
     }
+}
+
+fn gits_own_files_have_no_server(program: &str) {
+    let workspace = python_project();
+    workspace.write(".git/COMMIT_EDITMSG", "\n#+# AUTHOR: why?\n");
+    let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
+    nvim.edit(&workspace.path(".git/COMMIT_EDITMSG"));
+    nvim.ex("Postil new why?");
+    nvim.wait_note("this is a file of git's own");
+    assert_eq!(
+        nvim.lua("return #vim.lsp.get_clients({ _uninitialized = true })"),
+        0
+    );
 }
 
 /// `K` at the cursor's place: whether the server is asked, or the program of 'keywordprg'.
