@@ -10,6 +10,7 @@ in_both!(
     a_long_question_stays_in_one_line,
     threads_that_are_begun_at_once_go_each_to_its_line,
     a_file_that_is_read_anew_keeps_its_threads,
+    a_buffer_that_got_another_name_and_is_read_anew_is_served,
     gits_own_files_have_no_server,
     what_has_a_key_or_a_function_keeps_it_outside_threads,
     a_server_that_has_it_is_asked_as_well,
@@ -64,6 +65,32 @@ fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {
         nvim.ex(command);
         nvim.wait_codes("pending");
     }
+}
+
+fn a_buffer_that_got_another_name_and_is_read_anew_is_served(program: &str) {
+    let workspace = python_project();
+    workspace.write("other.py", "# AUTHOR: other?\nx = 1\n");
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.ex("file other.py");
+    nvim.ex("edit!");
+    nvim.wait_codes("pending");
+    nvim.keys(":2Postil new why?<CR>");
+    nvim.wait_text("# AUTHOR: other?\n\n# AUTHOR: why?\nx = 1");
+    // As a file manager does it. The old name's text is no file's any more, and shown nowhere.
+    nvim.ex("write");
+    nvim.lua(
+        "vim.api.nvim_buf_set_name(0, vim.fn.getcwd() .. '/third.py'); vim.fn.rename('other.py', 'third.py')",
+    );
+    nvim.ex("edit!");
+    nvim.keys(":Postil! threads<CR>");
+    nvim.wait(
+        "the threads of that name alone",
+        "(function()
+            local names = vim.tbl_map(function(i) return vim.fn.fnamemodify(vim.fn.bufname(i.bufnr), ':t') end, vim.fn.getqflist())
+            if vim.deep_equal(names, { 'third.py', 'third.py' }) then return true end
+            vim.cmd('Postil! threads')
+        end)()",
+    );
 }
 
 fn gits_own_files_have_no_server(program: &str) {

@@ -278,19 +278,38 @@ local function state(namespace)
 end
 
 -- What was told under a buffer's old name is taken back under it too, which no buffer has any more. Neovim tells the
--- server of the new name when the file is written.
+-- server of the new name when the file is written, or read anew.
+local named
+vim.api.nvim_create_autocmd("BufFilePre", {
+  group = group,
+  callback = function(event)
+    named = vim.uri_from_bufnr(event.buf)
+  end,
+})
 vim.api.nvim_create_autocmd("BufFilePost", {
   group = group,
   callback = function(event)
     local clients = vim.lsp.get_clients({ bufnr = event.buf, name = "postil" })
-    vim.b[event.buf].postil_renamed = #clients > 0 or nil
+    -- What the servers know it by.
+    vim.b[event.buf].postil_renamed = #clients > 0 and (vim.b[event.buf].postil_renamed or named) or nil
   end,
 })
-vim.api.nvim_create_autocmd("BufWritePost", {
+vim.api.nvim_create_autocmd({ "BufWritePost", "BufReadPost" }, {
   group = group,
   callback = function(event)
-    if not vim.b[event.buf].postil_renamed then
+    local old = vim.b[event.buf].postil_renamed
+    if not old then
       return
+    end
+    if event.event == "BufReadPost" then
+      -- Neovim has closed it by its new name, and left the server. Another buffer may have the old name by now.
+      local name = vim.uri_to_fname(old)
+      local other = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
+      for _, client in ipairs(require("postil.client").all()) do
+        if not (other and vim.lsp.buf_is_attached(other, client.id)) then
+          client.rpc.notify("textDocument/didClose", { textDocument = { uri = old } })
+        end
+      end
     end
     postil.moved(event.buf)
     for _, diagnostic in ipairs(vim.diagnostic.get(event.buf)) do
