@@ -1,10 +1,10 @@
 //! The three assemblies under data that nobody should send: no panic, and what comes out is usable.
 
 use proptest::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::remote::{Assembly, Trouble};
-use super::{Block, anthropic, chat, responses};
+use super::{Block, Event, anthropic, chat, responses};
 
 /// Words that mean something in one of the formats, so that wrong data comes near to right data.
 const KEYS: &[&str] = &[
