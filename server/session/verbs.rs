@@ -259,7 +259,6 @@ impl Session {
             };
             done.push(cleared.unwrap_or_else(|error| refused(file, None, &error)));
         }
-        let committed: HashSet<&PathBuf> = commits.iter().collect();
         // From the end: threads with the same first words are numbered from the beginning of the file.
         let mut dismissed = Vec::new();
         for (file, thread) in dismissals.iter().rev() {
@@ -268,6 +267,7 @@ impl Session {
             }
             let were = seen.entry(file.clone()).or_default();
             let gone = self.dismiss_seen(file, thread, were).await;
+        let mut committed: HashSet<&PathBuf> = HashSet::new();
             if gone.is_ok() {
                 Arc::make_mut(were).retain(|one| one.id != thread.id);
             }
@@ -275,6 +275,9 @@ impl Session {
             dismissed.push(gone.unwrap_or_else(|error| refused(file, id(), &error)));
         }
         done.extend(dismissed.into_iter().rev());
+            if cleared.is_ok() {
+                committed.insert(file);
+            }
         Ok(done)
     }
 

@@ -263,6 +263,22 @@ fn process_carries_out_action_words() {
 }
 
 #[test]
+fn process_removes_a_thread_of_a_file_that_could_not_be_committed() {
+    // Outside of a repository.
+    let workspace = Workspace::new();
+    let commit = "# AUTHOR: commit\nx = 1\n";
+    workspace.write(
+        "a.py",
+        format!("{commit}# AUTHOR: why?\n# AUTHOR: done\ny = 2\n"),
+    );
+    let done = postil(&workspace, &["process", "--json"]).json();
+    let succeeded: Vec<&Value> = done.as_array().expect("a list").iter().collect();
+    let succeeded: Vec<&Value> = succeeded.iter().map(|done| &done["success"]).collect();
+    assert_eq!(succeeded, [false, true], "{done}");
+    assert_eq!(workspace.read("a.py"), format!("{commit}y = 2\n"));
+}
+
+#[test]
 fn process_reports_a_file_that_it_cannot_read() {
     let workspace = project();
     workspace.write("blob.py", b"# AUTHOR: done\n\0\0\0\n");
