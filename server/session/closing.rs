@@ -10,7 +10,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::documents::threads_of;
 use super::verbs::Made;
 use super::{Error, Session, Workspace, notes};
 use crate::config::Share;
@@ -38,7 +37,8 @@ struct Closing {
     path: PathBuf,
     /// The file, relative to the workspace root.
     file: String,
-    before: String,
+    /// All threads of the file, with those that were removed.
+    threads: Arc<Vec<Thread>>,
     after: String,
     edits: Vec<crate::text::Edit>,
     ids: Vec<String>,
@@ -154,7 +154,7 @@ impl Closing {
             store: workspace.store(),
             path: path.to_owned(),
             file: file.unwrap_or_else(|| path.to_string_lossy().into_owned()),
-            before: made.before.clone(),
+            threads: made.threads.clone(),
             after: made.after.clone(),
             edits: made.written.edits.clone(),
             ids: ids.to_vec(),
@@ -164,8 +164,9 @@ impl Closing {
     }
 
     /// What was said in the threads, by what is known without git.
-    fn said(&self, threads: &[Thread], map: Option<&LineMap>) -> Vec<Closed> {
-        let removed = threads
+    fn said(&self, map: Option<&LineMap>) -> Vec<Closed> {
+        let removed = self
+            .threads
             .iter()
             .filter(|thread| self.ids.contains(&thread.id));
         removed
@@ -184,14 +185,13 @@ impl Closing {
     }
 
     fn keep(self) -> Kept {
-        let threads = threads_of(&self.file, &self.before);
         // What was committed may be more than what we took out: the author saved it, a hook changed it.
         let read = vcs::text_in(&self.path, self.commit.as_deref());
         let (commit, base) = read.map_or((self.commit.clone(), None), |(commit, base)| {
             (Some(commit), base)
         });
         let map = base.as_ref().map(|base| LineMap::new(&self.after, base));
-        let mut closed = self.said(&threads, map.as_ref());
+        let mut closed = self.said(map.as_ref());
         for closed in &mut closed {
             if let Ok(store) = &self.store {
                 closed.ties.extend(changed(store, &closed.thread_id));
@@ -199,7 +199,7 @@ impl Closing {
             closed.commit.clone_from(&commit);
             closed.by_commit = self.commit.is_some();
         }
-        let renumbered = threads::renumbered(&threads, &self.ids);
+        let renumbered = threads::renumbered(&self.threads, &self.ids);
         let why = match &self.store {
             Ok(store) => store
                 .close_threads(&closed, &renumbered)

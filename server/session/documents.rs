@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 
 use super::{Error, Session, ThreadList, View, Whole, Workspace};
-use crate::comments::{Syntax, detect};
+use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
 use crate::os;
@@ -522,10 +522,13 @@ fn brings_threads(change: &Change) -> bool {
     text.contains("AUTHOR")
 }
 
-/// The threads of a text that is neither on disk nor in a buffer: one before a write, or after it.
-pub(super) fn threads_of(file: &str, text: &str) -> Vec<Thread> {
-    let syntax = Syntax::parse(text, detect(file, None, head(text)));
-    threads::find(file, text, &syntax)
+/// The threads of a text that is neither on disk nor in a buffer, in the language that its file is read in.
+pub(super) fn threads_of(
+    file: &str,
+    text: &str,
+    language: Option<&'static Language>,
+) -> Vec<Thread> {
+    threads::find(file, text, &Syntax::parse(text, language))
 }
 
 fn add_view(list: &mut ThreadList, file: &str, view: &View) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::documents::threads_of;
 use super::tries::Tries;
 use super::{Done, Error, Session};
+use crate::comments::Language;
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
@@ -23,6 +24,10 @@ pub(super) struct Made {
     pub written: Written,
     pub before: String,
     pub after: String,
+    /// Those of the text before.
+    pub threads: Arc<Vec<Thread>>,
+    /// What the text is read as.
+    pub language: Option<&'static Language>,
 }
 
 impl Session {
@@ -34,13 +39,15 @@ impl Session {
         text: &str,
         name: Option<&str>,
     ) -> Result<Done, Error> {
-        self.add_message(id, path, Role::Agent, name, text).await
+        let added = self.add_message(id, path, Role::Agent, name, text).await;
+        added.map(|(done, ..)| done)
     }
 
     /// Adds the author's message, in the empty AUTHOR line where there is one.
     pub async fn say(&self, id: &str, path: Option<&Path>, text: &str) -> Result<Done, Error> {
-        let done = self.add_message(id, path, Role::Author, None, text).await?;
-        self.note_said(&done, text);
+        let (done, path, now) = self.add_message(id, path, Role::Author, None, text).await?;
+        let said = now.as_ref().and_then(Thread::question);
+        self.store_as_typed(&path, said.map_or(text.trim(), |said| &said.text));
         Ok(done)
     }
 
@@ -98,7 +105,7 @@ impl Session {
         role: Role,
         name: Option<&str>,
         text: &str,
-    ) -> Result<Done, Error> {
+    ) -> Result<(Done, PathBuf, Option<Thread>), Error> {
         self.reply(id, path, |source, style, thread| {
             edits::respond(source, &thread.id, role, name, text, style)
         })
@@ -107,45 +114,54 @@ impl Session {
 
     /// Sees to an empty AUTHOR line at the thread's end, and says where it is.
     pub async fn make_room(&self, id: &str, path: Option<&Path>) -> Result<Done, Error> {
-        let done = self
+        let (done, path, _) = self
             .reply(id, path, |source, style, thread| {
                 edits::make_room(source, &thread.id, style)
             })
             .await?;
-        let stands = self.find_thread(done.thread_id.as_deref().unwrap_or(id), path);
+        let stands = self.find_thread(done.thread_id.as_deref().unwrap_or(id), Some(&path));
         let line = stands.ok().map(|(_, thread)| thread.last_line());
         Ok(Done { line, ..done })
     }
 
+    /// Also the thread's file, and how it stands there then.
     async fn reply(
         &self,
         id: &str,
         path: Option<&Path>,
         make: impl Fn(Source, Style, &Thread) -> Result<Written, Refused>,
-    ) -> Result<Done, Error> {
+    ) -> Result<(Done, PathBuf, Option<Thread>), Error> {
         let (view, thread) = self.find_thread(id, path)?;
         let seen = (&thread, view.threads.as_slice());
         let (made, id) = self
             .write_in(&view.path, "Answer a thread", seen, make, |_, _| ())
             .await?;
-        Ok(Done {
-            thread_id: self.after(&view.path, &made, &id).map(|now| now.id),
+        let now = self.after(&view.path, &made, &id);
+        let done = Done {
+            thread_id: now.as_ref().map(|now| now.id.clone()),
             note: made
                 .written
                 .already
                 .then(|| String::from("the same text already stands there; nothing was changed")),
             ..self.done(&view.path)
-        })
+        };
+        Ok((done, view.path, now))
     }
 
-    /// The thread `id` after `made`: with its first words it has another id.
+    /// The thread `id` after `made`: with its first words it has another id, and behind code it has moved above its line,
+    /// past others perhaps. It is the one beside which all others are as they were.
     fn after(&self, path: &Path, made: &Made, id: &str) -> Option<Thread> {
-        let file = self.relative(path);
-        let before = threads_of(&file, &made.before);
-        let after = threads_of(&file, &made.after);
-        let same = before.iter().position(|one| one.id == id)?;
-        let is_all = before.len() == after.len();
-        after.into_iter().nth(same).filter(|_| is_all)
+        let same = made.threads.iter().position(|one| one.id == id)?;
+        let after = threads_of(&self.relative(path), &made.after, made.language);
+        if after.len() != made.threads.len() {
+            return None;
+        }
+        let is_it = |at: &usize| {
+            let mut pairs = others(&made.threads, same).zip(others(&after, *at));
+            pairs.all(|(before, after)| threads::is_unchanged(before, after))
+        };
+        let at = [same].into_iter().chain(0..after.len()).find(is_it)?;
+        after.into_iter().nth(at)
     }
 
     /// Starts a thread above the 0-based `line`, or near it where no comment can stand there. `path` is canonical.
@@ -173,15 +189,15 @@ impl Session {
         let begun = messages
             .filter(|(_, message)| is_new(message))
             .min_by_key(|(_, message)| message.line.abs_diff(line));
-        let done = Done {
+        if !text.trim().is_empty() {
+            let said = begun.map_or(text.trim(), |(_, message)| &message.text);
+            self.store_as_typed(path, said);
+        }
+        Ok(Done {
             thread_id: begun.map(|(thread, _)| thread.id.clone()),
             line: Some(begun.map_or(line, |(_, message)| message.line)),
             ..self.done(path)
-        };
-        if !text.trim().is_empty() {
-            self.note_said(&done, text);
-        }
-        Ok(done)
+        })
     }
 
     /// Removes a thread's lines. Its conversation is kept in the history.
@@ -250,6 +266,7 @@ impl Session {
                 }
             }
         }
+        let mut committed: HashSet<&PathBuf> = HashSet::new();
         for file in &commits {
             let cleared = match self.is_ending() {
                 true => Err(Error::Other(String::from(
@@ -257,6 +274,9 @@ impl Session {
                 ))),
                 false => self.clear_and_commit(file, None).await,
             };
+            if cleared.is_ok() {
+                committed.insert(file);
+            }
             done.push(cleared.unwrap_or_else(|error| refused(file, None, &error)));
         }
         // From the end: threads with the same first words are numbered from the beginning of the file.
@@ -267,7 +287,6 @@ impl Session {
             }
             let were = seen.entry(file.clone()).or_default();
             let gone = self.dismiss_seen(file, thread, were).await;
-        let mut committed: HashSet<&PathBuf> = HashSet::new();
             if gone.is_ok() {
                 Arc::make_mut(were).retain(|one| one.id != thread.id);
             }
@@ -275,9 +294,6 @@ impl Session {
             dismissed.push(gone.unwrap_or_else(|error| refused(file, id(), &error)));
         }
         done.extend(dismissed.into_iter().rev());
-            if cleared.is_ok() {
-                committed.insert(file);
-            }
         Ok(done)
     }
 
@@ -358,6 +374,8 @@ impl Session {
                 before: view.text.to_string(),
                 after,
                 written,
+                threads: view.threads.clone(),
+                language: view.syntax.language(),
             };
             if made.written.edits.is_empty() {
                 return Ok(made);
@@ -410,27 +428,12 @@ impl Session {
             ..Done::default()
         }
     }
+}
 
-    /// The author said this here, whatever face it came through.
-    fn note_said(&self, done: &Done, text: &str) {
-        let Some(id) = &done.thread_id else { return };
-        for workspace in self.workspaces() {
-            let path = workspace.root().join(&done.file);
-            let Ok(view) = self.view(&path) else { continue };
-            if let Some(thread) = view.threads.iter().find(|thread| thread.id == *id) {
-                let read_back = thread
-                    .messages
-                    .iter()
-                    .rev()
-                    .find(|message| message.role == Role::Author && !message.text.is_empty());
-                self.store_as_typed(
-                    &path,
-                    read_back.map_or(text.trim(), |message| &message.text),
-                );
-                return;
-            }
-        }
-    }
+fn others(threads: &[Thread], but: usize) -> impl Iterator<Item = &Thread> {
+    let all = threads.iter().enumerate();
+    let others = all.filter(move |(place, _)| *place != but);
+    others.map(|(_, thread)| thread)
 }
 
 fn unwritten(file: &str, why: &NotApplied) -> Error {

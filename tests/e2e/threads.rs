@@ -557,3 +557,32 @@ fn twenty_at_once_on_one_file_are_all_done() {
         assert_eq!(editor.text("a.rs"), code);
     }
 }
+
+#[test]
+fn what_only_the_editor_can_read_is_kept_when_it_is_resolved() {
+    const PAGE: &str = "a.tplx";
+    let workspace = Workspace::new();
+    workspace.write(PAGE, "<p>x</p>\n<p>y</p>\n");
+    workspace.git(&["init", "-q", "-b", "main"]);
+    workspace.git(&["add", "."]);
+    workspace.git(&["commit", "-qm", "A page"]);
+    let mut editor = editor(&workspace);
+    editor.open_text(PAGE, "html", &workspace.read(PAGE));
+    editor.replace(PAGE, "<p>y", "<!-- AUTHOR: why y? -->\n<p>y");
+    let shown = editor.wait_codes(PAGE, &["pending"]);
+    let thread = json!({"uri": editor.uri(PAGE), "thread_id": shown[0]["data"]["thread_id"]});
+    let mut said = thread.clone();
+    said["text"] = json!("and so?");
+    let done = editor.command("postil.reply", said);
+    assert_eq!(done.expect("it is said")["thread_id"], thread["thread_id"]);
+    let gone = editor.command("postil.dismissThread", thread);
+    gone.expect("it is removed");
+    editor.save(PAGE);
+    let line = json!({"uri": editor.uri(PAGE), "position": {"line": 1, "character": 0}});
+    let told = editor.command("postil.why", line);
+    let told = told.expect("it is answered").to_string();
+    assert!(
+        told.contains("why y?") && told.contains("and so?"),
+        "{told}"
+    );
+}

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Closing, changed, words_hash};
-use crate::files::FileError;
+use crate::comments::detect;
+use crate::files::{FileError, head};
 use crate::host::Level;
 use crate::present;
 use crate::session::documents::threads_of;
 use crate::session::verbs::Made;
 use crate::session::{Session, Workspace};
 use crate::store::{Closed, Left, Store, StoreError};
+use crate::threads;
 use crate::vcs::{self, LineMap};
 
 impl Session {
@@ -31,7 +33,7 @@ impl Session {
             // Told when they are closed.
             return;
         };
-        let said = closing.said(&threads_of(&closing.file, &closing.before), None);
+        let said = closing.said(None);
         if let Err(error) = store.begin_leaving(&said, to_commit) {
             tracing::warn!(%error, "what is said in threads that are removed could not be kept before");
         }
@@ -137,10 +139,14 @@ impl Workspace {
                 // What cannot be read is looked at another time.
                 Err(_) => continue,
             };
-            let now = text
-                .as_deref()
-                .map_or_else(Vec::new, |text| threads_of(file, text));
-            let stands = |left: &&Left| now.iter().any(|thread| thread.id == left.closed.thread_id);
+            let now = text.as_deref().map_or_else(Vec::new, |text| {
+                threads_of(file, text, detect(file, None, head(text)))
+            });
+            let stands = |left: &&Left| match (&text, now.is_empty()) {
+                // An editor may know better than the file's name how its comments look.
+                (Some(text), true) => holds(text, &left.closed),
+                _ => now.iter().any(|thread| thread.id == left.closed.thread_id),
+            };
             let (stay, gone): (Vec<&Left>, Vec<&Left>) = of_file.iter().partition(stands);
             if stand == Stand::Forget {
                 let ids: Vec<String> = stay
@@ -181,6 +187,12 @@ impl Workspace {
             self.host.message(Level::Warning, &present::visible(&text));
         }
     }
+}
+
+/// Whether all that was said stands in the text, whatever it is there.
+fn holds(text: &str, closed: &Closed) -> bool {
+    let mut lines = closed.messages.iter().flat_map(|said| said.text.lines());
+    threads::may_hold(text.as_bytes()) && lines.all(|line| text.contains(line))
 }
 
 /// Where the lines that a thread stood at are in the commit that HEAD is by now: plain ones are told apart by that.

@@ -123,3 +123,37 @@ fn an_id_that_two_folders_have_is_of_none_without_its_file() {
     assert_eq!(workspace.read(one), text);
     assert!(workspace.read(two).contains("So?"));
 }
+
+#[test]
+fn a_reply_in_one_folder_makes_no_question_of_the_other_the_authors() {
+    let workspace = Workspace::new();
+    let files = ["one", "two"].map(|folder| format!("{folder}/{FILE}"));
+    for file in &files {
+        workspace.write(file, format!("// AUTHOR: rename load to load_data\n{CODE}"));
+    }
+    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders,
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    let [one, two] = files.map(|file| {
+        editor.open(&file);
+        let shown = editor.wait_codes(&file, &["pending"]);
+        json!({"uri": editor.uri(&file), "thread_id": shown[0]["data"]["thread_id"]})
+    });
+    assert_eq!(one["thread_id"], two["thread_id"]);
+    let mut said = two;
+    said["text"] = json!("I mean it");
+    editor.command("postil.reply", said).expect("it is said");
+    editor.state().choices = vec![String::from("Read-only")];
+    let begun = editor.command("postil.replyAsAgent", one);
+    begun.expect("the turn starts");
+    editor.wait_message("window/showMessageRequest", |params| {
+        let asked = params["message"].as_str();
+        asked.is_some_and(|asked| asked.contains("not typed here"))
+    });
+}
