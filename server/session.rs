@@ -19,7 +19,6 @@ use crate::index::Index;
 use crate::os;
 use crate::sandbox::{Policy, Processes};
 use crate::store::{Store, StoreError};
-use crate::threads::Thread;
 use crate::tools::Gate;
 use crate::trust::{self, Trust};
 
@@ -47,7 +46,7 @@ mod verbs;
 mod view;
 mod why;
 
-use closing::{Stand, Underway};
+use closing::{Shown, Stand, Underway};
 pub use commits::PendingCommit;
 pub use documents::STORM;
 pub use models::Answers;
@@ -310,8 +309,9 @@ pub struct Session {
     session_trust: DashMap<PathBuf, bool>,
     /// Held by a verb whose edit met another one, until its next try is made.
     again: tokio::sync::Mutex<()>,
-    /// Of which [generation](crate::files::Buffer::generation).
-    views: DashMap<PathBuf, (u64, Arc<Vec<Thread>>)>,
+    views: DashMap<PathBuf, Shown>,
+    /// Held while what is kept of threads goes along to the ids that they have by now.
+    looking: Mutex<()>,
     provenance: Provenance,
     /// What files are called by now that were renamed while the server ran.
     renames: DashMap<PathBuf, PathBuf>,
@@ -367,6 +367,7 @@ impl Session {
             client_settings: RwLock::new(client_settings),
             session_trust: DashMap::new(),
             views: DashMap::new(),
+            looking: Mutex::default(),
             provenance: Provenance::default(),
             renames: DashMap::new(),
             again: tokio::sync::Mutex::default(),

@@ -22,7 +22,7 @@ mod pieces;
 pub(crate) mod scan;
 mod why;
 
-pub use again::{again, is_unchanged, stands_twice};
+pub use again::{again, is_unchanged, renamed, stands_twice};
 pub use beginning::{Beginning, beginning};
 pub use identity::{ids, is_whole, renumbered, resolve, words};
 pub use mention::{Mention, mentions, place, typed_mention};

@@ -19,8 +19,10 @@ use crate::store::{Closed, Said, Store, Tie};
 use crate::threads::{self, Thread};
 use crate::vcs::{self, LineMap};
 
+mod by_hand;
 mod leaving;
 
+pub(super) use by_hand::Shown;
 pub(super) use leaving::Stand;
 
 /// Lines below a thread that it is about, until an empty one.
@@ -67,6 +69,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Underway(Arc<watch::Sender<usize>>);
 
 impl Underway {
+    pub(super) fn is_any(&self) -> bool {
+        *self.0.borrow() > 0
+    }
+
     /// Until what is returned is dropped.
     pub(super) fn begin(&self) -> Begun {
         self.0.send_modify(|open| *open += 1);

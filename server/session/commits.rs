@@ -182,10 +182,8 @@ impl Session {
             return false;
         };
         let file = self.relative(&view.path);
-        let (now, ids) = (
-            threads_of(&file, &String::from_utf8_lossy(&bytes)),
-            view.ids(),
-        );
+        let text = String::from_utf8_lossy(&bytes);
+        let (now, ids) = (threads_of(&file, &text, view.syntax.language()), view.ids());
         now.iter().any(|thread| ids.contains(&thread.id))
     }
 

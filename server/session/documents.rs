@@ -63,7 +63,11 @@ impl Session {
         self.settle_doubts(path, false);
         let whole = changes.iter().any(brings_threads);
         // What goes on with a message that stood there has no marker.
-        let asks = whole || self.views.get(path).is_some_and(|view| !view.1.is_empty());
+        let asks = whole
+            || self
+                .views
+                .get(path)
+                .is_some_and(|view| !view.threads.is_empty());
         // Another thread may see the new text at once, as a save's before it that has its turns to begin.
         let settling = asks.then(|| self.provenance.settle());
         if let Some(outcome) = self.buffers.change(path, version, changes, encoding) {
@@ -98,7 +102,10 @@ impl Session {
     /// The file is shown as it is on disk from now on; where that is too large to be read, and its threads so are
     /// shown no more, what to tell of it.
     pub fn close(&self, path: &Path) -> Option<String> {
-        let held = self.views.get(path).is_some_and(|view| !view.1.is_empty());
+        let held = self
+            .views
+            .get(path)
+            .is_some_and(|view| !view.threads.is_empty());
         self.keep_provenance(Some(path));
         self.buffers.close(path);
         self.views.remove(path);
@@ -217,8 +224,8 @@ impl Session {
         let known = self
             .views
             .get(path)
-            .filter(|view| view.0 == generation)
-            .map(|view| view.1.clone());
+            .filter(|known| known.generation == generation)
+            .map(|known| known.threads.clone());
         let threads = known.unwrap_or_else(|| {
             let relative = self.relative(path);
             let document = &buffer.document;
@@ -226,9 +233,7 @@ impl Session {
                 Some(pieces) => pieces.threads(&relative, document),
                 None => threads::find(&relative, document.whole(), &buffer.syntax),
             });
-            self.views
-                .insert(path.to_owned(), (generation, found.clone()));
-            found
+            self.look_on(path, &buffer, found)
         });
         Ok(View {
             path: path.to_owned(),

@@ -66,6 +66,8 @@ pub(super) struct Entry {
     open: Vec<Open>,
     /// Its answer is being written behind so many messages, or stands there: nothing but the end is left.
     concluding: Option<usize>,
+    /// The thread and the others of its file, as it was asked.
+    asked: Option<(Thread, Arc<Vec<Thread>>)>,
 }
 
 /// A question that stands at its turn's thread, where the face shows none.
@@ -97,6 +99,7 @@ impl Entry {
             questions: 0,
             open: Vec::new(),
             concluding: None,
+            asked: None,
         }
     }
 
@@ -172,34 +175,68 @@ impl Turns {
     }
 
     /// Threads were taken out of a file: their turns are nobody else's, and those of others go by the ids that these
-    /// have now (from, to; in their order). Whether there were any.
+    /// have now (from, to). Whether there were any.
     pub(super) fn closed(
         &self,
         root: &Path,
         gone: &[String],
         renumbered: &[(String, String)],
     ) -> bool {
-        let whose = |id: &str| (root.to_owned(), id.to_owned());
         let mut any = false;
         for id in gone {
-            any |= self.by_thread.remove(&whose(id)).is_some();
+            let whose = (root.to_owned(), id.to_owned());
+            any |= self.by_thread.remove(&whose).is_some();
         }
-        for (old, new) in renumbered {
-            let Some((_, run)) = self.by_thread.remove(&whose(old)) else {
-                continue;
-            };
-            if let Some(mut entry) = self.runs.get_mut(&run) {
-                new.clone_into(&mut entry.state.thread_id);
+        self.renumbered(root, renumbered) || any
+    }
+
+    /// Threads go by other ids (from, to). Whether one of them has a turn.
+    pub(super) fn renumbered(&self, root: &Path, renumbered: &[(String, String)]) -> bool {
+        let whose = |id: &str| (root.to_owned(), id.to_owned());
+        // Two may have changed their ids with each other.
+        let moved: Vec<(String, &String)> = renumbered
+            .iter()
+            .filter_map(|(old, new)| Some((self.by_thread.remove(&whose(old))?.1, new)))
+            .collect();
+        for (_, new) in renumbered {
+            self.by_thread.remove(&whose(new));
+        }
+        for (run, new) in &moved {
+            if let Some(mut entry) = self.runs.get_mut(run) {
+                (*new).clone_into(&mut entry.state.thread_id);
             }
-            self.by_thread.insert(whose(new), run);
-            any = true;
+            self.by_thread.insert(whose(new), run.clone());
         }
-        any
+        !moved.is_empty()
+    }
+
+    /// The running turns of a file whose threads are `now` under other first words, and so other ids (from, to).
+    pub(super) fn mended(&self, root: &Path, file: &str, now: &[Thread]) -> Vec<(String, String)> {
+        let of_root = self.by_thread.iter().filter(|of| of.key().0 == root);
+        let found = of_root.filter_map(|of| {
+            let id = &of.key().1;
+            let entry = self.runs.get(of.value())?;
+            let is_here = entry.state.running && entry.state.file == file;
+            if !is_here || now.iter().any(|thread| thread.id == *id) {
+                return None;
+            }
+            let (thread, among) = entry.asked.as_ref()?;
+            let now = threads::again(thread, among, now)?;
+            Some((id.clone(), now.id.clone()))
+        });
+        found.collect()
+    }
+
+    /// What a turn answers, as it stood among the threads of its file when it was asked.
+    pub(super) fn asked(&self, run: &str, thread: &Thread, among: &Arc<Vec<Thread>>) {
+        if let Some(mut entry) = self.runs.get_mut(run) {
+            entry.asked = Some((thread.clone(), among.clone()));
+        }
     }
 
     /// The threads of a file go by other ids, and the file by another name.
     pub(super) fn renamed(&self, root: &Path, threads: &[(String, String)], file: &str) {
-        self.closed(root, &[], threads);
+        self.renumbered(root, threads);
         for (_, id) in threads {
             let run = self.of_thread(root, id).map(|entry| entry.key().clone());
             if let Some(mut entry) = run.and_then(|run| self.runs.get_mut(&run)) {
@@ -420,6 +457,7 @@ impl Session {
         let cancel = CancellationToken::new();
         let entry = Entry::new(&run, cancel.clone(), thread.id.clone(), file.clone());
         self.turns.begin(entry);
+        self.turns.asked(&run.id, &thread, &view.threads);
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
         let task = Task {

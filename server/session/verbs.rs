@@ -226,6 +226,8 @@ impl Session {
             .write_in(path, "Resolve a thread", seen, resolve, note)
             .await
             .inspect_err(|_| self.note_stayed(path, std::slice::from_ref(&thread.id)))?;
+        // While it is known that this one was not removed by hand.
+        drop(self.view(path));
         self.keep_closed(path, &made, std::slice::from_ref(&removed), None)
             .await;
         Ok(Done {

@@ -113,7 +113,7 @@ mod micros {
 
 impl Store {
     /// The threads were removed: their runs are closed, their conversations kept, and the runs of those that are
-    /// `renumbered` (from, to; in their order) go by the new ids; all of it or nothing. The time is now.
+    /// `renumbered` (from, to) go by the new ids; all of it or nothing. The time is now.
     pub fn close_threads(
         &self,
         closed: &[Closed],
@@ -127,12 +127,7 @@ impl Store {
                 close_in(&tx, closed)?;
                 crate::os::test_step();
             }
-            for (old, new) in renumbered {
-                tx.prepare_cached(
-                    "UPDATE runs SET thread_id = ?2 WHERE thread_id = ?1 AND closed = 0",
-                )?
-                .execute([old, new])?;
-            }
+            renumber_in(&tx, renumbered)?;
             tx.commit()
         };
         close().map_err(|e| self.fault(e))?;
@@ -216,6 +211,32 @@ pub(super) fn brought_back(
         )?
         .query_row([thread_id, kept], run_from)
         .optional()
+}
+
+/// What else is open at an id that another thread has by now is of one that is gone.
+fn renumber_in(tx: &Transaction, renumbered: &[(String, String)]) -> rusqlite::Result<()> {
+    // Two may have changed their ids with each other: out of the way first.
+    for (old, _) in renumbered {
+        tx.prepare_cached(
+            "UPDATE runs SET thread_id = '>' || ?1 WHERE thread_id = ?1 AND closed = 0",
+        )?
+        .execute([old])?;
+    }
+    for (_, new) in renumbered {
+        tx.prepare_cached(
+            "UPDATE runs SET closed = 1, touched = ?2,
+                status = CASE WHEN status IN ('queued', 'running') THEN status ELSE 'completed' END
+             WHERE thread_id = ?1 AND closed = 0",
+        )?
+        .execute(params![new, now()])?;
+    }
+    for (old, new) in renumbered {
+        tx.prepare_cached(
+            "UPDATE runs SET thread_id = ?2 WHERE thread_id = '>' || ?1 AND closed = 0",
+        )?
+        .execute([old, new])?;
+    }
+    Ok(())
 }
 
 fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {

@@ -2,6 +2,8 @@
 //! begin alike, of its place: it is another one's when one of them comes or goes, and nobody's when the author edits
 //! those words.
 
+use std::collections::HashMap;
+
 use super::identity::{namesakes, words};
 use super::{Message, Role, Thread};
 
@@ -18,6 +20,65 @@ pub fn again<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&
     // One that begins alike came or went: what was said tells which one it is, if it did before.
     only(with_the_words_of(known, were))?;
     only(with_the_words_of(known, now))
+}
+
+/// The threads of `were` that more or fewer begin like by now: the id of each, and the one that it has among `now`;
+/// `None`: it is gone. By what was said in it, and where that does not tell it from others, by its place before or behind
+/// what changed between the texts `before` and `after`.
+pub fn renamed(
+    (were, before): (&[Thread], &str),
+    (now, after): (&[Thread], &str),
+) -> Vec<(String, Option<String>)> {
+    let (then, since) = (counts(were), counts(now));
+    let mut others = were
+        .iter()
+        .filter(|thread| then.get(words(&thread.id)) != since.get(words(&thread.id)))
+        .peekable();
+    if others.peek().is_none() {
+        return Vec::new();
+    }
+    let (front, back) = kept(before.as_bytes(), after.as_bytes());
+    let at_its_place = |thread: &Thread| {
+        let span = thread.span();
+        let start = match span.start.checked_sub(before.len() - back) {
+            Some(behind) => after.len() - back + behind,
+            None if span.end <= front => span.start,
+            None => return None,
+        };
+        let is_there =
+            |one: &&Thread| one.span().start == start && words(&one.id) == words(&thread.id);
+        now.iter().find(is_there)
+    };
+    let mut taken: Vec<&str> = Vec::new();
+    let mut renamed = Vec::new();
+    for thread in others {
+        let by_words = only(with_the_words_of(thread, were))
+            .and_then(|_| only(with_the_words_of(thread, now)));
+        let found = by_words
+            .or_else(|| at_its_place(thread))
+            .filter(|found| !taken.contains(&found.id.as_str()));
+        taken.extend(found.map(|found| found.id.as_str()));
+        renamed.push((thread.id.clone(), found.map(|found| found.id.clone())));
+    }
+    renamed
+}
+
+/// How many threads have the same first words.
+fn counts(threads: &[Thread]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for thread in threads {
+        *counts.entry(words(&thread.id)).or_default() += 1;
+    }
+    counts
+}
+
+/// How many bytes at the beginning and at the end two texts have in common; none of them twice.
+fn kept(before: &[u8], after: &[u8]) -> (usize, usize) {
+    let same = |(one, other): &(&u8, &u8)| one == other;
+    let front = before.iter().zip(after).take_while(same).count();
+    let shorter = before.len().min(after.len()) - front;
+    let ends = before.iter().rev().zip(after.iter().rev());
+    (front, ends.take(shorter).take_while(same).count())
 }
 
 /// Whether several threads of `now` begin with all that was said in the one that was `known`.
@@ -120,6 +181,49 @@ mod tests {
         // Two with the same words were never told apart by them.
         let same = "// AUTHOR: why?\na();\n// AUTHOR: why?\nb();\n";
         assert_eq!(found(same, 0, "// AUTHOR: why?\nb();\n"), None);
+    }
+
+    /// The ids that threads have in the later text, by the lines that they begin at: then, and now.
+    fn lines(before: &str, after: &str) -> Vec<(usize, Option<usize>)> {
+        let (were, now) = (threads(before), threads(after));
+        let line = |among: &[Thread], id: &str| {
+            let found = among.iter().find(|thread| thread.id == id);
+            found.expect("a thread").first_line()
+        };
+        renamed((&were, before), (&now, after))
+            .into_iter()
+            .map(|(old, new)| (line(&were, &old), new.map(|new| line(&now, &new))))
+            .collect()
+    }
+
+    #[test]
+    fn threads_that_begin_alike_are_told_apart_when_one_comes_or_goes() {
+        let one = "// AUTHOR: why?\n// AGENT: So.\na();\n";
+        let two = "// AUTHOR: why?\n// AGENT: Thus.\nb();\n";
+        let new = "// AUTHOR: why?\nc();\n";
+        let both = format!("{one}{two}");
+        assert_eq!(lines(&both, &format!("x();\n{both}")), []);
+        // By their words, whatever changed in the text.
+        assert_eq!(lines(&both, two), [(0, None), (3, Some(0))]);
+        assert_eq!(lines(&both, one), [(0, Some(0)), (3, None)]);
+        let three = format!("{new}{both}");
+        assert_eq!(lines(&both, &three), [(0, Some(2)), (3, Some(5))]);
+        assert_eq!(lines(two, &both), [(0, Some(3))]);
+        // Where the words are the same, by their place.
+        let same = format!("{one}{one}");
+        assert_eq!(
+            lines(&same, &format!("a();\n{one}")),
+            [(0, None), (3, Some(1))]
+        );
+        assert_eq!(
+            lines(&same, &format!("{one}a();\n")),
+            [(0, Some(0)), (3, None)]
+        );
+        let three = format!("{new}{new}");
+        assert_eq!(
+            lines(&three, &format!("x();\n// AUTHOR: why?\ny();\n{three}")),
+            [(0, Some(3)), (2, Some(5))]
+        );
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Session {
             .ok_or(())?;
         task.thread = now.clone();
         task.among = view.threads.clone();
+        self.turns.asked(&task.run.id, &task.thread, &task.among);
         Ok(Some(place))
     }
 

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::{Bench, FILE};
+use super::{Bench, FILE, take_when_offered};
 use crate::harness::{Editor, OnApply, Workspace, frame};
 use crate::model::Step;
 
@@ -58,6 +58,13 @@ fn said(refused: Result<Value, Value>) -> String {
         .as_str()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// What is offered on the first line.
+fn offered(editor: &mut Editor) -> Vec<String> {
+    let actions = editor.code_actions(FILE, 0);
+    let titles = actions.iter().filter_map(|action| action["title"].as_str());
+    titles.map(str::to_owned).collect()
 }
 
 /// Waits for words in a message of the window.
@@ -200,10 +207,45 @@ fn a_question_that_is_mended_during_its_turn_is_answered() {
         .expect("the turn starts");
     bench.model.wait_for_requests(1);
     editor.replace(FILE, "why is it\n", "why is it so?\n");
+    // It is the one that runs.
+    let titles = offered(&mut editor);
+    assert!(titles.contains(&String::from("Cancel")), "{titles:?}");
     bench.model.release();
     let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
     let head = "// AUTHOR: why is it so?\n// AGENT: So.\n";
     assert!(text.starts_with(head), "{text}");
+    bench.wait_status("completed");
+    take_when_offered(&mut editor, "Undo last turn");
+    editor.wait_text(FILE, |text| !text.contains("AGENT"));
+}
+
+#[test]
+fn a_question_that_is_completed_and_saved_during_its_turn_begins_no_other() {
+    let bench = Bench::new(vec![Step::text("So.").held(), Step::text("Twice.")]);
+    bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
+    let mut editor = with(
+        &bench,
+        "// AUTHOR: why is it slo\nfn a() {}\n",
+        &["pending"],
+    );
+    editor.save(FILE);
+    bench.model.wait_for_requests(1);
+    editor.replace(FILE, "slo\n", "slow?\n");
+    editor.save(FILE);
+    // What a save starts has been started when other commands have come and gone.
+    for _ in 0..3 {
+        assert_eq!(bench.cli(&["threads"]).0, Some(0));
+        assert!(!offered(&mut editor).is_empty());
+    }
+    bench.model.release();
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    bench.wait_status("completed");
+    assert!(
+        text.starts_with("// AUTHOR: why is it slow?\n// AGENT: So.\n"),
+        "{text}"
+    );
+    assert_eq!(bench.model.requests().len(), 1);
+    assert_eq!(bench.runs().len(), 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, FILE, take_when_offered};
+use super::{Bench, FILE, take_when_offered, type_at};
 use crate::harness::{Editor, wait_until};
 use crate::model::{Step, call};
 
@@ -294,4 +294,83 @@ fn a_turn_that_runs_is_known_by_the_id_that_its_thread_has_now() {
     cancelled.expect("it runs");
     let run = bench.wait_status("cancelled");
     assert_eq!(run["thread_id"], ids[0]);
+}
+
+/// A turn that changes a file of its own.
+fn changing(file: &str, old: &str, new: &str, answer: &str) -> [Step; 2] {
+    let input = json!({"path": file, "old_string": old, "new_string": new});
+    let calls = vec![
+        call("toolu_r", "file_read", json!({"path": file})),
+        call("toolu_e", "file_edit", input),
+    ];
+    [Step::calls(calls), Step::text(answer)]
+}
+
+/// Both threads answered: the first one's turn has changed b.txt, the second one's c.txt.
+fn both_answered() -> (Bench, Editor) {
+    let turns = ["b", "c"].map(|name| {
+        let file = format!("{name}.txt");
+        changing(&file, "old", "new", &format!("Changed {name}."))
+    });
+    let bench = Bench::new(turns.into_iter().flatten().collect());
+    for file in ["b.txt", "c.txt"] {
+        bench.workspace.write(file, "old\n");
+    }
+    let (mut editor, _) = typed(&bench, TWO);
+    for (line, answer) in [(0, "Changed b."), (SECOND + 2, "Changed c.")] {
+        editor
+            .take_action(FILE, line, "Reply as agent")
+            .expect("the turn starts");
+        editor.wait_text(FILE, |text| text.contains(answer));
+        bench.wait_status("completed");
+    }
+    (bench, editor)
+}
+
+/// Undoes the turn of the thread at a line; what stands in b.txt and c.txt then.
+fn undone(bench: &Bench, editor: &mut Editor, line: usize) -> [String; 2] {
+    editor
+        .take_action(FILE, line, "Undo last turn")
+        .expect("it is undone");
+    ["b.txt", "c.txt"].map(|file| bench.workspace.read(file))
+}
+
+#[test]
+fn a_thread_keeps_its_turns_when_a_namesake_above_it_is_typed() {
+    let (code, question) = ("fn n() {}\n\n", "// AUTHOR: why?\n");
+    // The other way the first marker is none for some keys.
+    for code_first in [true, false] {
+        let (bench, mut editor) = both_answered();
+        if code_first {
+            editor.splice(FILE, 0..0, code);
+            type_at(&editor, 0, question);
+        } else {
+            type_at(&editor, 0, &format!("{question}{code}"));
+        }
+        editor.wait_codes(FILE, &["pending", "awaiting_user", "awaiting_user"]);
+        let titles = offered(&mut editor, 0);
+        for title in ["Open conversation", "Undo last turn", "Continue"] {
+            assert!(!titles.iter().any(|offered| offered == title), "{titles:?}");
+        }
+        assert_eq!(undone(&bench, &mut editor, SECOND), ["old\n", "new\n"]);
+        let text = editor.wait_text(FILE, |text| !text.contains("Changed b."));
+        assert!(text.contains("// AGENT: Changed c."), "{text}");
+    }
+}
+
+#[test]
+fn a_thread_keeps_its_turns_when_a_namesake_above_it_is_deleted_and_put_back() {
+    let first = "// AUTHOR: why?\n// AGENT: Changed b.\n// AUTHOR:\n";
+    for put_back in [false, true] {
+        let (bench, mut editor) = both_answered();
+        editor.replace(FILE, first, "");
+        editor.wait_codes(FILE, &["awaiting_user"]);
+        if put_back {
+            editor.splice(FILE, 0..0, first);
+            editor.wait_codes(FILE, &["awaiting_user", "awaiting_user"]);
+            assert_eq!(undone(&bench, &mut editor, 0), ["old\n", "new\n"]);
+        } else {
+            assert_eq!(undone(&bench, &mut editor, 2), ["new\n", "old\n"]);
+        }
+    }
 }
