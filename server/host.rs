@@ -150,6 +150,11 @@ pub trait Host: Send + Sync {
         true
     }
 
+    /// Whether the thread that the turn of this host answers is still there.
+    fn stands(&self) -> bool {
+        true
+    }
+
     /// The turn of this host waits (or waits no longer) for an answer to a question that another one put.
     fn waits(&self, _more: bool) {}
 

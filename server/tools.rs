@@ -427,6 +427,12 @@ fn may_act(cx: &Context, name: &str, looks: bool) -> Result<(), String> {
             "Tool {name} is disabled because the author has not trusted this workspace; `postil trust` does."
         ));
     }
+    if !looks && !cx.host.stands() {
+        cx.cancel.cancel();
+        return Err(format!(
+            "Tool {name} changes nothing: the thread was removed, and the turn ends with it."
+        ));
+    }
     Ok(())
 }
 

@@ -16,11 +16,20 @@ pub(super) struct Live {
     host: Arc<dyn Host>,
     run: String,
     root: PathBuf,
+    stands: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Live {
-    pub(super) fn new(turns: Arc<Turns>, host: Arc<dyn Host>, run: &str, root: &Path) -> Self {
+    /// `stands`: whether the turn's thread does.
+    pub(super) fn new(
+        turns: Arc<Turns>,
+        host: Arc<dyn Host>,
+        run: &str,
+        root: &Path,
+        stands: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
         Self {
+            stands: Box::new(stands),
             turns,
             host,
             run: run.to_owned(),
@@ -84,6 +93,10 @@ impl Host for Live {
 
     fn shows_questions(&self) -> bool {
         self.host.shows_questions()
+    }
+
+    fn stands(&self) -> bool {
+        (self.stands)()
     }
 
     fn waits(&self, more: bool) {

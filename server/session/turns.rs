@@ -174,8 +174,8 @@ impl Turns {
         }
     }
 
-    /// Threads were taken out of a file: their turns are nobody else's, and those of others go by the ids that these
-    /// have now (from, to). Whether there were any.
+    /// Threads were taken out of a file: their turns end, and those of others go by the ids that these have now
+    /// (from, to). Whether there were any.
     pub(super) fn closed(
         &self,
         root: &Path,
@@ -185,7 +185,14 @@ impl Turns {
         let mut any = false;
         for id in gone {
             let whose = (root.to_owned(), id.to_owned());
-            any |= self.by_thread.remove(&whose).is_some();
+            let Some((_, run)) = self.by_thread.remove(&whose) else {
+                continue;
+            };
+            any = true;
+            let entry = self.runs.get(&run);
+            if let Some(entry) = entry.filter(|entry| entry.state.running) {
+                entry.cancel.cancel();
+            }
         }
         self.renumbered(root, renumbered) || any
     }
@@ -225,6 +232,14 @@ impl Turns {
             Some((id.clone(), now.id.clone()))
         });
         found.collect()
+    }
+
+    /// Whether the thread of a file goes by this id whose running or last turn this is.
+    fn has_run(&self, path: &Path, thread_id: &str, run: &str) -> bool {
+        self.by_thread.iter().any(|of| {
+            let (root, id) = of.key();
+            of.value() == run && id == thread_id && path.starts_with(root)
+        })
     }
 
     /// What a turn answers, as it stood among the threads of its file when it was asked.

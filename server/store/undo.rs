@@ -129,6 +129,20 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// The files that the newest turn of a run has written and that are not put back, relative to the root.
+    pub fn written_now(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = connection.prepare_cached(
+                "SELECT DISTINCT changes.file FROM changes JOIN runs ON runs.num = changes.run
+                 WHERE runs.id = ?1 AND changes.turn = runs.turn AND undone = 0",
+            )?;
+            let rows = statement.query_map([run], |row| row.get(0))?;
+            rows.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
     /// Whether another run was at work since then.
     pub fn was_company(&self, run: &str, since: jiff::Timestamp) -> Result<bool, StoreError> {
         let connection = self.light();

@@ -1,6 +1,7 @@
 //! One turn of a session, from its spawn to what stands in the thread and in the history.
 
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -76,7 +77,7 @@ impl Session {
     }
 
     /// Runs the turn until it ends or is cancelled, from here or from another process.
-    async fn outcome(&self, task: &mut Task) -> Outcome {
+    async fn outcome(self: &Arc<Self>, task: &mut Task) -> Outcome {
         let Ok(_place) = self.wait_in_queue(task).await else {
             return Outcome::Cancelled;
         };
@@ -92,7 +93,10 @@ impl Session {
 
     /// Of a batch a few run at once, and each of the others waits here. The author goes on writing meanwhile: what is
     /// answered is the thread as it stands when its place is free. An error: nothing waits for an answer then.
-    async fn wait_in_queue(&self, task: &mut Task) -> Result<Option<SemaphorePermit<'_>>, ()> {
+    async fn wait_in_queue(
+        self: &Arc<Self>,
+        task: &mut Task,
+    ) -> Result<Option<SemaphorePermit<'_>>, ()> {
         if !task.options.batch {
             return Ok(None);
         }
@@ -123,16 +127,31 @@ impl Session {
     }
 
     /// The face as this turn has it.
-    fn live(&self, task: &Task) -> Live {
+    fn live(self: &Arc<Self>, task: &Task) -> Live {
+        let (session, path, run) = (self.clone(), task.path.clone(), task.run.id.clone());
+        let (thread, among) = (task.thread.clone(), task.among.clone());
         Live::new(
             self.turns.clone(),
             self.host.clone(),
             &task.run.id,
             task.workspace.root(),
+            move || session.still_stands(&run, &path, (&thread, &among)),
         )
     }
 
-    async fn run_turn(&self, task: &Task, processes: &Arc<Processes>) -> Outcome {
+    /// Whether the thread of a turn, which was seen among others, is still in its file, as far as can be told.
+    fn still_stands(&self, run: &str, path: &Path, (thread, among): (&Thread, &[Thread])) -> bool {
+        // A file that is not there may be called otherwise by now.
+        let (false, Ok(view)) = (thread.id.is_empty(), self.view(path)) else {
+            return true;
+        };
+        let now = &view.threads;
+        threads::again(thread, among, now).is_some()
+            || threads::stands_twice(thread, now)
+            || now.iter().any(|one| self.turns.has_run(path, &one.id, run))
+    }
+
+    async fn run_turn(self: &Arc<Self>, task: &Task, processes: &Arc<Processes>) -> Outcome {
         let host: Arc<dyn Host> = Arc::new(self.live(task));
         let turn = async {
             let may_write = self.may_write(task, &*host).await;
@@ -366,6 +385,7 @@ impl Session {
             answer: None,
             error: None,
         };
+        let mut stands = true;
         let is_paused = matches!(outcome, Outcome::Paused(_));
         let left = match outcome {
             Outcome::Answer(_) => RunStatus::Completed,
@@ -393,7 +413,18 @@ impl Session {
                     self.note_round(task, "system", json!({}), why);
                     (RunStatus::Interrupted, Some(String::from(why)))
                 }
-                None => (RunStatus::Cancelled, None),
+                None => {
+                    stands =
+                        self.still_stands(&task.run.id, &task.path, (&task.thread, &task.among));
+                    if let Some(left) = self.left_behind(task).filter(|_| !stands) {
+                        let text = format!(
+                            "postil: {}: a turn ended, for its thread was removed. {left}",
+                            task.file
+                        );
+                        self.host.message(Level::Warning, &present::visible(&text));
+                    }
+                    (RunStatus::Cancelled, None)
+                }
             },
             Outcome::Failed(why) => {
                 let why = present::visible(&why) + &half_done(task);
@@ -412,6 +443,7 @@ impl Session {
         if status == RunStatus::Cancelled {
             let why = match task.options.batch && !task.cancel.is_cancelled() {
                 true => "nothing waited for an answer any more when its place was free",
+                false if !stands => "its thread was removed",
                 false => "cancelled by the author",
             };
             self.note_round(task, "system", json!({}), why);
@@ -469,16 +501,25 @@ impl Session {
                     json!({"file": task.file, "not_written": error.to_string()}),
                     text,
                 );
-                self.host.message(
-                    Level::Error,
-                    &format!(
-                        "postil: {error}. The answer was: {}",
-                        present::visible(text)
-                    ),
-                );
+                let left = self.left_behind(task);
+                let left = left.map_or_else(String::new, |left| format!(" {left}"));
+                let told = format!("postil: {error}.{left} The answer was: {text}");
+                self.host.message(Level::Error, &present::visible(&told));
                 Err(error.to_string())
             }
         }
+    }
+
+    /// What a turn has changed that ends without a thread to undo it at, and how it is undone.
+    fn left_behind(&self, task: &Task) -> Option<String> {
+        let files = task.store.written_now(&task.run.id).ok()?;
+        let undo: String = task.run.id.chars().take(8).collect();
+        (!files.is_empty()).then(|| {
+            format!(
+                "The turn has changed {}: `postil undo {undo}` takes that back.",
+                files.join(", ")
+            )
+        })
     }
 
     async fn put_answer(&self, task: &Task, text: &str) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Bench, FILE, take_when_offered};
 use crate::harness::{Editor, OnApply, Workspace, frame};
-use crate::model::Step;
+use crate::model::{Step, call};
 
 /// The file open, with this text typed in it.
 fn with(bench: &Bench, text: &str, codes: &[&str]) -> Editor {
@@ -246,6 +246,50 @@ fn a_question_that_is_completed_and_saved_during_its_turn_begins_no_other() {
     );
     assert_eq!(bench.model.requests().len(), 1);
     assert_eq!(bench.runs().len(), 1);
+}
+
+#[test]
+fn a_turn_ends_with_its_thread_and_tells_what_it_has_changed() {
+    for by_hand in [false, true] {
+        let change = |old: &str, new: &str| {
+            let input = json!({"path": "b.txt", "old_string": old, "new_string": new});
+            Step::calls(vec![
+                call("toolu_r", "file_read", json!({"path": "b.txt"})),
+                call("toolu_e", "file_edit", input),
+            ])
+        };
+        let bench = Bench::new(vec![
+            change("one", "two"),
+            change("two", "three").held(),
+            Step::text("Done."),
+        ]);
+        bench.workspace.write("b.txt", "one\n");
+        let mut editor = with(&bench, "// AUTHOR: why?\nfn a() {}\n", &["pending"]);
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        bench.model.wait_for_requests(2);
+        if by_hand {
+            editor.replace(FILE, "// AUTHOR: why?\n", "");
+        } else {
+            let argument = json!({"uri": editor.uri(FILE), "thread_id": ids(&editor)[0]});
+            let gone = editor.command("postil.dismissThread", argument);
+            gone.expect("it is removed");
+        }
+        editor.wait_codes(FILE, &[]);
+        bench.model.release();
+        let run = bench.wait_status("cancelled");
+        let id = &run["id"].as_str().expect("an id")[..8];
+        told(
+            &editor,
+            "its thread was removed. The turn has changed b.txt",
+        );
+        told(&editor, &format!("`postil undo {id}`"));
+        assert_eq!(bench.workspace.read("b.txt"), "two\n");
+        let (code, _, said) = bench.cli(&["undo", id]);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(bench.workspace.read("b.txt"), "one\n");
+    }
 }
 
 #[test]
