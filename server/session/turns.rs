@@ -447,6 +447,11 @@ impl Session {
             self.may_go_on(&store, &thread)?;
         }
         let loaded = workspace.loaded();
+        if store.run_of_thread(&thread.id)?.is_none()
+            && let Some(run) = store.run_brought_back(&thread)?
+        {
+            store.reopen(&run.id, &thread.id)?;
+        }
         let stopped = store
             .run_of_thread(&thread.id)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));

@@ -11,7 +11,7 @@ use super::reads::{limit_of, run_from, time};
 use super::texts::{self, COLUMNS};
 use super::writes::now;
 use super::{Run, Store, StoreError};
-use crate::threads::{Message, Role, Thread};
+use crate::threads::{Message, Role, Thread, words};
 
 /// The conversation of a thread that was removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,13 +135,25 @@ impl Store {
         Ok(())
     }
 
-    /// The closed run of a thread that stands in its file again, word for word: its removal was taken back.
+    /// The closed run of a thread that stands in its file again, word for word, whatever was said in it since: its removal
+    /// was taken back.
     pub fn run_brought_back(&self, thread: &Thread) -> Result<Option<Run>, StoreError> {
         let Some(kept) = Said::kept(thread) else {
             return Ok(None);
         };
         let connection = self.light();
         brought_back(&connection, &thread.id, &kept).map_err(|e| self.fault(e))
+    }
+
+    /// The thread of a closed run stands in its file again, and goes on.
+    pub fn reopen(&self, run: &str, thread_id: &str) -> Result<(), StoreError> {
+        self.durable()
+            .execute(
+                "UPDATE runs SET closed = 0, thread_id = ?2 WHERE id = ?1",
+                [run, thread_id],
+            )
+            .map_err(|e| self.fault(e))?;
+        Ok(())
     }
 
     /// Conversations that are tied to a line with one of these words, or that stood in one of these files;
@@ -198,18 +210,24 @@ impl Store {
     }
 }
 
+/// `kept`: what was said in the thread, of which the beginning was kept as it was removed.
 pub(super) fn brought_back(
     connection: &Connection,
     thread_id: &str,
     kept: &str,
 ) -> rusqlite::Result<Option<Run>> {
+    // Among others that begin alike it may have another number by now. `.` is the character behind `-`.
     connection
         .prepare_cached(
             "SELECT runs.* FROM runs JOIN closed ON closed.file = runs.file AND closed.run = runs.num
-             WHERE runs.thread_id = ?1 AND runs.closed = 1 AND closed.messages = ?2
+             WHERE runs.thread_id >= ?1 AND runs.thread_id < ?1 || '.' AND runs.closed = 1
+                AND closed.messages LIKE '%\"role\":\"agent\"%'
+                AND substr(closed.messages, 1, length(closed.messages) - 1)
+                    = substr(?2, 1, length(closed.messages) - 1)
+                AND substr(?2, length(closed.messages), 1) IN (',', ']')
              ORDER BY runs.num DESC LIMIT 1",
         )?
-        .query_row([thread_id, kept], run_from)
+        .query_row([words(thread_id), kept], run_from)
         .optional()
 }
 

@@ -374,3 +374,34 @@ fn a_thread_keeps_its_turns_when_a_namesake_above_it_is_deleted_and_put_back() {
         }
     }
 }
+
+#[test]
+fn a_thread_that_is_brought_back_and_goes_on_is_one_run() {
+    let turns = [
+        changing("b.txt", "old", "new", "Done."),
+        changing("b.txt", "new", "newer", "Again."),
+    ];
+    let bench = Bench::new(turns.into_iter().flatten().collect());
+    for file in ["b.txt", "c.txt"] {
+        bench.workspace.write(file, "old\n");
+    }
+    let (mut editor, _) = typed(&bench, TWO);
+    answered(&bench, &mut editor, 0);
+    let before = editor.text(FILE);
+    take_when_offered(&mut editor, "Resolve (remove thread)");
+    let after = editor.wait_text(FILE, |text| text.starts_with("fn a() {}"));
+    wait_closed(&mut editor);
+    editor.splice(FILE, 0..0, before.strip_suffix(&after).expect("its lines"));
+    editor.replace(FILE, "// AUTHOR:\n", "// AUTHOR: and now?\n");
+    editor.wait_codes(FILE, &["pending", "pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Again."));
+    bench.wait_status("completed");
+    assert_eq!(bench.runs().len(), 1, "{:?}", bench.runs());
+    assert_eq!(bench.workspace.read("b.txt"), "newer\n");
+    for text in ["new\n", "old\n"] {
+        assert_eq!(undone(&bench, &mut editor, 0)[0], text);
+    }
+}
