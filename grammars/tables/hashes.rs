@@ -13,7 +13,14 @@ pub(crate) const ROWS: &[Language] = &[
     Language {
         name: "diff",
         extensions: &["diff", "patch", "rej"],
-        file_names: &["COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"],
+        file_names: &[
+            "COMMIT_EDITMSG",
+            "EDIT_DESCRIPTION",
+            "MERGE_MSG",
+            "NOTES_EDITMSG",
+            "SQUASH_MSG",
+            "TAG_EDITMSG",
+        ],
         ids: &["diff", "patch", "gitcommit", "git-commit"],
         line: &[at("#", Place::FirstColumn)],
         reply: to_line_end("#"),

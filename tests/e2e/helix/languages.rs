@@ -46,17 +46,15 @@ fn built_in(name: &str) -> toml::Table {
 /// The row of our table that a row of Helix's is about.
 fn ours(row: &toml::Value) -> bool {
     let text = |key: &str| row.get(key).and_then(toml::Value::as_str);
+    // What a patch and a commit's message show are others' threads: nobody asks there.
+    let counts = |row: &postil_grammars::Language| {
+        row.name != postil_grammars::UNKNOWN.name && row.name != "diff"
+    };
     let by_name = [text("name"), text("language-id")]
         .into_iter()
         .flatten()
-        .any(|name| {
-            let row = postil_grammars::by_name(name);
-            row.is_some_and(|row| row.name != postil_grammars::UNKNOWN.name)
-        });
-    let known = |path: &str| {
-        postil_grammars::detect(path, None, "")
-            .is_some_and(|row| row.name != postil_grammars::UNKNOWN.name)
-    };
+        .any(|name| postil_grammars::by_name(name).is_some_and(counts));
+    let known = |path: &str| postil_grammars::detect(path, None, "").is_some_and(counts);
     let types = row.get("file-types").and_then(toml::Value::as_array);
     by_name
         || types.into_iter().flatten().any(|entry| {
