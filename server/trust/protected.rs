@@ -1,6 +1,6 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -179,6 +179,13 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     hooks
         .any(|hooks| parts(&file).starts_with(&parts(&hooks)))
         .then_some(GIT)
+}
+
+/// Where the repository of a root has git look for hooks in the work tree, relative to it.
+pub fn hooks(root: &Path) -> Option<PathBuf> {
+    let hooks = vcs::runs(root).hooks?;
+    let inside = hooks.strip_prefix(os::canonical(root).ok()?).ok()?;
+    (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
 }
 
 /// Whether `relative` (with `/`) is git's own folder or something in it.

@@ -52,6 +52,8 @@ pub(super) struct Look {
     pub known: BTreeSet<PathBuf>,
     /// Of these, the folders of repositories: guarded by their parts.
     pub repositories: BTreeSet<PathBuf>,
+    /// The folder that `core.hooksPath` names, guarded whatever it is called.
+    hooks: Option<PathBuf>,
     /// The folders that were listed.
     reached: BTreeSet<PathBuf>,
     /// Those that were there and were not listed, by name and by what they are: they may be renamed meanwhile.
@@ -63,7 +65,10 @@ impl Look {
     /// From the root's own names down, the folders first that `earlier` reached, without those that it left out: of
     /// what is in them nobody knows what is new.
     pub fn new(root: &Path, earlier: &Self, most: usize) -> Self {
-        let mut look = Self::default();
+        let mut look = Self {
+            hooks: earlier.hooks.clone(),
+            ..Self::default()
+        };
         let mut left = most;
         let mut old = VecDeque::from([(PathBuf::new(), 0)]);
         let mut new = VecDeque::new();
@@ -83,7 +88,7 @@ impl Look {
                 count += 1;
                 let path = folder.join(entry.file_name());
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_guarded(&path) {
+                if is_guarded(&path) || look.hooks.as_ref() == Some(&path) {
                     look.add(root, path, is_folder);
                 } else if is_folder && depth < DEPTH && !is_passed_over(&path) {
                     let queue = if earlier.reached.contains(&path) {
@@ -103,7 +108,11 @@ impl Look {
     }
 
     pub fn first(root: &Path) -> Self {
-        Self::new(root, &Self::default(), ENTRIES)
+        let none = Self {
+            hooks: trust::hooks(root),
+            ..Self::default()
+        };
+        Self::new(root, &none, ENTRIES)
     }
 
     pub fn again(&self, root: &Path) -> Self {

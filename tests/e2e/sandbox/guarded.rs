@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn attack_04_guarded_files_are_not_changed_by_a_command() {
     let run = [
-        "echo evil >> .git/config; echo evil > .git/hooks/pre-commit; echo evil > .vscode/settings.json; rm -rf .vscode; mv .git/hooks .git/h; true",
+        "echo evil >> .git/config; echo evil > .git/hooks/pre-commit; echo evil > .vscode/settings.json; rm -rf .vscode; mv .git/hooks .git/h; echo evil >> .githooks/pre-push; echo evil > .githooks/pre-commit; true",
         "mkdir -p .claude sub/.git/hooks .github/workflows && echo evil > .mcp.json; echo evil > .claude/settings.json; echo evil > sub/.git/hooks/x; echo evil > .github/workflows/x.yml; echo evil > .envrc; true",
         "git status --short >/dev/null; echo fine > fine.txt; git add fine.txt",
     ];
@@ -18,6 +18,10 @@ fn attack_04_guarded_files_are_not_changed_by_a_command() {
         bench
             .workspace
             .write(".git/hooks/post-commit", "#!/bin/sh\n");
+        bench.workspace.write(".githooks/pre-push", "#!/bin/sh\n");
+        bench
+            .workspace
+            .git(&["config", "core.hooksPath", ".githooks"]);
         let config = bench.workspace.read(".git/config");
         let mut editor = bench.editor();
         let told = bench.run(&mut editor);
@@ -36,8 +40,14 @@ fn attack_04_guarded_files_are_not_changed_by_a_command() {
             "#!/bin/sh\n",
             "{kind:?}: {told:#?}"
         );
+        assert_eq!(
+            bench.workspace.read(".githooks/pre-push"),
+            "#!/bin/sh\n",
+            "{kind:?}: {told:#?}"
+        );
         for made in [
             ".git/hooks/pre-commit",
+            ".githooks/pre-commit",
             ".claude",
             ".mcp.json",
             "sub/.git",
