@@ -93,18 +93,6 @@ impl Store {
         Ok(())
     }
 
-    /// How many files the run's present turn has changed that are not put back.
-    pub fn changed_now(&self, run: &str) -> Result<usize, StoreError> {
-        self.light()
-            .prepare_cached(
-                "SELECT count(DISTINCT changes.file) FROM changes JOIN runs ON runs.num = changes.run
-                 WHERE runs.id = ?1 AND changes.turn = runs.turn AND undone = 0",
-            )
-            .and_then(|mut statement| statement.query_row([run], |row| row.get::<_, i64>(0)))
-            .map(|count| usize::try_from(count).unwrap_or(0))
-            .map_err(|e| self.fault(e))
-    }
-
     /// The newest write that was recorded, in whichever run.
     pub fn newest_change(&self) -> Result<i64, StoreError> {
         let connection = self.light();

@@ -611,10 +611,14 @@ async fn cancelled(task: &Task) {
 
 /// What a turn that failed has changed before, and how that is put back; nothing where it changed nothing.
 fn half_done(task: &Task) -> String {
-    let (files, them) = match task.store.changed_now(&task.run.id) {
-        Ok(0) | Err(_) => return String::new(),
-        Ok(1) => (String::from("1 file was"), "it"),
-        Ok(count) => (format!("{count} files were"), "them"),
+    let count = task
+        .store
+        .written_now(&task.run.id)
+        .map_or(0, |files| files.len());
+    let (files, them) = match count {
+        0 => return String::new(),
+        1 => (String::from("1 file was"), "it"),
+        _ => (format!("{count} files were"), "them"),
     };
     let run: String = task.run.id.chars().take(8).collect();
     format!("; {files} changed before that: Undo last turn (`postil undo {run}`) puts {them} back")
