@@ -1,7 +1,8 @@
-//! Agent turns: taken, spawned, watched, ended; `run` is one of them from its spawn to its end. The turn itself is
-//! in `crate::turn`.
+//! Agent turns: taken, spawned, watched, ended; `run` is one of them from its spawn to its end, `who` answers it. The
+//! turn itself is in `crate::turn`.
 
 mod run;
+mod who;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use dashmap::{DashMap, DashSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use who::answerer;
+use who::may_be_held;
+
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
-use crate::config::Settings;
 use crate::host::Question;
-use crate::models::Usage;
 use crate::present;
 use crate::store::{GoOn, Run, RunStatus, Store, StoreError};
 use crate::threads::{self, Role, Status, Thread};
@@ -320,19 +322,6 @@ pub(super) struct Task {
     pub(super) cancel: CancellationToken,
     /// How often the folder had not been trusted when the turn was begun.
     pub(super) refusals: Option<u64>,
-}
-
-/// A budget holds a model whose answers have a known price; who set one must not pay more without a word.
-fn may_be_held(answerer: &Answerer) -> Result<(), Error> {
-    match answerer {
-        Answerer::Model(model) if model.cost(&Usage::default()).is_none() => {
-            let name = model.name();
-            Err(Error::Other(format!(
-                "a budget cannot hold {name}, for no price of it is known: set inputPrice and outputPrice in [models.\"{name}\"] of your config.toml, or leave out the budget and limit turns with turn.maxTokens there"
-            )))
-        }
-        _ => Ok(()),
-    }
 }
 
 impl Session {
@@ -683,24 +672,6 @@ impl Session {
         let all = futures::future::join_all(running.iter().map(|run| self.wait_turn(run)));
         // Whoever waits for our end waits no longer than a second.
         let _ = tokio::time::timeout(WIND_UP, all).await;
-    }
-}
-
-/// Who began what stopped goes on with it, as far as they still can.
-pub(super) async fn answerer(
-    settings: &Settings,
-    options: &TurnOptions,
-    stopped: Option<&Run>,
-) -> Result<Answerer, Error> {
-    let stopped = stopped.filter(|_| options.model.is_none() && !options.another);
-    if let Some(run) = stopped
-        && let Ok(choice) = turn::choose(settings, Some(&run.model)).await
-    {
-        return Ok(choice.answerer);
-    }
-    match turn::choose(settings, options.model.as_deref()).await {
-        Ok(choice) => Ok(choice.answerer),
-        Err(error) => Err(Error::Other(error.to_string())),
     }
 }
 

@@ -1,0 +1,38 @@
+//! Who answers a turn, and whether they can be held to what it may cost.
+
+use crate::config::Settings;
+use crate::models::Usage;
+use crate::session::{Error, TurnOptions};
+use crate::store::Run;
+use crate::turn::{self, Answerer};
+
+/// Who began what stopped goes on with it, as far as they still can.
+pub(in crate::session) async fn answerer(
+    settings: &Settings,
+    options: &TurnOptions,
+    stopped: Option<&Run>,
+) -> Result<Answerer, Error> {
+    let stopped = stopped.filter(|_| options.model.is_none() && !options.another);
+    if let Some(run) = stopped
+        && let Ok(choice) = turn::choose(settings, Some(&run.model)).await
+    {
+        return Ok(choice.answerer);
+    }
+    match turn::choose(settings, options.model.as_deref()).await {
+        Ok(choice) => Ok(choice.answerer),
+        Err(error) => Err(Error::Other(error.to_string())),
+    }
+}
+
+/// A budget holds a model whose answers have a known price; who set one must not pay more without a word.
+pub(super) fn may_be_held(answerer: &Answerer) -> Result<(), Error> {
+    match answerer {
+        Answerer::Model(model) if model.cost(&Usage::default()).is_none() => {
+            let name = model.name();
+            Err(Error::Other(format!(
+                "a budget cannot hold {name}, for no price of it is known: set inputPrice and outputPrice in [models.\"{name}\"] of your config.toml, or leave out the budget and limit turns with turn.maxTokens there"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
