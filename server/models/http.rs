@@ -135,11 +135,9 @@ pub(super) fn proxy(
 ) -> Option<&'static str> {
     let host = url.host_str()?;
     let first = |names: [&'static str; 2]| {
-        let set = |name: &&'static str| environment(name).is_some();
         names
             .into_iter()
-            .find(set)
-            .map(|name| (name, environment(name).unwrap_or_default()))
+            .find_map(|name| Some((name, environment(name)?)))
     };
     let without = first(["NO_PROXY", "no_proxy"]).map_or(String::new(), |(_, hosts)| hosts);
     let is_without = without.split(',').map(str::trim).any(|name| {
