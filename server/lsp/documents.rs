@@ -23,6 +23,8 @@ pub(super) struct Documents {
     others: Others,
     /// Documents of which the server lost track, until they are opened anew or their whole text is sent.
     unfit: DashMap<PathBuf, ()>,
+    /// The open URIs that child servers spell otherwise.
+    other_names: DashMap<String, ()>,
     /// How often each URI was closed.
     closed: DashMap<String, u64>,
     /// Counts document notifications; see [`Documents::news`].
@@ -37,6 +39,7 @@ impl Default for Documents {
             open: DashMap::new(),
             others: Others::default(),
             unfit: DashMap::new(),
+            other_names: DashMap::new(),
             closed: DashMap::new(),
             count: watch::Sender::new(0),
             folders: RwLock::default(),
@@ -52,6 +55,19 @@ impl Documents {
             .or_else(|| from_proto::path(uri))
     }
 
+    /// Takes a URI as the one under which a path is served; whether it was before.
+    fn serve(&self, uri: &str, path: &Path) -> bool {
+        if children::uri::from_path(path) != uri {
+            self.other_names.insert(uri.to_owned(), ());
+        }
+        self.open.insert(uri.to_owned(), path.to_owned()).is_some()
+    }
+
+    fn serve_no_more(&self, uri: &str) {
+        self.open.remove(uri);
+        self.other_names.remove(uri);
+    }
+
     /// The URI under which a path is open, and served.
     pub fn uri(&self, path: &Path) -> Option<String> {
         self.open
@@ -63,11 +79,7 @@ impl Documents {
     /// Whether the client names any file otherwise than child servers do.
     pub fn has_other_names(&self) -> bool {
         let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
-        folders.iter().any(|(named, canonical)| named != canonical)
-            || self
-                .open
-                .iter()
-                .any(|entry| children::uri::from_path(entry.value()) != *entry.key())
+        !self.other_names.is_empty() || folders.iter().any(|(named, canonical)| named != canonical)
     }
 
     pub fn is_unfit(&self, path: &Path) -> bool {
@@ -161,12 +173,7 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         return;
     }
     server.documents.unfit.remove(&path);
-    if server
-        .documents
-        .open
-        .insert(uri.to_owned(), path.clone())
-        .is_some()
-    {
+    if server.documents.serve(uri, &path) {
         tracing::info!("{uri} was opened twice: the newer text counts");
     }
     session.open(path.clone(), uri, language, version, text);
@@ -265,7 +272,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
         return;
     }
     if !others::succeed(server, uri, &path) {
-        server.documents.open.remove(uri);
+        server.documents.serve_no_more(uri);
         server.documents.unfit.remove(&path);
         let bytes = session.buffers.document(&path).map(|text| text.len());
         server.publisher.closed(bytes.unwrap_or(0));

@@ -13,8 +13,7 @@ use crate::children::uri;
 /// Every URI in `said` becomes the editor's own.
 pub(super) fn to_client(server: &Server, said: &mut Value) {
     if server.documents.has_other_names() {
-        let known = HashMap::new();
-        Names { server, known }.value(said);
+        Names::of(server).value(said);
     }
 }
 
@@ -26,7 +25,7 @@ pub(super) fn raw_to_client(server: &Server, said: Box<RawValue>) -> Box<RawValu
     let Ok(mut value) = serde_json::from_str(said.get()) else {
         return said;
     };
-    to_client(server, &mut value);
+    Names::of(server).value(&mut value);
     to_raw_value(&value).unwrap_or(said)
 }
 
@@ -36,7 +35,12 @@ struct Names<'a> {
     known: HashMap<String, Option<String>>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(server: &'a Server) -> Self {
+        let known = HashMap::new();
+        Self { server, known }
+    }
+
     fn value(&mut self, value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),

@@ -137,8 +137,8 @@ pub(super) fn succeed(server: &Arc<Server>, closed: &str, path: &Path) -> bool {
         return false;
     };
     let documents = &server.documents;
-    documents.open.insert(next.uri.clone(), path.to_owned());
-    documents.open.remove(closed);
+    documents.serve(&next.uri, path);
+    documents.serve_no_more(closed);
     match next.text {
         Ok(text) => {
             session.open_instead(
