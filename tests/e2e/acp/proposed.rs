@@ -1,8 +1,6 @@
 //! An agent that the author has not chosen, found on PATH or named by a repository: it is asked for once.
 
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -128,25 +126,10 @@ fn doctor_says_how_it_is_chosen() {
     );
 }
 
-/// `postil reply --all` on a terminal, where `keys` are typed; what is seen there. `None`: no terminal to be had.
+/// A question answered by `keys` on a terminal, of a turn begun by `postil reply --all`; what is seen there.
 fn on_a_terminal(workspace: &Workspace, path: &str, keys: &str) -> Option<String> {
     workspace.write(FILE, format!("{THREAD}{}", super::CODE));
-    let mut command = workspace.command("script");
-    let line = format!("'{}' reply --all", env!("CARGO_BIN_EXE_postil"));
-    command.args(["-qec", &line, "/dev/null"]).env("PATH", path);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let Ok(mut child) = command.spawn() else {
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: a question on a terminal (no script)"
-        );
-        return None;
-    };
-    let mut stdin = child.stdin.take().expect("piped");
-    stdin.write_all(keys.as_bytes()).expect("typed");
-    drop(stdin);
-    let output = child.wait_with_output().expect("it ends");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    workspace.on_a_terminal("reply --all", Some(path), keys)
 }
 
 const PROPOSED: &str = "Use Codex, found on PATH, to answer?";

@@ -2,7 +2,7 @@
 //! temporary folder, and nothing of the real user's environment comes in.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 pub struct Workspace {
     _folder: tempfile::TempDir,
@@ -101,6 +101,29 @@ impl Workspace {
             .env("LANG", "C.UTF-8")
             .env("POSTIL_TEST", "1");
         command
+    }
+
+    /// `postil ARGS` on a terminal, with this PATH if one is given, where `keys` are typed; what is seen there. `None`:
+    /// no terminal to be had, which is said.
+    pub fn on_a_terminal(&self, args: &str, path: Option<&str>, keys: &str) -> Option<String> {
+        use std::io::Write as _;
+        let mut command = self.command("script");
+        let line = format!("'{}' {args}", env!("CARGO_BIN_EXE_postil"));
+        command.args(["-qec", &line, "/dev/null"]);
+        command.envs(path.map(|path| ("PATH", path)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut child) = command.spawn() else {
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: a question on a terminal (no script)"
+            );
+            return None;
+        };
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(keys.as_bytes()).expect("typed");
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Runs git in the workspace folder; its output.

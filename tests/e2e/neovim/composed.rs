@@ -16,14 +16,19 @@ in_both!(
     a_copy_of_a_text_is_not_sent,
 );
 
-/// `:Postil! say` at the thread on line 4, with `text` typed.
-fn compose(nvim: &mut Nvim, text: &str) {
-    nvim.keys(":4<CR>:Postil! say<CR>");
+/// A window of its own for a text, by `command`, with `text` typed.
+fn typed_in(nvim: &mut Nvim, command: &str, text: &str) {
+    nvim.keys(&format!("{command}<CR>"));
     nvim.wait(
         "the window",
         "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
     );
     nvim.keys(&format!("{text}<Esc>"));
+}
+
+/// `:Postil! say` at the thread on line 4, with `text` typed.
+fn compose(nvim: &mut Nvim, text: &str) {
+    typed_in(nvim, ":4<CR>:Postil! say", text);
 }
 
 const OF_FILE: &str = "text(vim.fn.bufnr('notes.py'))";
@@ -114,12 +119,8 @@ fn a_composed_text_outlives_its_server(program: &str) {
 fn a_composed_thread_goes_where_its_line_went(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil! new<CR>");
-    nvim.wait(
-        "the window",
-        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
-    );
-    nvim.keys("why text?<Esc>:wincmd p<CR>ggOimport os<CR>import sys<Esc>");
+    typed_in(&mut nvim, ":4Postil! new", "why text?");
+    nvim.keys(":wincmd p<CR>ggOimport os<CR>import sys<Esc>");
     nvim.wait_text("import sys\nfrom");
     nvim.keys(":wincmd p<CR>:wq<CR>");
     nvim.wait_text("# AUTHOR: why text?\ndef load");
@@ -182,12 +183,8 @@ fn who_has_composed_is_back_in_the_window_they_came_from(program: &str) {
 fn a_copy_of_a_text_is_not_sent(program: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
-    nvim.keys(":4Postil! new<CR>");
-    nvim.wait(
-        "the window",
-        "vim.bo.buftype == 'acwrite' and vim.api.nvim_get_mode().mode == 'i'",
-    );
-    nvim.keys("a draft<Esc>:write draft.md<CR>");
+    typed_in(&mut nvim, ":4Postil! new", "a draft");
+    nvim.keys(":write draft.md<CR>");
     nvim.wait("the file", "vim.uv.fs_stat('draft.md')");
     assert_eq!(workspace.read("draft.md"), "a draft\n");
     nvim.keys("A, and more<Esc>:write draft.md<CR>");

@@ -79,14 +79,32 @@ fn a_thread_is_typed_seen_and_answered(program: &str) {
 }
 
 fn a_long_message_takes_no_key(program: &str) {
+    long_message(program, &[], "execute('messages')", |s| {
+        s.contains("continue, health, model")
+    });
+}
+
+/// Then the whole is there to be read in parts.
+fn a_long_message_takes_no_key_without_a_command_line(program: &str) {
+    let before = [":set cmdheight=0 laststatus=0"];
+    let joined = "substitute(execute('messages'), '\\n', '', 'g')";
+    long_message(program, &before, joined, |s| {
+        s.replace('\n', "").contains("continue, health, model")
+    });
+}
+
+/// `messages`: an expression for all that was told, which `is_whole` then.
+fn long_message(program: &str, before: &[&str], messages: &str, is_whole: impl Fn(&str) -> bool) {
     if !peers::have(&["tmux"]) {
         return;
     }
     let workspace = python_project();
     let terminal = opened(program, &workspace, "notes.py");
     terminal.wait("the file", |s| s.contains("def load(path)"));
-    terminal.text(":Postil nonsense");
-    terminal.key("Enter");
+    for command in before.iter().chain(&[":Postil nonsense"]) {
+        terminal.text(command);
+        terminal.key("Enter");
+    }
     let told = terminal.wait("its beginning and its end", |s| {
         s.contains("postil: there is no `:Postil nonsense`") && s.contains("undo, why")
     });
@@ -96,39 +114,9 @@ fn a_long_message_takes_no_key(program: &str) {
     terminal.wait("a letter less", |s| {
         s.contains("rom pathlib") && !s.contains("from pathlib")
     });
-    // The whole is there to be read.
-    terminal.text(":put =execute('messages')");
+    terminal.text(&format!(":put ={messages}"));
     terminal.key("Enter");
-    terminal.wait("the whole", |s| s.contains("continue, health, model"));
-    terminal.text(":qa!");
-    terminal.key("Enter");
-}
-
-fn a_long_message_takes_no_key_without_a_command_line(program: &str) {
-    if !peers::have(&["tmux"]) {
-        return;
-    }
-    let workspace = python_project();
-    let terminal = opened(program, &workspace, "notes.py");
-    terminal.wait("the file", |s| s.contains("def load(path)"));
-    terminal.text(":set cmdheight=0 laststatus=0");
-    terminal.key("Enter");
-    terminal.text(":Postil nonsense");
-    terminal.key("Enter");
-    let told = terminal.wait("its beginning and its end", |s| {
-        s.contains("postil: there is no `:Postil nonsense`") && s.contains("undo, why")
-    });
-    assert!(!told.contains("Press ENTER"), "{told}");
-    terminal.text("x");
-    terminal.wait("a letter less", |s| {
-        s.contains("rom pathlib") && !s.contains("from pathlib")
-    });
-    // The whole is there to be read, in parts.
-    terminal.text(":put =substitute(execute('messages'), '\\n', '', 'g')");
-    terminal.key("Enter");
-    terminal.wait("the whole", |s| {
-        s.replace('\n', "").contains("continue, health, model")
-    });
+    terminal.wait("the whole", is_whole);
     terminal.text(":qa!");
     terminal.key("Enter");
 }

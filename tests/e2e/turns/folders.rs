@@ -6,6 +6,19 @@ use serde_json::{Value, json};
 use super::{CODE, FILE};
 use crate::harness::{Editor, Options, Workspace};
 
+/// An editor that has both folders open, trusted.
+fn opened(workspace: &Workspace) -> Editor {
+    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+    Editor::start_with(
+        workspace,
+        Options {
+            folders,
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    )
+}
+
 #[test]
 fn a_turn_is_undone_and_read_in_its_own_folder() {
     let workspace = Workspace::new();
@@ -14,15 +27,7 @@ fn a_turn_is_undone_and_read_in_its_own_folder() {
     for file in &files {
         workspace.write(file, CODE);
     }
-    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
-    let mut editor = Editor::start_with(
-        &workspace,
-        Options {
-            folders,
-            initialization_options: json!({"trusted": true}),
-            ..Options::default()
-        },
-    );
+    let mut editor = opened(&workspace);
     let [one, two] = &files;
     let mut ids = Vec::new();
     for file in &files {
@@ -131,15 +136,7 @@ fn a_reply_in_one_folder_makes_no_question_of_the_other_the_authors() {
     for file in &files {
         workspace.write(file, format!("// AUTHOR: rename load to load_data\n{CODE}"));
     }
-    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
-    let mut editor = Editor::start_with(
-        &workspace,
-        Options {
-            folders,
-            initialization_options: json!({"trusted": true}),
-            ..Options::default()
-        },
-    );
+    let mut editor = opened(&workspace);
     let [one, two] = files.map(|file| {
         editor.open(&file);
         let shown = editor.wait_codes(&file, &["pending"]);

@@ -15,6 +15,13 @@ async function askAbove(window) {
     await openThread(window, 0);
 }
 
+async function askAboveAndSave(window) {
+    await askAbove(window);
+    await window.toEditor();
+    await window.page.keyboard.press("Control+s");
+    await window.until("saved", async () => readFileSync(join(folder, "load.rs"), "utf8").includes("AUTHOR: say what"));
+}
+
 /** A turn that stops at a cap goes on from where the thread stands: its lens, its title, its row. */
 export async function paused(code, windows) {
     const window = await code.open(folder);
@@ -137,10 +144,7 @@ export async function run(code, windows, model) {
 export async function reload(code, windows, model) {
     const window = await code.open(folder);
     windows.push(window);
-    await askAbove(window);
-    await window.toEditor();
-    await window.page.keyboard.press("Control+s");
-    await window.until("saved", async () => readFileSync(join(folder, "load.rs"), "utf8").includes("AUTHOR: say what"));
+    await askAboveAndSave(window);
     await titleAction(window, "Reply as Agent", async () => (await window.status()).includes("1 at work"));
     const tab = window.page.locator(".tab", { hasText: "Conversation: load.rs" });
     await titleAction(window, "Open Conversation", () => tab.first().isVisible());
@@ -339,10 +343,7 @@ export async function review(code, windows) {
 export async function overview(code, windows) {
     const window = await code.open(folder);
     windows.push(window);
-    await askAbove(window);
-    await window.toEditor();
-    await window.page.keyboard.press("Control+s");
-    await window.until("saved", async () => readFileSync(join(folder, "load.rs"), "utf8").includes("AUTHOR: say what"));
+    await askAboveAndSave(window);
     await titleAction(window, "Reply as Agent", async () => (await head(window)).startsWith("Agent at work"));
     await window.notice("the agent wants to change 2 files, and waits for you");
     await window.press("Show Changes");
