@@ -173,12 +173,22 @@ impl Syntax {
             self.asked.follow(splice);
             return;
         }
-        self.asked = Asked::default();
+        let was_read = self.tree.is_some();
         let mut old = self.tree.take().or(self.stale.take());
         if let Some(tree) = &mut old {
             splices.iter().for_each(|splice| tree::edit(tree, splice));
         }
         self.tree = tree::parse(text, language, old.as_ref());
+        match (&self.tree, &old) {
+            // In markup what a comment is may depend on the name of its element, wherever that stands.
+            (Some(new), Some(old)) if was_read && !embed::hosts(language) => {
+                splices.iter().for_each(|splice| self.asked.follow(splice));
+                let changed = old.changed_ranges(new);
+                self.asked
+                    .forget(changed.map(|range| range.start_byte..range.end_byte));
+            }
+            _ => self.asked = Asked::default(),
+        }
         if self.tree.is_none() {
             self.stale = old;
         }

@@ -1,6 +1,7 @@
-//! The comments that were asked for, kept while nothing changes but what is said inside one of them: a file may
-//! have hundreds of threads, and each key asks for all of their comments.
+//! The comments that were asked for, kept while nothing changes about them: a file may have hundreds of threads, and
+//! each key asks for all of their comments.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Comment;
@@ -34,18 +35,34 @@ impl Asked {
         }
     }
 
-    /// A change inside one comment: the others are what they were, at their new places.
+    /// A change: the comments that it does not touch are what they were, at their new places. What became of the rest
+    /// of the text's structure tells [`Self::forget`].
     pub fn follow(&mut self, splice: &Splice) {
         let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         let moved = |at: usize| at - splice.old_end_byte + splice.new_end_byte;
         known.retain_mut(|(at, comment)| {
             let before = comment.range.end < splice.start_byte;
-            let behind = comment.range.start >= splice.old_end_byte;
+            let behind = comment.range.start > splice.old_end_byte;
             if behind && !before {
                 *at = moved(*at);
                 comment.range = moved(comment.range.start)..moved(comment.range.end);
             }
             before || behind
+        });
+    }
+
+    /// The comments in these bytes, which are in order, stand in another structure than they did.
+    pub fn forget(&mut self, changed: impl Iterator<Item = Range<usize>>) {
+        let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = changed.peekable();
+        known.retain(|(_, comment)| {
+            while changed
+                .next_if(|range| range.end < comment.range.start)
+                .is_some()
+            {}
+            changed
+                .peek()
+                .is_none_or(|range| range.start > comment.range.end)
         });
     }
 }

@@ -2,10 +2,12 @@
 //! begin alike, of its place: it is another one's when one of them comes or goes, and nobody's when the author edits
 //! those words.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::identity::{namesakes, words};
 use super::{Message, Role, Thread};
+use crate::text::Document;
 
 /// Where in `now` the thread stands that was `known` among `were`. `None`: it is gone, or cannot be told from others.
 pub fn again<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&'a Thread> {
@@ -26,10 +28,11 @@ pub fn again<'a>(known: &Thread, were: &[Thread], now: &'a [Thread]) -> Option<&
 /// `None`: it is gone. By what was said in it, and where that does not tell it from others, by its place before or behind
 /// what changed between the texts `before` and `after`.
 pub fn renamed(
-    (were, before): (&[Thread], &str),
-    (now, after): (&[Thread], &str),
+    (were, before): (&[Thread], &Document),
+    (now, after): (&[Thread], &Document),
 ) -> Vec<(String, Option<String>)> {
-    let (then, since) = (counts(were), counts(now));
+    let (then, since) = between(were, now);
+    let (then, since) = (counts(then), counts(since));
     let mut others = were
         .iter()
         .filter(|thread| then.get(words(&thread.id)) != since.get(words(&thread.id)))
@@ -37,8 +40,13 @@ pub fn renamed(
     if others.peek().is_none() {
         return Vec::new();
     }
-    let (front, back) = kept(before.as_bytes(), after.as_bytes());
+    // Both texts are read for it, and most changes are to one thread's first words, which no other begins with.
+    let kept = LazyCell::new(|| kept(before.whole().as_bytes(), after.whole().as_bytes()));
     let at_its_place = |thread: &Thread| {
+        if !now.iter().any(|one| words(&one.id) == words(&thread.id)) {
+            return None;
+        }
+        let (front, back) = *kept;
         let span = thread.span();
         let start = match span.start.checked_sub(before.len() - back) {
             Some(behind) => after.len() - back + behind,
@@ -61,6 +69,16 @@ pub fn renamed(
         renamed.push((thread.id.clone(), found.map(|found| found.id.clone())));
     }
     renamed
+}
+
+/// The threads between those at the beginning and at the end that have the same ids in both.
+fn between<'a>(were: &'a [Thread], now: &'a [Thread]) -> (&'a [Thread], &'a [Thread]) {
+    let same = |(one, other): &(&Thread, &Thread)| one.id == other.id;
+    let front = were.iter().zip(now).take_while(same).count();
+    let (were, now) = (&were[front..], &now[front..]);
+    let ends = were.iter().rev().zip(now.iter().rev());
+    let back = ends.take_while(same).count();
+    (&were[..were.len() - back], &now[..now.len() - back])
 }
 
 /// How many threads have the same first words.
@@ -190,7 +208,8 @@ mod tests {
             let found = among.iter().find(|thread| thread.id == id);
             found.expect("a thread").first_line()
         };
-        renamed((&were, before), (&now, after))
+        let (before, after) = (Document::new(before, 0), Document::new(after, 1));
+        renamed((&were, &before), (&now, &after))
             .into_iter()
             .map(|(old, new)| (line(&were, &old), new.map(|new| line(&now, &new))))
             .collect()

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, Match, packed};
 
 use super::lines::{line_end, line_start};
 use super::person::{self, Reads};
@@ -14,7 +14,30 @@ const WORDS: [&str; 8] = [
     "AUTHOR", "Author", "author", "AGENT", "AI!", "AI?", "ai!", "ai?",
 ];
 /// All of them in one pass: they are looked for at each key.
-static SEARCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(WORDS).ok());
+static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(Searcher::new);
+
+enum Searcher {
+    /// By vector instructions. The automaton looks first for any `A` or `a`, of which code is full.
+    Vectors(packed::Searcher),
+    /// Where the processor has none that fit.
+    Automaton(AhoCorasick),
+}
+
+impl Searcher {
+    fn new() -> Option<Self> {
+        let vectors = packed::Searcher::new(WORDS).map(Self::Vectors);
+        vectors.or_else(|| AhoCorasick::new(WORDS).ok().map(Self::Automaton))
+    }
+
+    /// Where the words stand, in order.
+    fn places(&self, text: &str) -> Vec<(usize, &'static str)> {
+        let place = |hit: Match| Some((hit.start(), *WORDS.get(hit.pattern().as_usize())?));
+        match self {
+            Self::Vectors(searcher) => searcher.find_iter(text).filter_map(place).collect(),
+            Self::Automaton(searcher) => searcher.find_iter(text).filter_map(place).collect(),
+        }
+    }
+}
 
 /// The near misses of a text, in order. A header's `Author: Jane Doe` is none.
 pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
@@ -25,12 +48,8 @@ pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
     let Some(searcher) = &*SEARCHER else {
         return found;
     };
-    let places = searcher.find_iter(text).filter_map(|hit| {
-        let word = WORDS.get(hit.pattern().as_usize())?;
-        Some((hit.start(), *word))
-    });
     // Cheap looks first: most places are no near miss, and only those left ask for their comment.
-    for (at, word) in places {
+    for (at, word) in searcher.places(text) {
         let alone = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_');
         let bytes = text.as_bytes();
         if !alone(at.checked_sub(1).and_then(|before| bytes.get(before)))

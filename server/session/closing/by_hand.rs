@@ -73,7 +73,7 @@ impl Session {
         let Some(workspace) = self.workspace_of(path) else {
             return;
         };
-        let renamed = threads::renamed((were, before.whole()), (now, after.whole()));
+        let renamed = threads::renamed((were, before), (now, after));
         let (mut gone, mut other) = (Vec::new(), Vec::new());
         for (old, new) in renamed {
             match new {
