@@ -12,9 +12,10 @@ use crate::text::Splice;
 
 /// A longer text is read by the scanner: its tree would take ten times the memory.
 const LARGEST: usize = 4 << 20;
-/// The same where the grammar does not find its way behind an error: on nonsense some of these take a tenth of a
-/// millisecond for a byte.
-const LARGEST_UNMENDED: usize = 1 << 20;
+/// The same for grammars that may be slow. Where one does not find its way behind an error, nonsense takes up to a tenth
+/// of a millisecond for a byte; that of Markdown goes over all sections for a key, with 2 MB of short ones for a quarter
+/// of a second.
+const LARGEST_SLOW: usize = 1 << 20;
 
 /// The text is handed out in pieces of this many bytes.
 const PIECE: usize = 4096;
@@ -24,10 +25,10 @@ const READINGS: usize = 64;
 
 /// Bytes of the longest text of this language that gets a tree.
 pub(super) fn largest(language: &Language) -> usize {
-    if language.mends {
+    if language.mends && language.name != "markdown" {
         LARGEST
     } else {
-        LARGEST_UNMENDED
+        LARGEST_SLOW
     }
 }
 
