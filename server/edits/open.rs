@@ -1,7 +1,7 @@
 //! A new thread.
 
 use super::form::{Form, other_leader};
-use super::place::continues;
+use super::place::{behind_blank, continues};
 use super::verify::{after, reads_back};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
@@ -31,6 +31,7 @@ pub fn new_thread(
     let all = scan::scan(source.path, source.text, source.syntax);
     let expected = [(Role::Author, None, said.join("\n"))];
     let asked = first_allowed(source, start_above_thread(&all, start));
+    let asked = behind_blank(source, asked);
     for strict in [true, false] {
         for at in places(source, asked) {
             for leader in [1, 2] {

@@ -1,7 +1,9 @@
 //! Between which lines a comment may come.
 
 use super::Source;
-use crate::threads::lines::{line_start, previous_end};
+use crate::threads::lines::{line_end, line_start, next_line, previous_end};
+
+mod markup;
 
 /// Whether the line that begins at `start` is the rest of the one above it: a comment between the two
 /// would end the one above (a macro, a command of the shell) or be part of it.
@@ -26,6 +28,19 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
                 let line = text.get(start..).unwrap_or_default();
                 line.trim_start_matches([' ', '\t']).starts_with('\\')
             }
+            "restructuredtext" => markup::is_text(text, start),
             _ => false,
         }
+}
+
+/// An empty line that still belongs to what stands above it: the line behind it, where that does not.
+pub(super) fn behind_blank(source: Source, start: usize) -> usize {
+    let end = line_end(source.text, start);
+    let is_blank = source
+        .text
+        .get(start..end)
+        .is_some_and(|line| line.trim().is_empty());
+    next_line(source.text, end)
+        .filter(|next| is_blank && continues(source, start) && !continues(source, *next))
+        .unwrap_or(start)
 }

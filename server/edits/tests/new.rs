@@ -112,3 +112,46 @@ fn a_leader_keeps_the_blank_that_makes_it_one() {
         "# AUTHOR: why?\n# \n#   so|\ntext\n"
     );
 }
+
+/// In reStructuredText a line that begins with `..` is a comment only behind an empty line, and in no literal block.
+#[test]
+fn in_restructuredtext_a_new_thread_is_a_comment() {
+    let text = "Title\n=====\n\nIt is called so::\n\n    load()\n\n    save()\n\nOne line,\nand another.\n";
+    let comment = |line: &str| text.replacen(line, &format!(".. AUTHOR: why?|\n{line}"), 1);
+    // On the paragraph, between it and its block, in the block, and behind it.
+    for line in [3, 4, 5, 6, 7] {
+        let after = opened("a.rst", text, line, "why?");
+        assert_eq!(after, comment("It is"), "line {line}");
+    }
+    assert_eq!(
+        opened("a.rst", text, 8, "why?"),
+        text.replace("\n\nOne", "\n\n.. AUTHOR: why?|\nOne")
+    );
+    for line in [9, 10] {
+        assert_eq!(opened("a.rst", text, line, "why?"), comment("One"));
+    }
+    assert_eq!(opened("a.rst", text, 1, "why?"), comment("Title"));
+    assert_eq!(
+        opened("a.rst", text, 2, "why?"),
+        text.replace("=====\n", "=====\n.. AUTHOR: why?|\n")
+    );
+    // A directive's body: code is none, a note's is text like any other.
+    let code = "* so:\n\n  .. code-block:: rust\n     :linenos:\n\n     load();\n\n  End.\n";
+    for line in [2, 3, 4, 5] {
+        assert_eq!(
+            opened("a.rst", code, line, "why?"),
+            code.replace("  .. code", "  .. AUTHOR: why?|\n  .. code"),
+            "line {line}"
+        );
+    }
+    assert_eq!(
+        opened("a.rst", ".. note::\n\n   One.\n", 2, "why?"),
+        ".. note::\n\n   .. AUTHOR: why?|\n   One.\n"
+    );
+    // Quoted, and without a block at all.
+    assert_eq!(
+        opened("a.rst", "So::\n\n> load()\n", 2, "why?"),
+        ".. AUTHOR: why?|\nSo::\n\n> load()\n"
+    );
+    assert_eq!(opened("a.rst", "So::\n", 1, ""), ".. AUTHOR: |\nSo::\n");
+}
