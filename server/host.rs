@@ -7,11 +7,11 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::text::Edit;
 
-/// Edits of one open buffer; offsets count in the text of `version`.
+/// Edits of one open buffer; offsets count in the text of this generation ([`Buffer::generation`]).
 #[derive(Clone, Debug)]
 pub struct BufferEdit {
     pub path: PathBuf,
-    pub version: i32,
+    pub generation: u64,
     pub edits: Vec<Edit>,
 }
 

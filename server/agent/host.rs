@@ -203,7 +203,7 @@ impl Host for Editor {
         for edit in edits {
             let buffer = engine.buffers.get(&edit.path).ok_or(NotApplied::NoEditor)?;
             let text = buffer.document.text();
-            if buffer.document.version() != edit.version {
+            if buffer.generation != edit.generation {
                 return Err(NotApplied::Changed);
             }
             let now = self.text(&edit.path).await.ok_or(NotApplied::NoEditor)?;

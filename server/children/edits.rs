@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::positions::{self, Texts};
 use super::uri;
-use crate::files::Buffers;
+use crate::files::{Buffer, Buffers};
 use crate::text::{Document, Edit, Encoding};
 
 /// The edits of one file.
 #[derive(Clone, Debug)]
 pub struct FileEdits {
     pub path: PathBuf,
-    /// The version of the open buffer that `text` is of; `None`: it was read from disk.
-    pub version: Option<i32>,
+    /// Of the open buffer that `text` is of; `None`: it was read from disk.
+    pub generation: Option<u64>,
     /// What the edits count in.
     pub text: Arc<str>,
     /// Sorted, not overlapping.
@@ -74,7 +74,7 @@ pub fn from_workspace_edit(
             ));
         }
     }
-    let known: HashMap<PathBuf, i32> = told.iter().map(|(p, d)| (p.clone(), d.version())).collect();
+    let known = told.clone();
     let mut texts = Texts::new(told, Arc::clone(buffers));
     let mut out: Vec<FileEdits> = Vec::new();
     for (uri, version, edits) in by_file {
@@ -84,13 +84,13 @@ pub fn from_workspace_edit(
             .of(&path)
             .ok_or_else(|| NoEdit::Unreadable(name()))?
             .clone();
-        let open = buffers.get(&path).map(|b| b.document.version());
-        // The child's text has to be the buffer's: same version, and the version it means.
-        if open.is_some() && known.get(&path).is_some_and(|known| Some(*known) != open) {
-            return Err(NoEdit::Version(name()));
-        }
-        if let (Some(open), Some(version)) = (open, version)
-            && i64::from(open) != version
+        let open = buffers.get(&path);
+        // The child's text has to be the buffer's (not every editor counts versions up), and the version it means.
+        if let Some(Buffer { document: open, .. }) = &open
+            && (known
+                .get(&path)
+                .is_some_and(|known| known.whole() != open.whole())
+                || version.is_some_and(|version| version != i64::from(open.version())))
         {
             return Err(NoEdit::Version(name()));
         }
@@ -114,7 +114,7 @@ pub fn from_workspace_edit(
             Some(file) => file.edits.extend(list),
             None => out.push(FileEdits {
                 path,
-                version: open,
+                generation: open.map(|open| open.generation),
                 text,
                 edits: list,
             }),

@@ -203,7 +203,7 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
         .ok_or("the workspace is not trusted")?;
     let label = format!("{}: {}", connection.row.command, printable(label, 100));
     let (open, closed): (Vec<FileEdits>, Vec<FileEdits>) =
-        files.into_iter().partition(|f| f.version.is_some());
+        files.into_iter().partition(|f| f.generation.is_some());
     let mut writes = Vec::new();
     {
         let tree = Tree::new(&workspace, Arc::clone(&shared.buffers)).map_err(|e| e.to_string())?;
@@ -238,7 +238,7 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
             .into_iter()
             .map(|f| BufferEdit {
                 path: f.path,
-                version: f.version.unwrap_or_default(),
+                generation: f.generation.unwrap_or_default(),
                 edits: f.edits,
             })
             .collect();

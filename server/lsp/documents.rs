@@ -192,7 +192,8 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         return;
     }
     let was_lost = server.documents.is_unfit(&path);
-    let read = changes(params).map(|(version, mut changes)| {
+    let known = session.buffers.version(&path).unwrap_or(0);
+    let read = changes(params, known).map(|(version, mut changes)| {
         // The whole text needs nothing of what was before it.
         let whole = changes
             .iter()
@@ -218,10 +219,14 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
     server.publisher.urgent(path);
 }
 
-/// The version and changes of a `didChange`.
-fn changes(params: &Value) -> Result<(i32, Vec<Change>), String> {
+/// The version and changes of a `didChange`. Before LSP 3.16 a client could say `null` for a version that it does not
+/// count: then it is the next text all the same, under the version that is `known`.
+fn changes(params: &Value, known: i32) -> Result<(i32, Vec<Change>), String> {
     let changes = params.get("contentChanges").and_then(from_proto::changes);
-    let version = params.pointer("/textDocument/version").and_then(version);
+    let version = match params.pointer("/textDocument/version") {
+        None | Some(Value::Null) => Some(known),
+        Some(told) => version(told),
+    };
     version
         .zip(changes)
         .ok_or_else(|| String::from("a change could not be read"))

@@ -75,7 +75,7 @@ pub(super) fn run_of_token(token: &str) -> Option<&str> {
 /// One buffer of an edit that is on its way.
 struct Sent {
     path: PathBuf,
-    version: i32,
+    generation: u64,
     before: Arc<str>,
     expected: String,
     edits: Vec<Edit>,
@@ -279,8 +279,8 @@ impl Host for EditorHost {
     }
 }
 
-fn version(server: &Server, path: &Path) -> Option<i32> {
-    server.session.get()?.buffers.version(path)
+fn generation(server: &Server, path: &Path) -> Option<u64> {
+    server.session.get()?.buffers.generation(path)
 }
 
 /// An insertion at a line's end that begins with that line end, as the same lines put in at the next line's
@@ -315,7 +315,7 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
     let mut changes = serde_json::Map::new();
     for BufferEdit {
         path,
-        version,
+        generation,
         edits,
     } in edits
     {
@@ -325,7 +325,7 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
             )));
         }
         let buffer = session.buffers.get(&path).ok_or(NotApplied::Changed)?;
-        if buffer.document.version() != version {
+        if buffer.generation != generation {
             return Err(NotApplied::Changed);
         }
         let before = buffer.document.text();
@@ -342,7 +342,7 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
             .collect();
         if client.document_changes {
             document_changes.push(
-                json!({"textDocument": {"uri": buffer.uri, "version": version}, "edits": texts}),
+                json!({"textDocument": {"uri": buffer.uri, "version": buffer.document.version()}, "edits": texts}),
             );
         } else {
             changes.insert(buffer.uri.clone(), Value::Array(texts));
@@ -350,7 +350,7 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
         let expected = apply_edits(&before, &edits);
         all.push(Sent {
             path,
-            version,
+            generation,
             before,
             expected,
             edits,
@@ -374,7 +374,7 @@ async fn refused(
     let end = Instant::now() + LATE;
     loop {
         let mut all = sent.iter();
-        if all.any(|sent| version(server, &sent.path) != Some(sent.version)) {
+        if all.any(|sent| generation(server, &sent.path) != Some(sent.generation)) {
             return NotApplied::Changed;
         }
         if !matches!(timeout_at(end, news.changed()).await, Ok(Ok(()))) {
@@ -400,8 +400,8 @@ async fn come_back(
         let Some(buffer) = session.buffers.get(&sent.path) else {
             return Err(NotApplied::Changed);
         };
-        let version = buffer.document.version();
-        if version != sent.version && other != Some(version) {
+        let generation = buffer.generation;
+        if generation != sent.generation && other != Some(generation) {
             let now = buffer.document.text();
             // An editor's own line ends may have been changed for the whole buffer meanwhile.
             if same_lines(&now, &sent.expected) {
@@ -414,7 +414,7 @@ async fn come_back(
                 );
                 return Ok(());
             }
-            other = Some(version);
+            other = Some(generation);
             end = end.min(Instant::now() + SECOND_ECHO);
         }
         match timeout_at(end, news.changed()).await {

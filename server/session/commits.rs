@@ -413,10 +413,10 @@ impl Session {
             if edits.is_empty() {
                 return Ok(left);
             }
-            let version = buffer.document.version();
+            let seen = buffer.generation;
             let edit = BufferEdit {
                 path: path.to_owned(),
-                version,
+                generation: seen,
                 edits,
             };
             let error = match self.host.apply("Put threads back", vec![edit]).await {
@@ -425,7 +425,7 @@ impl Session {
             };
             let may_pass = match error {
                 NotApplied::Changed => true,
-                NotApplied::Refused(_) => self.buffers.version(path) != Some(version),
+                NotApplied::Refused(_) => self.buffers.generation(path) != Some(seen),
                 NotApplied::NoEditor => self.is_ending(),
             };
             if !may_pass || !tries.again(&self.buffers, path).await {

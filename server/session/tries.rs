@@ -36,18 +36,18 @@ impl Tries {
     /// returns.
     pub(super) async fn again(&mut self, buffers: &Buffers, path: &Path) -> bool {
         self.made += 1;
-        let mut version = buffers.version(path);
-        if version.is_none() {
+        let mut seen = buffers.generation(path);
+        if seen.is_none() {
             return self.made < ON_DISK;
         }
         let pauses = if self.made < AT_ONCE { 0 } else { PAUSES };
         for _ in 0..pauses {
             sleep(PAUSE).await;
-            let now = buffers.version(path);
-            if now == version {
+            let now = buffers.generation(path);
+            if now == seen {
                 break;
             }
-            version = now;
+            seen = now;
         }
         Instant::now() < self.until
     }

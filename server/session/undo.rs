@@ -324,7 +324,7 @@ impl Session {
             Some(buffer) => {
                 let edit = BufferEdit {
                     path: tree.open_as(&now.path).unwrap_or_else(|| path.to_owned()),
-                    version: buffer.document.version(),
+                    generation: buffer.generation,
                     edits,
                 };
                 match self.host.apply(LABEL, vec![edit]).await {

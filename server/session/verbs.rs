@@ -387,14 +387,14 @@ impl Session {
                 Some(buffer) => {
                     let edit = BufferEdit {
                         path: path.to_owned(),
-                        version: buffer.document.version(),
+                        generation: buffer.generation,
                         edits: made.written.edits.clone(),
                     };
-                    let version = Some(edit.version);
+                    let seen = Some(edit.generation);
                     match self.host.apply(label, vec![edit]).await {
                         Ok(()) => return Ok(made),
                         Err(NotApplied::Changed) => {}
-                        Err(NotApplied::Refused(_)) if self.buffers.version(path) != version => {}
+                        Err(NotApplied::Refused(_)) if self.buffers.generation(path) != seen => {}
                         Err(error) => return Err(unwritten(&relative, &error)),
                     }
                 }

@@ -50,7 +50,7 @@ impl Host for Desk {
                 .get(&edit.path)
                 .expect("an edit for what is not open");
             let version = buffer.document.version();
-            if version != edit.version {
+            if buffer.generation != edit.generation {
                 return Err(NotApplied::Changed);
             }
             let text = apply_edits(&buffer.document.text(), &edit.edits);

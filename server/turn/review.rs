@@ -296,7 +296,7 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
         let path = cx.tree.open_as(&proposal.path);
         edits.push(BufferEdit {
             path: path.unwrap_or_else(|| proposal.path.clone()),
-            version: buffer.document.version(),
+            generation: buffer.generation,
             edits: line_edits(&now.text, after),
         });
         asked.push(proposal);

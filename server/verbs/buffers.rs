@@ -38,7 +38,7 @@ pub(super) struct BufferEdit {
     /// The file, absolute or relative to the workspace root; it is open in the editor.
     path: String,
     /// Of the text that you read, as buffer_read gave it.
-    version: i32,
+    version: u64,
     /// The text to replace, exactly as it stands there, once.
     old_text: String,
     /// What takes its place.
@@ -76,7 +76,7 @@ impl Scope {
                     let buffer = self.session.buffers.get(path)?;
                     Some(json!({
                         "file": self.session.relative(path),
-                        "version": buffer.document.version(),
+                        "version": buffer.generation,
                         "language": buffer.language_id,
                         "lines": buffer.document.lines(),
                     }))
@@ -111,7 +111,7 @@ impl Scope {
         }
         Ok(json!({
             "file": self.session.relative(&path),
-            "version": document.version(),
+            "version": buffer.generation,
             "language": buffer.language_id,
             "first_line": first,
             "last_line": last,
@@ -130,10 +130,10 @@ impl Scope {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let (path, buffer) = self.buffer(&input.path)?;
         let file = self.session.relative(&path);
-        let version = buffer.document.version();
+        let version = buffer.generation;
         let read = self.workspace.tree.read_path(&path)?;
         if version != input.version
-            || read.buffer.as_ref().map(|buffer| buffer.document.version()) != Some(version)
+            || read.buffer.as_ref().map(|buffer| buffer.generation) != Some(version)
         {
             let text = format!(
                 "{file} is at version {version} and not at {}: read it again and make the change on what stands there now; nothing was changed",
@@ -162,7 +162,7 @@ impl Scope {
                 value: json!({
                     "success": true,
                     "file": file,
-                    "version": self.session.buffers.version(&path),
+                    "version": self.session.buffers.generation(&path),
                 }),
                 text: Some(text),
             }),
@@ -181,7 +181,7 @@ impl Scope {
         let found = tokio::task::spawn_blocking(move || -> Result<_, Failure> {
             let view = scope.session.view(&path)?;
             let file = scope.session.relative(&path);
-            let version = view.buffer.as_ref().map(|buffer| buffer.document.version());
+            let version = view.buffer.as_ref().map(|buffer| buffer.generation);
             let document = crate::text::Document::new(&view.text, 0);
             let ours: Vec<Value> = scope
                 .session

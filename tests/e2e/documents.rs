@@ -247,6 +247,41 @@ fn a_change_that_cannot_fit_asks_to_reopen_the_file() {
     }
 }
 
+/// `null` was a version before LSP 3.16.
+#[test]
+fn a_change_without_a_version_is_the_next_text() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    editor.open_text("a.rs", "rust", "// AUTHOR: why?\nfn a() {}\n");
+    let uri = editor.uri("a.rs");
+    let typed = json!([{"range": range((1, 3), (1, 4)), "text": "b"}]);
+    editor.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri}, "contentChanges": typed}),
+    );
+    let there = text_of(&mut editor, "a.rs");
+    assert_eq!(there["text"], "// AUTHOR: why?\nfn b() {}\n");
+    editor.close("a.rs");
+
+    // Each text is told from the one before, though all have the same version.
+    editor.state().tells_no_versions = true;
+    editor.open_text("a.rs", "rust", "// AUTHOR: why?\nfn a() {}\n");
+    editor.splice("a.rs", 0..0, "\n");
+    let thread = editor.wait_diagnostics("a.rs", |all| {
+        all.first()
+            .is_some_and(|first| first["range"]["start"]["line"] == 1)
+    });
+    let id = thread[0]["data"]["thread_id"].clone();
+    let said = json!({"uri": uri, "thread_id": id, "text": "And the callers?"});
+    editor.command("postil.reply", said).expect("said");
+    let text = editor.text("a.rs");
+    assert_eq!(
+        text,
+        "\n// AUTHOR: why?\n// AUTHOR: And the callers?\nfn a() {}\n"
+    );
+    assert_eq!(text_of(&mut editor, "a.rs")["text"], text);
+}
+
 #[test]
 fn another_text_under_the_same_version_counts() {
     let workspace = Workspace::new();

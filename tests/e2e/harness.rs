@@ -97,6 +97,8 @@ pub struct State {
     /// Registered capabilities: id, method, options.
     pub registrations: Vec<Value>,
     pub on_apply: OnApply,
+    /// Changes are told of without a version: every text is the first one's.
+    pub tells_no_versions: bool,
     /// Answers to `window/showMessageRequest`: the title to choose, in turn; none left: closed.
     pub choices: Vec<String>,
     /// In a preview of edits (change annotations): the files, by the end of their URI, that the user ticks.
@@ -195,6 +197,7 @@ impl Editor {
                 answers: BTreeMap::new(),
                 registrations: Vec::new(),
                 on_apply: OnApply::Apply,
+                tells_no_versions: false,
                 choices: Vec::new(),
                 ticked: None,
                 settings: options.settings.clone(),
@@ -424,12 +427,12 @@ impl Editor {
         let uri = self.uri(path);
         // The lock is held until the change is on its way, so that changes leave in the order of their versions.
         let mut state = self.shared.lock();
-        let encoding = state.encoding.clone();
+        let (encoding, counts) = (state.encoding.clone(), !state.tells_no_versions);
         let buffer = state.buffers.get_mut(&uri).expect("an open document");
         let (range, new) = choose(&buffer.text);
         let change = buffer.splice(range, &new, &encoding);
         let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
-            "textDocument": {"uri": uri, "version": buffer.version}, "contentChanges": [change]}});
+            "textDocument": {"uri": uri, "version": buffer.told(counts)}, "contentChanges": [change]}});
         self.shared.send(&message);
     }
 

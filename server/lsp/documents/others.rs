@@ -95,8 +95,9 @@ pub(super) fn change(server: &Arc<Server>, uri: &str, path: &Path, params: &Valu
         let Some(other) = others.iter_mut().find(|other| other.uri == uri) else {
             return;
         };
-        let changed = changes(params).and_then(|(version, changes)| {
-            let text = other.text.as_mut().map_err(|why| why.clone())?;
+        let changed = other.text.as_mut().map_err(|why| why.clone());
+        let changed = changed.and_then(|text| {
+            let (version, changes) = changes(params, text.version())?;
             text.apply(&changes, server.capabilities().encoding, version)
                 .map_err(|unfit| super::why(&unfit))
         });

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::super::Server;
 use super::super::client::ClientError;
 use super::super::to_proto;
-use super::{SECOND_ECHO, Sent, prepare, version};
+use super::{SECOND_ECHO, Sent, generation, prepare};
 use crate::host::{BufferEdit, NotApplied, Proposed};
 use crate::present::visible;
 
@@ -47,7 +47,7 @@ pub(super) async fn preview(
         }
     };
     if answer.get("applied").and_then(Value::as_bool) != Some(true) {
-        let typed = |sent: &Sent| version(server, &sent.path) != Some(sent.version);
+        let typed = |sent: &Sent| generation(server, &sent.path) != Some(sent.generation);
         if sent.iter().any(typed) {
             return Err(NotApplied::Changed);
         }

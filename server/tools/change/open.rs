@@ -72,7 +72,7 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
         if !changed.is_empty() {
             edits.push(BufferEdit {
                 path: path.clone(),
-                version: buffer.document.version(),
+                generation: buffer.generation,
                 edits: changed,
             });
         }
@@ -139,7 +139,7 @@ async fn take_back(cx: &Context, steps: &[&Step]) -> Vec<String> {
         let path = cx.tree.open_as(&step.path);
         let edit = BufferEdit {
             path: path.unwrap_or_else(|| step.path.clone()),
-            version: buffer.document.version(),
+            generation: buffer.generation,
             edits: minimal_edits(&now, &before.text),
         };
         // Whatever else stands there is the author's.

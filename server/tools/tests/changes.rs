@@ -184,7 +184,10 @@ async fn open_documents_are_changed_through_the_editor() {
     assert_eq!(b.disk("a.rs"), "on disk\n", "saving is the author's");
     {
         let applied = b.desk.applied.lock().unwrap();
-        assert_eq!(applied[0].version, 1);
+        assert_eq!(
+            applied[0].generation, 0,
+            "that of the text as it was opened"
+        );
         // `t` stays.
         assert_eq!(
             applied[0].edits,

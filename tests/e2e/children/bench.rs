@@ -26,18 +26,14 @@ pub struct Face {
 impl Host for Face {
     async fn apply(&self, _label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
         for edit in edits {
-            let document = self
-                .buffers
-                .get(&edit.path)
-                .ok_or(NotApplied::NoEditor)?
-                .document;
-            if document.version() != edit.version {
+            let buffer = self.buffers.get(&edit.path).ok_or(NotApplied::NoEditor)?;
+            if buffer.generation != edit.generation {
                 return Err(NotApplied::Changed);
             }
-            let text = apply_edits(&document.text(), &edit.edits);
+            let text = apply_edits(&buffer.document.text(), &edit.edits);
             let _ = self.buffers.change(
                 &edit.path,
-                edit.version + 1,
+                buffer.document.version() + 1,
                 &[Change::Full(text)],
                 Encoding::Utf16,
             );

@@ -24,17 +24,19 @@ async fn a_rename_is_of_the_open_text_whatever_its_name_in_the_editor() {
         .buffers
         .open(a.clone(), &named, "scripted", 4, unsaved);
     bench.children.opened(&a);
+    let seen = bench.face.buffers.generation(&a);
     let renamed = bench.children.rename(&a, 12, "other", &bench.cancel).await;
     let files: Vec<_> = renamed
         .unwrap()
         .into_iter()
         .map(|file| {
             let text = apply_edits(&file.text, &file.edits);
-            (file.path, file.version, text)
+            (file.path, file.generation, text)
         })
         .collect();
+    assert!(seen.is_some());
     let expected = [
-        (a, Some(4), String::from("unsaved\ndef other\n")),
+        (a, seen, String::from("unsaved\ndef other\n")),
         (b, None, String::from("other\n")),
     ];
     assert_eq!(files, expected);

@@ -289,12 +289,12 @@ async fn a_rename_is_edits_of_texts() {
         .unwrap();
     let results: Vec<_> = files
         .iter()
-        .map(|f| (f.path.clone(), f.version, apply_edits(&f.text, &f.edits)))
+        .map(|f| (f.path.clone(), f.generation, apply_edits(&f.text, &f.edits)))
         .collect();
     assert_eq!(
         results,
         [
-            (a, Some(4), String::from("def other\n😀 other\n")),
+            (a, Some(0), String::from("def other\n😀 other\n")),
             (b, None, String::from("é other other\n"))
         ]
     );

@@ -74,12 +74,12 @@ async fn understands(bench: &Bench, files: [(&str, &str, &str); 2], name: &str, 
         .rename(&a, used + 1, "other_name", &bench.cancel)
         .await
         .unwrap();
-    for (path, text, version) in [(&a, a_text, Some(1)), (&b, b_text, None)] {
+    for (path, text, is_open) in [(&a, a_text, true), (&b, b_text, false)] {
         let file = edits
             .iter()
             .find(|f| f.path == *path)
             .unwrap_or_else(|| panic!("{edits:?}"));
-        assert_eq!(file.version, version);
+        assert_eq!(file.generation.is_some(), is_open);
         assert_eq!(
             apply_edits(&file.text, &file.edits),
             text.replace(name, "other_name")

@@ -51,6 +51,17 @@ impl Buffer {
         changes
     }
 
+    /// The version as the server is told of it; of an editor that does not count them there is none.
+    pub fn told(&mut self, counts: bool) -> Value {
+        match counts {
+            true => json!(self.version),
+            false => {
+                self.version = 1;
+                Value::Null
+            }
+        }
+    }
+
     pub fn position(&self, offset: usize, encoding: &str) -> Value {
         let (mut line, mut start) = (0, 0);
         for (begin, _) in lines(&self.text) {

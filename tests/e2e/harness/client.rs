@@ -182,7 +182,7 @@ fn ticked(shared: &Shared, edit: &Value) -> Value {
 /// Applies a workspace edit to the open buffers, all or nothing, and tells the server what changed.
 pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
     let mut state = shared.lock();
-    let encoding = state.encoding.clone();
+    let (encoding, counts) = (state.encoding.clone(), !state.tells_no_versions);
     let mut files: Vec<(String, Option<i64>, Vec<Value>)> = Vec::new();
     if let Some(changes) = edit["documentChanges"].as_array() {
         for change in changes {
@@ -220,7 +220,7 @@ pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
         if let Some(buffer) = state.buffers.get_mut(&uri) {
             let changes = buffer.apply(&edits, &encoding);
             let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
-                "textDocument": {"uri": uri, "version": buffer.version}, "contentChanges": changes}});
+                "textDocument": {"uri": uri, "version": buffer.told(counts)}, "contentChanges": changes}});
             shared.send(&message);
         }
     }
