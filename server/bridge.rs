@@ -1,5 +1,5 @@
 //! L6. The way into an editor's server: `postil mcp` hands its calls to the server of an editor that has the
-//! workspace open, and `postil undo` what is to be undone, so that they see unsaved text and write through the editor.
+//! workspace open, and the commands that change files theirs, so that they see unsaved text and write through the editor.
 //!
 //! A server listens on a Unix socket for each of its workspace folders. Who may: the holder of the lock on a
 //! file beside the folder's history, which also says where the socket is; the lock ends with its process, so
@@ -27,8 +27,10 @@ pub use elsewhere::{Listening, call, listen, owner};
 /// Why an editor's server did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// None runs, or it cannot be spoken with; nothing was asked.
+    /// None runs; nothing was asked.
     Absent(String),
+    /// One runs that cannot be spoken with; nothing was asked.
+    Stranger(String),
     /// It was asked, and what became of it is not known.
     Lost(String),
 }

@@ -30,6 +30,7 @@ mod sarif;
 mod settings;
 mod threads;
 mod turns;
+mod way;
 mod why;
 mod workflow;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use dashmap::DashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::children::{Children, Limits};
@@ -78,10 +78,14 @@ pub struct Summary {
 }
 
 /// What a write answers (`{"success":true,"file":…}` and what else applies).
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Done {
     pub success: bool,
     pub file: String,
+    /// The file was changed in the editor that has it open, which is to save it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Of a message that begins a thread: its 0-based line.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::FileError;
 use crate::os;
-use crate::session::{Done, Error, Session, Wanted, Workspace};
+use crate::session::{Error, Session, Wanted, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus};
 use crate::threads::Status;
 use crate::tools::{self, Context, Plan, Registry};
@@ -22,8 +22,8 @@ mod inputs;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
 use inputs::{
-    Clear, Dismiss, GetThreads, Process, Respond, StatusName, Undo, WhyInput, WorkflowList,
-    WorkflowSearch, WorkflowThread,
+    Clear, Dismiss, GetThreads, NewThread, Process, Respond, Say, StatusName, Undo, WhyInput,
+    WorkflowList, WorkflowSearch, WorkflowThread,
 };
 
 /// What a verb does to the files.
@@ -51,9 +51,12 @@ impl Verb {
         matches!(self.name, "buffer_read" | "buffer_edit")
     }
 
-    /// The person may be asked first.
-    pub fn asks(&self) -> bool {
-        matches!(self.name, "buffer_edit" | "undo")
+    /// The person may be asked first, or git's hooks run.
+    pub fn takes_long(&self) -> bool {
+        matches!(
+            self.name,
+            "buffer_edit" | "undo" | "clear_and_commit" | "process_all_actions"
+        )
     }
 
     /// The JSON schema of its arguments.
@@ -174,17 +177,39 @@ pub const ALL: [Verb; 13] = [
     },
 ];
 
-/// Undo, which our own command line asks an editor's server for; no agent is offered it.
-pub const UNDO: Verb = Verb {
-    name: "undo",
-    title: "Undo a turn",
-    description: "Takes back what the last turn of a run changed.",
-    effect: Effect::Removes,
-    schema: tools::schema::<Undo>,
-};
+/// What the person does, whose command line asks an editor's server for it; no agent is offered these.
+pub const OF_PERSON: [Verb; 3] = [
+    Verb {
+        name: "undo",
+        title: "Undo a turn",
+        description: "Takes back what the last turn of a run changed.",
+        effect: Effect::Removes,
+        schema: tools::schema::<Undo>,
+    },
+    Verb {
+        name: "say",
+        title: "Say more",
+        description: "Adds the person's message to a thread.",
+        effect: Effect::Adds,
+        schema: tools::schema::<Say>,
+    },
+    Verb {
+        name: "new_thread",
+        title: "New thread",
+        description: "Starts a thread above a line with the person's message.",
+        effect: Effect::Adds,
+        schema: tools::schema::<NewThread>,
+    },
+];
 
+/// One that agents are offered.
 pub fn verb(name: &str) -> Option<&'static Verb> {
     ALL.iter().find(|verb| verb.name == name)
+}
+
+/// Anyone's.
+pub fn any(name: &str) -> Option<&'static Verb> {
+    verb(name).or_else(|| OF_PERSON.iter().find(|verb| verb.name == name))
 }
 
 fn lsp_schema() -> Value {
@@ -271,13 +296,13 @@ pub async fn call(
             let done = session
                 .respond(&id, Some(&path), &input.response, input.name.as_deref())
                 .await?;
-            scope.done(&done)
+            answer(&done)
         }
         "dismiss_thread" => {
             let input: Dismiss = read(name, arguments)?;
             let (path, id) = scope.thread(&input.thread_id, input.path).await?;
             let done = session.dismiss(&id, Some(&path)).await?;
-            scope.done(&done)
+            answer(&done)
         }
         "clear_and_commit" => {
             let input: Clear = read(name, arguments)?;
@@ -285,7 +310,7 @@ pub async fn call(
             let done = session
                 .clear_and_commit(&path, input.message.as_deref())
                 .await?;
-            scope.done(&done)
+            answer(&done)
         }
         "process_all_actions" => {
             let input: Process = read(name, arguments)?;
@@ -300,6 +325,17 @@ pub async fn call(
             let run = scope.workspace.store()?.run(&input.run_id)?;
             let undone = session.undo(&run.id, Wanted::default()).await?;
             answer(&undone)
+        }
+        "say" => {
+            let input: Say = read(name, arguments)?;
+            let (path, id) = scope.thread(&input.thread_id, None).await?;
+            answer(&session.say(&id, Some(&path), &input.text).await?)
+        }
+        "new_thread" => {
+            let input: NewThread = read(name, arguments)?;
+            let path = scope.inside(&input.file)?;
+            let line = input.line.saturating_sub(1);
+            answer(&session.new_thread(&path, line, &input.text).await?)
         }
         "workflow_thread" => {
             let input: WorkflowThread = read(name, arguments)?;
@@ -397,10 +433,6 @@ impl Scope {
             });
         }
         answer(&list)
-    }
-
-    fn done(&self, done: &Done) -> Result<Answer, Failure> {
-        answer(done)
     }
 
     fn run(&self, input: &WorkflowThread) -> Result<Answer, Failure> {
@@ -518,7 +550,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_a_schema_of_an_object_that_says_what_its_fields_are() {
-        for verb in &ALL {
+        for verb in ALL.iter().chain(&OF_PERSON) {
             let schema = verb.schema();
             assert_eq!(schema["type"], "object", "{}", verb.name);
             let fields = schema["properties"].as_object().expect("properties");

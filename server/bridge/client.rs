@@ -1,4 +1,4 @@
-//! The calling side: in `postil mcp`, and in `postil undo`.
+//! The calling side: in `postil mcp`, and in the commands that change files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::verbs::{Answer, Effect, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The person is asked about the call itself, and may be away.
+/// The person is asked about the call itself, and may be away; or hooks of git run.
 const LONG: Duration = Duration::from_secs(600);
 
 /// Has the editor's server of the workspace `root` (canonical) carry out a call. Cancelled, a call that only reads
@@ -50,7 +50,10 @@ pub async fn call(
             Effect::Adds | Effect::Removes => std::future::pending().await,
         }
     };
-    let patience = if verb.asks() { LONG } else { PATIENCE };
+    let patience = match verb.takes_long() {
+        true => LONG,
+        false => PATIENCE,
+    };
     let answered: std::io::Result<Vec<u8>> = tokio::select! {
         answered = tokio::time::timeout(patience, asking) => answered.unwrap_or_else(|_| {
             Err(std::io::Error::other("it does not answer"))
@@ -64,7 +67,7 @@ pub async fn call(
     match serde_json::from_slice(&answer) {
         Ok(Reply::Answer(answer)) => Ok(Ok(answer)),
         Ok(Reply::Failure(failure)) => Ok(Err(failure)),
-        Ok(Reply::Version(other)) => Err(NoAnswer::Absent(format!(
+        Ok(Reply::Version(other)) => Err(NoAnswer::Stranger(format!(
             "the editor's server is of another version of postil (it speaks {other}, this one {VERSION})"
         ))),
         Err(error) => Err(NoAnswer::Lost(error.to_string())),
@@ -77,7 +80,7 @@ async fn connect(data: &Path, root: &Path) -> Result<UnixStream, NoAnswer> {
     let stream = UnixStream::connect(&socket).await.map_err(|_| none())?;
     let peer = stream.peer_cred().map_err(|_| none())?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
-        return Err(NoAnswer::Absent(format!(
+        return Err(NoAnswer::Stranger(format!(
             "{} is another user's",
             socket.display()
         )));

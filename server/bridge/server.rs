@@ -289,10 +289,7 @@ async fn serve(
 }
 
 fn effect_of(tool: &str) -> Effect {
-    match tool == verbs::UNDO.name {
-        true => verbs::UNDO.effect,
-        false => verbs::verb(tool).map_or(Effect::Reads, |verb| verb.effect),
-    }
+    verbs::any(tool).map_or(Effect::Reads, |verb| verb.effect)
 }
 
 async fn answer(

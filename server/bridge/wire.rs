@@ -9,7 +9,7 @@ use crate::store;
 use crate::verbs::{Answer, Failure};
 
 /// Of the two lines. Another version is not spoken with.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Longest call, in bytes.
 pub(super) const LONGEST_CALL: u64 = 16 << 20;
 /// Longest answer, in bytes: the threads of a large tree.

@@ -2,13 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
-use super::{Cx, Outcome, Stop, text_of};
+use super::{Cx, Outcome, Stop, text_of, way};
 use crate::os;
 use crate::present::{one_line, short};
 use crate::session::{Done, Error, Session, Summary, ThreadList};
@@ -174,6 +177,13 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
     });
 }
 
+/// Where no editor has the workspace open: what writes into a thread's file on disk.
+async fn on_files(cx: &Cx, id: &str) -> Result<Arc<Session>, Stop> {
+    let session = cx.session()?;
+    way::is_free(cx, &session.find_thread(id, None)?.0.path).await?;
+    Ok(session)
+}
+
 pub(super) async fn respond(
     cx: &Cx,
     id: &str,
@@ -188,14 +198,27 @@ pub(super) async fn respond(
             "an agent's name has no parentheses, colons or line ends, and is not empty",
         )));
     }
-    let done = cx.session()?.respond(id, None, &text, agent).await?;
+    let arguments = json!({"thread_id": id, "response": text, "name": agent});
+    let done = match way::through_editor(cx, "respond_to_thread", &arguments).await? {
+        Some(done) => done,
+        None => {
+            on_files(cx, id)
+                .await?
+                .respond(id, None, &text, agent)
+                .await?
+        }
+    };
     say_done(cx, &done, "answered");
     Ok(true)
 }
 
 pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
     let text = text_of(text)?;
-    let done = cx.session()?.say(id, None, &text).await?;
+    let arguments = json!({"thread_id": id, "text": text});
+    let done = match way::through_editor(cx, "say", &arguments).await? {
+        Some(done) => done,
+        None => on_files(cx, id).await?.say(id, None, &text).await?,
+    };
     say_done(cx, &done, "said");
     Ok(true)
 }
@@ -227,32 +250,92 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
     if text.trim().is_empty() {
         return Err(Error::Empty.into());
     }
-    let done = cx
-        .session()?
-        .new_thread(&cx.path(&file)?, line - 1, &text)
-        .await?;
+    let path = cx.path(&file)?;
+    // A name that JSON cannot hold is no name in an editor.
+    let through = match path.to_str() {
+        Some(file) => {
+            let arguments = json!({"file": file, "line": line, "text": text});
+            way::through_editor(cx, "new_thread", &arguments).await?
+        }
+        None => None,
+    };
+    let done = match through {
+        Some(done) => done,
+        None => {
+            way::is_free(cx, &path).await?;
+            cx.session()?.new_thread(&path, line - 1, &text).await?
+        }
+    };
     say_done(cx, &done, "started");
     Ok(true)
 }
 
 pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
-    let done = cx.session()?.dismiss(id, None).await?;
+    let arguments = json!({ "thread_id": id });
+    let done = match way::through_editor(cx, "dismiss_thread", &arguments).await? {
+        Some(done) => done,
+        None => on_files(cx, id).await?.dismiss(id, None).await?,
+    };
     say_done(cx, &done, "removed");
     Ok(true)
 }
 
 pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
-    let session = cx.session()?;
     let path = cx.path(file)?;
-    let done = to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?;
+    let done = match commit_in_editor(
+        cx,
+        Some(&path),
+        "clear_and_commit",
+        |file| json!({"file": file, "message": message}),
+    )
+    .await?
+    {
+        Some(done) => done,
+        None => {
+            way::is_free(cx, &path).await?;
+            let session = cx.session()?;
+            to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?
+        }
+    };
     say_done(cx, &done, "cleared");
     Ok(true)
 }
 
+/// What may commit, where the editor has `path` or a file below it open. Else a commit is made here: with the names and
+/// keys of this terminal, which can interrupt it.
+async fn commit_in_editor<T: DeserializeOwned>(
+    cx: &Cx,
+    path: Option<&Path>,
+    verb: &str,
+    arguments: impl Fn(&str) -> Value,
+) -> Result<Option<T>, Stop> {
+    let Some(name) = path.map_or(Some(""), Path::to_str) else {
+        return Ok(None);
+    };
+    let root = os::resolved(&cx.root()?);
+    let open = way::open(cx).await?;
+    let mut files = open.iter().map(|open| root.join(&open.file));
+    match files.any(|file| path.is_none_or(|path| file.starts_with(path))) {
+        true => way::through_editor(cx, verb, &arguments(name)).await,
+        false => Ok(None),
+    }
+}
+
 pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
-    let session = cx.session()?;
+    #[derive(Deserialize)]
+    struct Processed {
+        actions: Vec<Done>,
+    }
     let scope = cx.scope(path)?;
-    let all = to_the_end(cx, &session, session.process_actions(scope.as_deref())).await?;
+    let verb = "process_all_actions";
+    let through = commit_in_editor(cx, scope.as_deref(), verb, |path| json!({ "path": path }));
+    let all = match through.await? {
+        Some(Processed { actions }) => actions,
+        None => {
+            let session = cx.session()?;
+            to_the_end(cx, &session, session.process_actions(scope.as_deref())).await?
+        }
+    };
     let is_done = |all: &[Done]| all.iter().all(|done| done.success);
     if cx.out.json {
         cx.out.data(&all);
@@ -324,6 +407,10 @@ fn say_done(cx: &Cx, done: &Done, verb: &str) {
         line.push_str(&format!("; {}", one_line(note)));
     }
     cx.out.note(line);
+    // Of what is committed when it is saved, the note has told it.
+    if done.open && done.committed.is_none() {
+        cx.out.note(way::YOURS_TO_SAVE);
+    }
     if !done.other_staged_files.is_empty() {
         cx.out.note(format!(
             "{DIM}still staged: {}{DIM:#}",

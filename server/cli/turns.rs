@@ -1,26 +1,24 @@
 //! Agent turns without an editor, and their undo.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplyArgs;
 use super::events;
-use super::host;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
-use super::{Cx, Outcome, Stop};
-use crate::bridge::{self, NoAnswer};
+use super::{Cx, Outcome, host, way};
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
 use crate::session::{Error, Session, TurnEnd, TurnOptions, Undone, Wanted};
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
-use crate::verbs::UNDO;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     let session = cx.session()?;
@@ -47,13 +45,17 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         show(cx, &preview);
         return Ok(true);
     }
+    // A turn here reads and writes the disk, and what is unsaved in an editor is not there.
+    let unsaved = way::unsaved(cx).await?;
     let jobs = usize::from(args.jobs);
     let one = args.resume.is_some() || !args.all && args.target.is_some();
     let mut well = true;
     let mut stopped = None;
     // As each ends: what was answered is told though the next one is interrupted.
+    let (mut runs, mut left) = (Vec::new(), BTreeSet::new());
     let tell = |ended: Ended| match ended {
         Ok(end) => {
+            runs.push(end.run_id.clone());
             // What asks or waits is not done: a script must not go on as if it were.
             well &= end.status == "completed";
             if !cx.out.json {
@@ -69,17 +71,37 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     let events = cx.out.json.then_some(cx.out);
     let cancelled = if one {
         let id = args.resume.or(args.target).unwrap_or_default();
+        let path = match options.resume {
+            true => (session.run_of(&id)).map(|(home, run)| home.root().join(run.file)),
+            false => session.find_thread(&id, None).map(|(view, _)| view.path),
+        };
+        // What cannot be found is told by the turn itself.
+        if let Ok(path) = path {
+            let file = session.relative(&path);
+            if unsaved.contains(&file) {
+                return Err(Error::Other(not_saved(&file)).into());
+            }
+            way::is_free(cx, &path).await?;
+        }
         let none = || Ok(Vec::new());
         answer(&session, vec![id], none, &options, jobs, events, tell).await
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
-        let waiting = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed);
+        let look = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed, &unsaved);
+        let waiting = |to_be_removed| Ok(look(to_be_removed)?.0);
+        left = look(true)?.1;
+        left.extend(look(false)?.1);
+        for file in &left {
+            cx.out.warn(&not_saved(file));
+        }
         // From the end, and before the others: threads that begin alike are numbered from the beginning of the file.
         let mut removals = waiting(true)?;
         removals.reverse();
         if removals.is_empty() && waiting(false)?.is_empty() {
-            cx.out.note("no thread is pending");
-            return Ok(true);
+            if left.is_empty() {
+                cx.out.note("no thread is pending");
+            }
+            return Ok(left.is_empty());
         }
         if !args.yes && !args.plan && !host::can_ask() {
             refuse_arrived(&session, scope.as_deref())?;
@@ -88,6 +110,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         answer(&session, removals, others, &options, jobs, events, tell).await
     };
     session.shutdown().await;
+    for file in changed(&session, &runs) {
+        if unsaved.contains(&file) {
+            cx.out.warn(&visible(&format!(
+                "{file} was changed on disk, and has changes in the editor that are not saved: compare the two there before you save"
+            )));
+        }
+    }
     if let Some(error) = stopped {
         return Err(error.into());
     }
@@ -95,6 +124,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         let text = "cancelled; what was done is in `postil workflow list`";
         return Err(Error::Other(String::from(text)).into());
     }
+    well &= left.is_empty();
     // What nobody could be asked was refused, and who reads the exit status is to know.
     for question in session.gate.unanswered() {
         well = false;
@@ -256,12 +286,33 @@ fn refuse_arrived(session: &Session, path: Option<&Path>) -> Result<(), Error> {
     )))
 }
 
-/// The threads that wait for an agent: those whose last word has them removed, or the others.
+/// Why a thread is left that stands in a file with unsaved changes in an editor.
+fn not_saved(file: &str) -> String {
+    visible(&format!(
+        "{file} has changes in the editor that are not saved, and was left: save it first, or take *Reply as agent* there"
+    ))
+}
+
+/// The files that the newest turns of these runs changed, each once.
+fn changed(session: &Session, runs: &[String]) -> BTreeSet<String> {
+    let changes = runs.iter().filter_map(|run| {
+        let (workspace, run) = session.run_of(run).ok()?;
+        workspace.store().ok()?.last_turn(&run.id).ok()
+    });
+    changes
+        .flat_map(|(_, changes)| changes.into_iter().map(|change| change.file))
+        .collect()
+}
+
+/// The threads that wait for an agent: those whose last word has them removed, or the others. Also the files of those
+/// that are left, for they are `unsaved`.
 fn pending(
     session: &Session,
     path: Option<&Path>,
     to_be_removed: bool,
-) -> Result<Vec<String>, Error> {
+    unsaved: &BTreeSet<String>,
+) -> Result<(Vec<String>, BTreeSet<String>), Error> {
+    let file = |thread: &Value| thread["file"].as_str().unwrap_or_default().to_owned();
     let is_wanted = |thread: &&Value| {
         let last = thread["thread"].as_array().and_then(|said| said.last());
         let word = last.and_then(|said| action_word(said["text"].as_str()?));
@@ -269,9 +320,12 @@ fn pending(
     };
     let list = session.threads(path)?;
     let wanted = list.threads.iter().filter(is_wanted);
-    Ok(wanted
-        .filter_map(|thread| thread["id"].as_str().map(str::to_owned))
-        .collect())
+    let (left, wanted): (Vec<_>, Vec<_>) =
+        wanted.partition(|thread| unsaved.contains(&file(thread)));
+    let ids = wanted
+        .into_iter()
+        .filter_map(|thread| thread["id"].as_str().map(str::to_owned));
+    Ok((ids.collect(), left.into_iter().map(file).collect()))
 }
 
 pub(super) fn say(cx: &Cx, end: &TurnEnd) {
@@ -294,37 +348,21 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
     }
 }
 
-/// Through the editor's server where one has the folder open: what an agent changed may stand there alone, unsaved.
-async fn undone(cx: &Cx, run: &str) -> Result<Undone, Stop> {
-    let arguments = serde_json::json!({ "run_id": run });
-    let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
-    let never = CancellationToken::new();
-    match bridge::call(&data, &root, &UNDO, &arguments, &never).await {
-        Ok(Ok(answer)) => serde_json::from_value(answer.value).map_err(|error| {
-            Error::Other(format!("the editor's server answered with something else: {error}")).into()
-        }),
-        Ok(Err(failure)) => Err(Stop::Said(failure)),
-        Err(NoAnswer::Lost(why)) => Err(Error::Other(format!(
-            "the editor's server was lost while it undid the turn ({why}): look at the files there, and undo again"
-        ))
-        .into()),
-        Err(NoAnswer::Absent(_)) => Ok(cx.session()?.undo(run, Wanted::default()).await?),
-    }
-}
-
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let undone = undone(cx, run).await?;
+    let undone: Undone = match way::through_editor(cx, "undo", &json!({ "run_id": run })).await? {
+        Some(undone) => undone,
+        None => cx.session()?.undo(run, Wanted::default()).await?,
+    };
     if cx.out.json {
         cx.out
-            .data(&serde_json::json!({"success": undone.is_whole(), "files": undone.files}));
+            .data(&json!({"success": undone.is_whole(), "files": undone.files}));
         return Ok(undone.is_whole());
     }
     for line in &undone.files {
         cx.out.note(one_line(line));
     }
     if undone.open > 0 {
-        cx.out
-            .note("what is open in the editor was changed there, and is yours to save");
+        cx.out.note(way::YOURS_TO_SAVE);
     }
     if !undone.is_whole() {
         cx.out.note(undone.more());
@@ -346,7 +384,7 @@ pub(super) async fn consult(cx: &Cx, thread: &str, model: Option<&str>) -> Outco
     let (run, model, said) = asked?;
     if cx.out.json {
         cx.out
-            .data(&serde_json::json!({"run_id": run.id, "model": model, "text": said}));
+            .data(&json!({"run_id": run.id, "model": model, "text": said}));
         return Ok(true);
     }
     cx.out.note(format!("{BOLD}{}{BOLD:#}", one_line(&model)));

@@ -284,7 +284,7 @@ pub(super) async fn on(
                 ),
             ));
         }
-        Err(NoAnswer::Lost(why) | NoAnswer::Absent(why)) => why,
+        Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
     };
     if verb.needs_editor() {
         let text = format!(

@@ -112,6 +112,7 @@ impl Session {
             };
             return Ok(Done {
                 lines_removed,
+                open: made.open,
                 committed: Some(false),
                 note: Some(note),
                 ..self.done(path)

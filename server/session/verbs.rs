@@ -28,6 +28,8 @@ pub(super) struct Made {
     pub threads: Arc<Vec<Thread>>,
     /// What the text is read as.
     pub language: Option<&'static Language>,
+    /// In the editor, which is to save it.
+    pub open: bool,
 }
 
 impl Session {
@@ -83,6 +85,7 @@ impl Session {
         let now = self.after(&view.path, &made, &id);
         let done = Done {
             thread_id: now.as_ref().map(|now| now.id.clone()),
+            open: made.open,
             note: made
                 .written
                 .already
@@ -139,6 +142,7 @@ impl Session {
         let now = self.after(&view.path, &made, &id);
         let done = Done {
             thread_id: now.as_ref().map(|now| now.id.clone()),
+            open: made.open,
             note: made
                 .written
                 .already
@@ -196,6 +200,7 @@ impl Session {
         Ok(Done {
             thread_id: begun.map(|(thread, _)| thread.id.clone()),
             line: Some(begun.map_or(line, |(_, message)| message.line)),
+            open: made.open,
             ..self.done(path)
         })
     }
@@ -233,6 +238,7 @@ impl Session {
         Ok(Done {
             thread_id: Some(removed),
             lines_removed: Some(made.written.lines_removed),
+            open: made.open,
             ..self.done(path)
         })
     }
@@ -372,7 +378,8 @@ impl Session {
                 refused => refused.into(),
             })?;
             let after = apply_edits(&view.text, &written.edits);
-            let made = Made {
+            let mut made = Made {
+                open: false,
                 before: view.text.to_string(),
                 after,
                 written,
@@ -382,6 +389,7 @@ impl Session {
             if made.written.edits.is_empty() {
                 return Ok(made);
             }
+            made.open = view.buffer.is_some();
             note(&made);
             match &view.buffer {
                 Some(buffer) => {

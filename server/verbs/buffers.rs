@@ -79,6 +79,7 @@ impl Scope {
                         "version": buffer.generation,
                         "language": buffer.language_id,
                         "lines": buffer.document.lines(),
+                        "unsaved": !self.session.is_saved(path),
                     }))
                 })
                 .collect();

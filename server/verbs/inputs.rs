@@ -11,6 +11,29 @@ pub(super) struct Undo {
     pub run_id: String,
 }
 
+/// Of our own command line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Say {
+    /// The thread's id, or its first four digits or more.
+    pub thread_id: String,
+    /// What the person says.
+    pub text: String,
+}
+
+/// Of our own command line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewThread {
+    /// The file, absolute or relative to the workspace root.
+    pub file: String,
+    /// 1-based.
+    #[schemars(range(min = 1))]
+    pub line: usize,
+    /// What the person asks.
+    pub text: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StatusName {

@@ -11,6 +11,7 @@ use crate::harness::{Editor, Workspace};
 
 mod history; // turns, runs, rounds
 mod manual; // man pages
+mod open; // files that are open in an editor
 mod page; // docs/settings.md
 mod quiet; // what --quiet does not hide
 mod refusals; // what cannot be done, and is said in one sentence

@@ -51,6 +51,11 @@ fn it_says_what_it_is_and_what_each_tool_takes_and_does() {
     for capability in ["tools", "resources", "prompts", "logging", "completions"] {
         assert!(me["capabilities"][capability].is_object(), "{capability}");
     }
+    // What the person does.
+    for tool in ["undo", "say", "new_thread"] {
+        let call = json!({"name": tool, "arguments": {}});
+        agent.request("tools/call", call).expect_err(tool);
+    }
     let tools = agent.request("tools/list", json!({})).expect("tools");
     let hints: Vec<(String, Value, Value, Value)> = tools["tools"]
         .as_array()

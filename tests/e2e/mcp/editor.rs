@@ -258,7 +258,7 @@ fn nothing_but_the_verbs_goes_over_the_socket() {
     let socket = socket(&workspace);
     let root = workspace.root();
     let call = |root: &std::path::Path, tool: &str| {
-        let call = json!({"version": 1, "root": root, "tool": tool, "arguments": {}});
+        let call = json!({"version": 2, "root": root, "tool": tool, "arguments": {}});
         say(&socket, format!("{call}\n").as_bytes())
     };
     assert_eq!(
@@ -272,10 +272,10 @@ fn nothing_but_the_verbs_goes_over_the_socket() {
         call(std::path::Path::new("/"), "get_threads")["failure"]["code"],
         "file"
     );
-    let newer = json!({"version": 2, "root": root, "tool": "get_threads", "more": {}});
+    let newer = json!({"version": 3, "root": root, "tool": "get_threads", "more": {}});
     assert_eq!(
         say(&socket, format!("{newer}\n").as_bytes()),
-        json!({"version": 1})
+        json!({"version": 2})
     );
     for garbage in [&b"\n"[..], b"{}\n", b"\xff\n", b"[1]\n"] {
         say(&socket, garbage);

@@ -1,0 +1,125 @@
+//! The way of a command that changes files: through the editor's server where one has the workspace open, for what it
+//! is about may stand there alone, unsaved; else on the files.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Cx, Stop};
+use crate::bridge::{self, NoAnswer};
+use crate::os;
+use crate::present::visible;
+use crate::session::Error;
+use crate::verbs::{self, Effect, Failure};
+
+/// Told where an editor's document was changed.
+pub(super) const YOURS_TO_SAVE: &str =
+    "what is open in the editor was changed there, and is yours to save";
+
+/// A document that is open in the editor.
+#[derive(Deserialize)]
+pub(super) struct Open {
+    /// Relative to the workspace.
+    pub file: String,
+    /// The disk does not have what the editor shows.
+    #[serde(default)]
+    pub unsaved: bool,
+}
+
+/// What the editor's server answered; `None`: no editor serves the workspace, and nothing was done.
+pub(super) async fn through_editor<T: DeserializeOwned>(
+    cx: &Cx,
+    verb: &str,
+    arguments: &Value,
+) -> Result<Option<T>, Stop> {
+    through_editor_of(cx, &os::resolved(&cx.root()?), verb, arguments).await
+}
+
+/// The same, of the editor that has the folder `root` (canonical) open.
+async fn through_editor_of<T: DeserializeOwned>(
+    cx: &Cx,
+    root: &Path,
+    verb: &str,
+    arguments: &Value,
+) -> Result<Option<T>, Stop> {
+    let verb = verbs::any(verb).ok_or_else(|| Stop::Said(Failure::defect()))?;
+    let data = cx.folders()?.data;
+    let never = CancellationToken::new();
+    match bridge::call(&data, root, verb, arguments, &never).await {
+        Ok(Ok(answer)) => serde_json::from_value(answer.value)
+            .map(Some)
+            .map_err(|error| {
+                Error::Other(format!(
+                    "the editor's server answered with something else: {error}"
+                ))
+                .into()
+            }),
+        Ok(Err(failure)) => Err(Stop::Said(failure)),
+        Err(NoAnswer::Lost(why)) if verb.effect == Effect::Reads => Err(Error::Other(format!(
+            "the editor's server was lost before anything was done ({why}): try again"
+        ))
+        .into()),
+        Err(NoAnswer::Lost(why)) => Err(Error::Other(format!(
+            "the editor's server was lost in the middle ({why}), and what it did is not known: look at the file there before you do it again"
+        ))
+        .into()),
+        Err(NoAnswer::Stranger(why)) => {
+            cx.out.warn(&format!(
+                "{why}: this is done on the files, and what is unsaved there is not seen"
+            ));
+            Ok(None)
+        }
+        Err(NoAnswer::Absent(_)) => Ok(None),
+    }
+}
+
+/// The documents of the workspace that are open in its editor.
+pub(super) async fn open(cx: &Cx) -> Result<Vec<Open>, Stop> {
+    open_in(cx, &os::resolved(&cx.root()?)).await
+}
+
+async fn open_in(cx: &Cx, root: &Path) -> Result<Vec<Open>, Stop> {
+    #[derive(Deserialize)]
+    struct Listed {
+        buffers: Vec<Open>,
+    }
+    let listed: Option<Listed> = through_editor_of(cx, root, "buffer_read", &json!({})).await?;
+    Ok(listed.map_or_else(Vec::new, |listed| listed.buffers))
+}
+
+/// The files of the workspace that the disk does not have as its editor shows them.
+pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
+    let open = open(cx).await?.into_iter();
+    Ok(open
+        .filter(|open| open.unsaved)
+        .map(|open| open.file)
+        .collect())
+}
+
+/// An error where an editor that has another folder open shows `path` (canonical) as the disk does not have it. It knows
+/// the file's threads by other ids, so that nothing can be asked of it here.
+pub(super) async fn is_free(cx: &Cx, path: &Path) -> Result<(), Stop> {
+    let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
+    for folder in path.ancestors().skip(1) {
+        if folder == root || bridge::owner(&data, folder).is_none() {
+            continue;
+        }
+        let open = open_in(cx, folder).await?;
+        if open
+            .iter()
+            .any(|open| open.unsaved && folder.join(&open.file) == path)
+        {
+            return Err(Error::Other(visible(&format!(
+                "{} has changes that are not saved in an editor that has the folder {folder} open: `postil -C {folder}` goes through it; nothing was done",
+                path.display(),
+                folder = folder.display()
+            )))
+            .into());
+        }
+    }
+    Ok(())
+}

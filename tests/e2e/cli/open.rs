@@ -1,0 +1,233 @@
+//! Commands on a file that is open in an editor: they go through its server.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::harness::Options;
+
+const PY: &str = "# AUTHOR: rename this?\n# AGENT: Renamed.\n# AUTHOR:\ndef b(): pass\n";
+const SAVE: &str = "yours to save";
+
+/// With what is typed above `MAIN` in the editor, and not saved.
+fn opened() -> (Workspace, Editor) {
+    let workspace = Workspace::new();
+    workspace.write("src/main.rs", MAIN);
+    workspace.write("b.py", PY);
+    workspace.git(&["init", "-q"]);
+    workspace.git(&["add", "-A"]);
+    workspace.git(&["commit", "-qm", "first"]);
+    let options = Options {
+        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
+        ..Options::default()
+    };
+    let editor = Editor::start_with(&workspace, options);
+    editor.wait_for("the socket", |state| {
+        state.stderr.contains("listening on").then_some(())
+    });
+    editor.open("src/main.rs");
+    editor.splice("src/main.rs", 0..0, "// typed\n");
+    editor.diagnostics("src/main.rs");
+    (workspace, editor)
+}
+
+/// The id of the thread in this file as it is on disk.
+fn id_in(workspace: &Workspace, file: &str) -> String {
+    let list = postil(workspace, &["threads", file, "--json"]).ok().json();
+    String::from(list["threads"][0]["id"].as_str().expect("an id"))
+}
+
+#[test]
+fn what_is_open_in_an_editor_is_changed_there() {
+    let (workspace, editor) = opened();
+    let id = id_in(&workspace, "src/main.rs");
+    let said = postil(&workspace, &["say", &id, "And the callers?"]).ok();
+    assert!(said.out.contains(SAVE), "{said:?}");
+    let text = editor.text("src/main.rs");
+    assert!(
+        text.starts_with(
+            "// typed
+"
+        ) && text.contains(
+            "// AUTHOR: And the callers?
+"
+        ),
+        "{text}"
+    );
+
+    let args = ["respond", &id, "Nothing.", "--agent", "me", "--json"];
+    let done = postil(&workspace, &args).ok().json();
+    assert_eq!(
+        done,
+        json!({"success": true, "file": "src/main.rs", "open": true, "thread_id": done["thread_id"]})
+    );
+    let again = postil(&workspace, &args[..5]).ok();
+    assert!(
+        again.out.contains("already") && !again.out.contains(SAVE),
+        "{again:?}"
+    );
+    let started = postil(&workspace, &["new", "src/main.rs:1", "why?"]).ok();
+    assert!(
+        started.out.contains("started") && started.out.contains(SAVE),
+        "{started:?}"
+    );
+    let id = done["thread_id"].as_str().expect("an id");
+    let removed = postil(&workspace, &["dismiss", id]).ok();
+    assert!(removed.out.contains("4 lines removed"), "{removed:?}");
+    let text = format!(
+        "// AUTHOR: why?\n// typed\n{}",
+        MAIN.replace("    // AUTHOR: what is load?\n", "")
+    );
+    assert_eq!(editor.text("src/main.rs"), text);
+    assert_eq!(
+        workspace.read("src/main.rs"),
+        MAIN,
+        "the file is the author's to save"
+    );
+
+    // What is not open is written at once.
+    let id = id_in(&workspace, "b.py");
+    let said = postil(&workspace, &["say", &id, "Why?"]).ok();
+    assert!(!said.out.contains(SAVE), "{said:?}");
+    assert_eq!(
+        workspace.read("b.py"),
+        PY.replace("# AUTHOR:\n", "# AUTHOR: Why?\n")
+    );
+
+    // Refused as without an editor.
+    postil(&workspace, &["say", "ffffffff", "x"]).refused("no thread `ffffffff`");
+    postil(&workspace, &["new", "src/main.rs:99", "x"]).refused("no such line");
+    postil(&workspace, &["new", "../x.rs:1", "x"]).refused("outside the workspace");
+    let none = postil(&workspace, &["dismiss", "ffffffff", "--json"]);
+    assert_eq!(
+        (none.code, none.json()["code"].clone()),
+        (1, json!("unknown_thread"))
+    );
+
+    // What was said here counts as typed: nobody has to allow it.
+    postil(&workspace, &["trust", "--yes"]).ok();
+    editor.save("src/main.rs");
+    postil(&workspace, &["reply", "src", "--all", "--model", "offline"]).ok();
+}
+
+#[test]
+fn an_editors_server_that_is_lost_or_another_version_is_told() {
+    let workspace = Workspace::new();
+    workspace.write("b.py", PY);
+    let id = id_in(&workspace, "b.py");
+    let pointer = location(&workspace.data(), workspace.root()).with_file_name("editor");
+    let socket = pointer.with_file_name("scripted.sock");
+    std::fs::create_dir_all(pointer.parent().expect("a folder")).expect("made");
+    std::fs::write(&pointer, socket.to_str().expect("a name")).expect("the pointer");
+    let listener = UnixListener::bind(socket).expect("a socket");
+    let says = |answer: &'static [u8]| {
+        let listener = listener.try_clone().expect("a socket");
+        std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a call");
+            let mut call = String::new();
+            BufReader::new(&stream)
+                .read_line(&mut call)
+                .expect("a line");
+            (&stream).write_all(answer).expect("written");
+            serde_json::from_str::<Value>(&call).expect("a call")["tool"].clone()
+        })
+    };
+    let told = says(b"");
+    postil(&workspace, &["say", &id, "Why?"]).refused("was lost in the middle");
+    assert_eq!(told.join().expect("a call"), "say");
+    assert_eq!(workspace.read("b.py"), PY);
+    let told = says(b"{\"version\":1}\n");
+    let said = postil(&workspace, &["say", &id, "Why?"]).ok();
+    assert!(said.err.contains("another version of postil"), "{said:?}");
+    told.join().expect("a call");
+    assert!(workspace.read("b.py").contains("# AUTHOR: Why?\n"));
+}
+
+#[test]
+fn a_file_that_is_open_is_committed_when_it_is_saved_and_others_at_once() {
+    let (workspace, editor) = opened();
+    let cleared = postil(&workspace, &["clear", "src/main.rs"]).ok();
+    assert!(
+        cleared.out.contains("save main.rs and it is committed"),
+        "{cleared:?}"
+    );
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+    assert!(!editor.text("src/main.rs").contains("AUTHOR"));
+    let done = postil(&workspace, &["clear", "b.py", "--json"]).ok().json();
+    assert_eq!(done["committed"], true, "{done}");
+    editor.save("src/main.rs");
+    editor.wait_saying("window/showMessage", "committed");
+    let log = workspace.git(&["log", "--format=%s"]);
+    assert_eq!(
+        log,
+        "Clear review threads from main.rs\nClear review threads from b.py\nfirst\n"
+    );
+
+    // Action words in what is open, and unsaved.
+    editor.splice(
+        "src/main.rs",
+        0..0,
+        "// AUTHOR: so?\n// AGENT: So.\n// AUTHOR: done\n",
+    );
+    let done = postil(&workspace, &["process", "--json"]).ok().json();
+    assert_eq!(
+        (done.as_array().map(Vec::len), &done[0]["open"]),
+        (Some(1), &json!(true)),
+        "{done}"
+    );
+    assert!(!editor.text("src/main.rs").contains("AUTHOR"));
+}
+
+#[test]
+fn a_turn_leaves_a_file_that_is_not_saved_in_an_editor() {
+    let (workspace, editor) = opened();
+    workspace.write("c.rs", "// AUTHOR: what is load?\nfn c() {}\n");
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let id = id_in(&workspace, "src/main.rs");
+    let args = ["reply", &id, "--yes", "--model", "offline"];
+    postil(&workspace, &args).refused("src/main.rs has changes in the editor that are not saved");
+    let all = postil(
+        &workspace,
+        &["reply", "--all", "--yes", "--model", "offline"],
+    );
+    assert_eq!(all.code, 1, "{all:?}");
+    assert!(
+        all.err.contains("src/main.rs has changes in the editor"),
+        "{all:?}"
+    );
+    assert!(workspace.read("c.rs").contains("// AGENT: "));
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+    editor.save("src/main.rs");
+    editor.diagnostics("src/main.rs");
+    postil(&workspace, &args).ok();
+    assert!(workspace.read("src/main.rs").contains("// AGENT: "));
+}
+
+/// Its server knows the file's threads by other ids, and nothing here sees what is unsaved.
+#[test]
+fn a_file_that_is_not_saved_in_an_editor_of_another_folder_is_left() {
+    let (workspace, editor) = opened();
+    let src = workspace.path("src");
+    let here = |args: &[&str]| {
+        let folder = src.to_str().expect("a name");
+        postil(&workspace, &[&["-C", folder], args].concat())
+    };
+    let id = here(&["threads", "--json"]).ok().json()["threads"][0]["id"].clone();
+    let id = id.as_str().expect("an id");
+    let told = format!("postil -C {}", workspace.root().display());
+    for args in [
+        &["say", id, "Why?"][..],
+        &["respond", id, "So."],
+        &["dismiss", id],
+        &["new", "main.rs:1", "why?"],
+        &["clear", "main.rs"],
+        &["reply", id, "--yes", "--model", "offline"],
+    ] {
+        here(args).refused(&told);
+    }
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+    editor.save("src/main.rs");
+    editor.diagnostics("src/main.rs");
+    here(&["say", id, "Why?"]).ok();
+    assert!(workspace.read("src/main.rs").contains("// AUTHOR: Why?\n"));
+}
