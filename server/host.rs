@@ -27,13 +27,16 @@ pub enum FileOp {
     },
 }
 
-/// Why an editor did not take edits. Nothing was changed.
+/// Why an editor did not take edits. Nothing was changed by then.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotApplied {
     #[error("the text changed meanwhile")]
     Changed,
     #[error("the editor refused the edit: {0}")]
     Refused(String),
+    /// For so many seconds. The request lies there still: it may be suspended, or ask its user.
+    #[error("the editor did not answer for {0} s, and may make the edit yet")]
+    Silent(u64),
     #[error("no editor is connected")]
     NoEditor,
 }

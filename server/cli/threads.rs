@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::args::StatusArg;
@@ -251,8 +250,9 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
         return Err(Error::Empty.into());
     }
     let path = cx.path(&file)?;
-    // A name that JSON cannot hold is no name in an editor.
-    let through = match path.to_str() {
+    let root = os::resolved(&cx.root()?);
+    let inside = path.strip_prefix(&root).ok();
+    let through = match inside.and_then(Path::to_str) {
         Some(file) => {
             let arguments = json!({"file": file, "line": line, "text": text});
             way::through_editor(cx, "new_thread", &arguments).await?
@@ -282,14 +282,14 @@ pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
 
 pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
     let path = cx.path(file)?;
-    let done = match commit_in_editor(
-        cx,
-        Some(&path),
-        "clear_and_commit",
-        |file| json!({"file": file, "message": message}),
-    )
-    .await?
-    {
+    let through = match open_below(cx, Some(&path)).await?.first() {
+        Some(open) => {
+            let arguments = json!({"file": open, "message": message});
+            way::through_editor(cx, "clear_and_commit", &arguments).await?
+        }
+        None => None,
+    };
+    let done = match through {
         Some(done) => done,
         None => {
             way::is_free(cx, &path).await?;
@@ -301,24 +301,14 @@ pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcom
     Ok(true)
 }
 
-/// What may commit, where the editor has `path` or a file below it open. Else a commit is made here: with the names and
-/// keys of this terminal, which can interrupt it.
-async fn commit_in_editor<T: DeserializeOwned>(
-    cx: &Cx,
-    path: Option<&Path>,
-    verb: &str,
-    arguments: impl Fn(&str) -> Value,
-) -> Result<Option<T>, Stop> {
-    let Some(name) = path.map_or(Some(""), Path::to_str) else {
-        return Ok(None);
-    };
+/// The files at or below `path` that the editor has open. What commits goes there for these alone: of others a commit is
+/// made here, with the names and keys of this terminal, which can interrupt it.
+async fn open_below(cx: &Cx, path: Option<&Path>) -> Result<Vec<String>, Stop> {
     let root = os::resolved(&cx.root()?);
-    let open = way::open(cx).await?;
-    let mut files = open.iter().map(|open| root.join(&open.file));
-    match files.any(|file| path.is_none_or(|path| file.starts_with(path))) {
-        true => way::through_editor(cx, verb, &arguments(name)).await,
-        false => Ok(None),
-    }
+    let open = way::open(cx).await?.into_iter().map(|open| open.file);
+    Ok(open
+        .filter(|file| path.is_none_or(|path| root.join(file).starts_with(path)))
+        .collect())
 }
 
 pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
@@ -327,15 +317,18 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         actions: Vec<Done>,
     }
     let scope = cx.scope(path)?;
-    let verb = "process_all_actions";
-    let through = commit_in_editor(cx, scope.as_deref(), verb, |path| json!({ "path": path }));
-    let all = match through.await? {
-        Some(Processed { actions }) => actions,
-        None => {
-            let session = cx.session()?;
-            to_the_end(cx, &session, session.process_actions(scope.as_deref())).await?
-        }
-    };
+    let open = open_below(cx, scope.as_deref()).await?;
+    let mut all = Vec::new();
+    for file in &open {
+        let arguments = json!({ "path": file });
+        let through: Option<Processed> =
+            way::through_editor(cx, "process_all_actions", &arguments).await?;
+        all.extend(through.into_iter().flat_map(|through| through.actions));
+    }
+    let session = cx.session()?;
+    let is_here = |file: &Path| !open.contains(&session.relative(file));
+    let here = session.process_actions(scope.as_deref(), is_here);
+    all.extend(to_the_end(cx, &session, here).await?);
     let is_done = |all: &[Done]| all.iter().all(|done| done.success);
     if cx.out.json {
         cx.out.data(&all);

@@ -72,7 +72,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     let cancelled = if one {
         let id = args.resume.or(args.target).unwrap_or_default();
         let path = match options.resume {
-            true => (session.run_of(&id)).map(|(home, run)| home.root().join(run.file)),
+            true => session.open_run(&id).map(|(_, path)| path),
             false => session.find_thread(&id, None).map(|(view, _)| view.path),
         };
         // What cannot be found is told by the turn itself.

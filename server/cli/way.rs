@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Cx, Stop};
@@ -19,6 +21,9 @@ use crate::verbs::{self, Effect, Failure};
 /// Told where an editor's document was changed.
 pub(super) const YOURS_TO_SAVE: &str =
     "what is open in the editor was changed there, and is yours to save";
+
+/// An editor that takes longer is told of.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// A document that is open in the editor.
 #[derive(Deserialize)]
@@ -49,7 +54,17 @@ async fn through_editor_of<T: DeserializeOwned>(
     let verb = verbs::any(verb).ok_or_else(|| Stop::Said(Failure::defect()))?;
     let data = cx.folders()?.data;
     let never = CancellationToken::new();
-    match bridge::call(&data, root, verb, arguments, &never).await {
+    let answer = bridge::call(&data, root, verb, arguments, &never);
+    tokio::pin!(answer);
+    let answered = match timeout(SILENCE, &mut answer).await {
+        Ok(answered) => answered,
+        Err(_) => {
+            cx.out
+                .warn("waiting for the editor: it may be suspended, or ask you something");
+            answer.await
+        }
+    };
+    match answered {
         Ok(Ok(answer)) => serde_json::from_value(answer.value)
             .map(Some)
             .map_err(|error| {

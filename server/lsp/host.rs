@@ -111,12 +111,7 @@ impl Host for EditorHost {
             Ok(Err(ClientError::Answered(why) | ClientError::Unknown(why))) => {
                 return Err(refused(&server, &sent, &mut news, why).await);
             }
-            Err(_) => {
-                return Err(NotApplied::Refused(format!(
-                    "it did not answer for {} s",
-                    ANSWER.as_secs()
-                )));
-            }
+            Err(_) => return Err(NotApplied::Silent(ANSWER.as_secs())),
         };
         if answer.get("applied").and_then(Value::as_bool) != Some(true) {
             // The author is at something that takes no edit, and will be done with it.

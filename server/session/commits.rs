@@ -426,7 +426,9 @@ impl Session {
             };
             let may_pass = match error {
                 NotApplied::Changed => true,
-                NotApplied::Refused(_) => self.buffers.generation(path) != Some(seen),
+                NotApplied::Refused(_) | NotApplied::Silent(_) => {
+                    self.buffers.generation(path) != Some(seen)
+                }
                 NotApplied::NoEditor => self.is_ending(),
             };
             if !may_pass || !tries.again(&self.buffers, path).await {

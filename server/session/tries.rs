@@ -15,8 +15,8 @@ pub(super) struct Tries {
 
 /// At once, one after the other.
 const AT_ONCE: usize = 3;
-/// In a file on disk, which nobody types in.
-const ON_DISK: usize = 8;
+/// In a file on disk, which nobody types in: each that fails met one that was made, of another process perhaps.
+const ON_DISK: usize = 64;
 /// In all, for a file that is open.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// No key for so long is a pause: editors gather keys (Neovim for 150 ms).

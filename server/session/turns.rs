@@ -497,6 +497,16 @@ impl Session {
         id: &str,
         options: TurnOptions,
     ) -> Result<Run, Error> {
+        let (run, path) = self.open_run(id)?;
+        let options = TurnOptions {
+            resume: true,
+            ..options
+        };
+        self.start_turn(&run.thread_id, Some(&path), options).await
+    }
+
+    /// A run that may go on, for its thread was not removed; and the thread's file.
+    pub fn open_run(&self, id: &str) -> Result<(Run, PathBuf), Error> {
         let (workspace, run) = self.run_of(id)?;
         let open = workspace.store()?.run_of_thread(&run.thread_id)?;
         if !run.thread_id.is_empty() && open.is_none_or(|open| open.id != run.id) {
@@ -506,11 +516,7 @@ impl Session {
             )));
         }
         let path = workspace.root().join(&run.file);
-        let options = TurnOptions {
-            resume: true,
-            ..options
-        };
-        self.start_turn(&run.thread_id, Some(&path), options).await
+        Ok((run, path))
     }
 
     /// Whether a thread's turn stopped half-way and can go on as it is, without a word of the author.

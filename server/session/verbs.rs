@@ -243,9 +243,13 @@ impl Session {
         })
     }
 
-    /// Carries out every action word below `path`: commits first; a dismissal in a file that was just
-    /// committed is dropped, for its thread went with the commit.
-    pub async fn process_actions(&self, path: Option<&Path>) -> Result<Vec<Done>, Error> {
+    /// Carries out every action word below `path`, in files that are `wanted`: commits first; a dismissal in a file that
+    /// was just committed is dropped, for its thread went with the commit.
+    pub async fn process_actions(
+        &self,
+        path: Option<&Path>,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Vec<Done>, Error> {
         // What cannot be done is reported; the others are done all the same.
         let refused = |file: &Path, thread_id: Option<String>, error: &Error| Done {
             success: false,
@@ -257,7 +261,8 @@ impl Session {
         let mut commits: Vec<PathBuf> = Vec::new();
         let mut dismissals: Vec<(PathBuf, Thread)> = Vec::new();
         let mut seen: HashMap<PathBuf, Arc<Vec<Thread>>> = HashMap::new();
-        for file in self.look(path)?.into_iter().flat_map(|looked| looked.files) {
+        let files = self.look(path)?.into_iter().flat_map(|looked| looked.files);
+        for file in files.filter(|file| wanted(file)) {
             let view = match self.view(&file) {
                 Ok(view) => view,
                 Err(error) => {
@@ -447,7 +452,10 @@ fn others(threads: &[Thread], but: usize) -> impl Iterator<Item = &Thread> {
 }
 
 fn unwritten(file: &str, why: &NotApplied) -> Error {
-    Error::Other(format!("{file}: {why}; nothing was written"))
+    Error::Other(match why {
+        NotApplied::Silent(_) => format!("{file}: {why}: look at it before you do this again"),
+        _ => format!("{file}: {why}; nothing was written"),
+    })
 }
 
 /// A thread that was `known` among `were`, as it stands among those of `now`.
@@ -461,4 +469,20 @@ pub(super) fn stands<'a>(
         false => Refused::Gone,
     };
     threads::again(known, were, now).ok_or_else(lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_editor_may_do_yet_is_not_said_to_be_left() {
+        let said = |why| unwritten("a.rs", &why).to_string();
+        assert!(said(NotApplied::Changed).ends_with("; nothing was written"));
+        let silent = said(NotApplied::Silent(30));
+        assert!(
+            silent.contains("may make the edit yet") && !silent.contains("nothing"),
+            "{silent}"
+        );
+    }
 }

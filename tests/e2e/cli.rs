@@ -553,3 +553,33 @@ fn a_hook_that_refuses_leaves_file_and_index_as_they_were() {
     );
     assert_eq!(workspace.git(&["status", "--porcelain"]), "");
 }
+
+/// Each reads the file anew when another one has written it first.
+#[test]
+fn many_commands_at_once_on_one_file_are_all_done() {
+    const MANY: usize = 24;
+    let workspace = Workspace::new();
+    let thread = |nth: usize| format!("// AUTHOR: question {nth}?\nfn f{nth}() {{}}\n");
+    workspace.write("a.rs", (0..MANY).map(thread).collect::<String>());
+    for round in [&["respond", "Answered."][..], &["dismiss"]] {
+        let running: Vec<_> = ids(&workspace)
+            .iter()
+            .map(|id| {
+                let mut command = workspace.postil();
+                command.arg(round[0]).arg(id).args(&round[1..]);
+                command.stdin(Stdio::null()).stdout(Stdio::piped());
+                command.stderr(Stdio::piped()).spawn().expect("postil runs")
+            })
+            .collect();
+        for child in running {
+            ran(child.wait_with_output().expect("it ends")).ok();
+        }
+        let answers = workspace
+            .read("a.rs")
+            .matches("// AGENT: Answered.")
+            .count();
+        assert_eq!(answers, if round.len() > 1 { MANY } else { 0 });
+    }
+    let code: String = (0..MANY).map(|nth| format!("fn f{nth}() {{}}\n")).collect();
+    assert_eq!(workspace.read("a.rs"), code);
+}

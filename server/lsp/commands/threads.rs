@@ -125,7 +125,7 @@ impl Call {
         let path = self.path()?;
         let done = self
             .session
-            .process_actions(path.as_deref())
+            .process_actions(path.as_deref(), |_| true)
             .await
             .map_err(|error| to_proto::error(&error))?;
         if done.is_empty() {

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixListener;
 
 use super::*;
-use crate::harness::Options;
+use crate::harness::{OnApply, Options, frame};
 
 const PY: &str = "# AUTHOR: rename this?\n# AGENT: Renamed.\n# AUTHOR:\ndef b(): pass\n";
 const SAVE: &str = "yours to save";
@@ -97,7 +97,8 @@ fn what_is_open_in_an_editor_is_changed_there() {
     // Refused as without an editor.
     postil(&workspace, &["say", "ffffffff", "x"]).refused("no thread `ffffffff`");
     postil(&workspace, &["new", "src/main.rs:99", "x"]).refused("no such line");
-    postil(&workspace, &["new", "../x.rs:1", "x"]).refused("outside the workspace");
+    postil(&workspace, &["new", "../x.rs:1", "x"])
+        .refused("outside the workspace: open its folder");
     let none = postil(&workspace, &["dismiss", "ffffffff", "--json"]);
     assert_eq!(
         (none.code, none.json()["code"].clone()),
@@ -163,19 +164,29 @@ fn a_file_that_is_open_is_committed_when_it_is_saved_and_others_at_once() {
         "Clear review threads from main.rs\nClear review threads from b.py\nfirst\n"
     );
 
-    // Action words in what is open, and unsaved.
-    editor.splice(
-        "src/main.rs",
-        0..0,
-        "// AUTHOR: so?\n// AGENT: So.\n// AUTHOR: done\n",
-    );
-    let done = postil(&workspace, &["process", "--json"]).ok().json();
+    // Action words in what is open, and unsaved; the others are carried out here.
+    let asked = "// AUTHOR: so?\n// AGENT: So.\n// AUTHOR: done\n";
+    workspace.write("c.rs", asked.replace("done", "commit"));
+    workspace.git(&["add", "c.rs"]);
+    editor.splice("src/main.rs", 0..0, asked);
+    let args = ["process", "--json"];
+    let mut command = workspace.postil();
+    command.args(args).env("GIT_AUTHOR_NAME", "Who Typed It");
+    let done = ran(command.stdin(Stdio::null()).output().expect("postil runs"))
+        .ok()
+        .json();
+    assert_eq!(done.as_array().map(Vec::len), Some(2), "{done}");
+    assert_eq!(done[0]["open"], true, "{done}");
     assert_eq!(
-        (done.as_array().map(Vec::len), &done[0]["open"]),
-        (Some(1), &json!(true)),
+        (&done[1]["file"], &done[1]["committed"]),
+        (&json!("c.rs"), &json!(true)),
         "{done}"
     );
     assert!(!editor.text("src/main.rs").contains("AUTHOR"));
+    assert_eq!(
+        workspace.git(&["log", "-1", "--format=%an"]),
+        "Who Typed It\n"
+    );
 }
 
 #[test]
@@ -230,4 +241,34 @@ fn a_file_that_is_not_saved_in_an_editor_of_another_folder_is_left() {
     editor.diagnostics("src/main.rs");
     here(&["say", id, "Why?"]).ok();
     assert!(workspace.read("src/main.rs").contains("// AUTHOR: Why?\n"));
+}
+
+#[test]
+fn an_editor_that_is_waited_for_is_told_of() {
+    let (workspace, editor) = opened();
+    let id = id_in(&workspace, "src/main.rs");
+    editor.state().on_apply = OnApply::Ignore;
+    let mut command = workspace.postil();
+    command.args(["say", &id, "Why?"]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut said = command.spawn().expect("postil runs");
+    let mut line = String::new();
+    let mut err = BufReader::new(said.stderr.take().expect("piped"));
+    err.read_line(&mut line).expect("a line");
+    assert!(line.contains("waiting for the editor"), "{line}");
+    let edit = editor.wait_message("workspace/applyEdit", |_| true);
+    assert_eq!(edit["label"], "Answer a thread");
+    let id = editor.state().received.iter().rev().find_map(|message| {
+        (message["method"] == "workspace/applyEdit").then(|| message["id"].clone())
+    });
+    let no =
+        json!({"jsonrpc": "2.0", "id": id, "result": {"applied": false, "failureReason": "no"}});
+    editor.send_raw(&frame(&no));
+    line.clear();
+    err.read_to_string(&mut line).expect("text");
+    assert!(
+        line.contains("refused the edit: no; nothing was written"),
+        "{line}"
+    );
+    assert_eq!(said.wait().expect("it ends").code(), Some(1));
 }
