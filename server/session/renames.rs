@@ -104,11 +104,14 @@ impl Session {
         let before = threads::ids(from, view.threads.iter());
         let after = view.threads.iter().map(|thread| thread.id.clone());
         let pairs: Vec<(String, String)> = before.into_iter().zip(after).collect();
+        // Whoever sees the run under the new name sees who wrote its question, too.
+        let settling = self.provenance.settle();
         if let Err(error) = store.rename_file(from, to, &pairs) {
             tracing::warn!(%error, "{from} is {to}, and the history does not know it");
             return;
         }
         self.typed_elsewhere(&view);
+        drop(settling);
         self.turns.renamed(workspace.root(), &pairs, to);
         self.renames.insert(old, new);
     }
