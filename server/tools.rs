@@ -186,6 +186,10 @@ pub trait Tool: Send + Sync {
     fn looks(&self, _input: &Value) -> bool {
         false
     }
+    /// Whether it tells of what goes on by itself: the same call again with another result is no circle.
+    fn watches(&self) -> bool {
+        false
+    }
     /// Why this call is asked about each time, whatever was granted.
     fn each_time(&self, _cx: &Context, _about: &str) -> Option<String> {
         None
@@ -269,6 +273,15 @@ impl Registry {
         &self.tools
     }
 
+    fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// [`Tool::watches`], of what is a tool.
+    pub fn watches(&self, name: &str) -> bool {
+        self.tool(name).is_some_and(|tool| tool.watches())
+    }
+
     /// Whether something may be done that is not carried out here, as if a tool of this name did it. `always`:
     /// why it is asked whatever was allowed before.
     ///
@@ -302,7 +315,7 @@ impl Registry {
 
     /// Checks name, mode, trust, parameters and permission, then calls.
     pub async fn call(&self, cx: &Context, name: &str, input: Value) -> Output {
-        let Some(tool) = self.tools.iter().find(|t| t.name() == name) else {
+        let Some(tool) = self.tool(name) else {
             return Err(format!("Unknown tool: {name}"));
         };
         if self.settings.disabled_tools.iter().any(|d| d == name) {

@@ -29,6 +29,9 @@ impl Tool for BashList {
     fn risk(&self) -> Risk {
         Risk::Read
     }
+    fn watches(&self) -> bool {
+        true
+    }
     fn check(&self, input: &Value) -> Result<(), String> {
         super::parse::<Input>(self.name(), input).map(drop)
     }

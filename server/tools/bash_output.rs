@@ -41,6 +41,9 @@ impl Tool for BashOutput {
     fn risk(&self) -> Risk {
         Risk::Read
     }
+    fn watches(&self) -> bool {
+        true
+    }
     async fn call(&self, cx: &Context, input: Value) -> Output {
         may_change(cx, self.name())?;
         let Input { id } = parse(self.name(), &input)?;

@@ -39,9 +39,9 @@ struct Spent {
 #[derive(Default)]
 struct Same {
     call: String,
-    /// What it gave the last time; `None`: not carried out yet.
+    /// What it gave the last time, where it watches something ([`Tool::watches`]).
     result: Option<String>,
-    /// How often it came in a row and gave nothing else.
+    /// How often it came in a row; of what watches, how often it gave the same.
     times: u32,
 }
 

@@ -15,7 +15,7 @@ use super::{Loop, Same};
 
 /// Tool calls of one answer that are carried out.
 const MAX_CALLS: usize = 32;
-/// The same call so many times in a row, with the same result, is not carried out.
+/// The same call so many times in a row is not carried out.
 const DOOM: u32 = 3;
 /// After so many of those the turn ends.
 const STUBBORN: u32 = 3;
@@ -85,8 +85,8 @@ impl Loop<'_> {
             } else if self.same.times >= DOOM {
                 self.refused += 1;
                 Some(format!(
-                    "Not carried out: this is the same call with the same arguments for the {} time in a row, and its result was the same. \
-It stands above; do something else, or answer.",
+                    "Not carried out: this is the same call with the same arguments for the {} time in a row. What it gave stands above: \
+do something else, or answer.",
                     ordinal(self.same.times)
                 ))
             } else {
@@ -175,8 +175,11 @@ It stands above; do something else, or answer.",
                 };
                 self.cx.host.progress(&self.cx.run, ended);
             }
-            // Something else came of it: it was not for nothing, as with a command that is waited for.
-            if done && self.same.call == key(&call.name, &call.input) {
+            // A command that is waited for has gone on: the look at it was not for nothing.
+            if done
+                && self.same.call == key(&call.name, &call.input)
+                && self.registry.watches(&call.name)
+            {
                 let before = self.same.result.replace(content.clone());
                 if before.is_some_and(|before| before != content) {
                     self.same.times = 1;

@@ -122,6 +122,20 @@ async fn fault_23_the_third_same_call_in_a_row_is_not_carried_out() {
         "{:?}",
         asked[3].results()
     );
+    // Another result makes it no other call.
+    let plan = |n| Step::calls(vec![call(&format!("toolu_{n}"), "plan_enter", json!({}))]);
+    let mut script: Vec<Step> = (1..=3).map(plan).collect();
+    script.push(Step::text("Done."));
+    let model = Model::start(script);
+    assert_eq!(Bench::new().run(&model).await, answer("Done."));
+    let asked = model.requests();
+    let told = |n: usize| asked[n].results()[0].1.clone();
+    assert!(
+        told(1) != told(2) && told(2).contains("Already"),
+        "{}",
+        told(2)
+    );
+    assert!(told(3).contains("third time in a row"), "{}", told(3));
 }
 
 #[tokio::test]
