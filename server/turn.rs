@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 
 pub use answer_loop::uncut;
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
-pub use journal::{is_plan, is_question};
+pub use journal::{is_plan, is_question, says_go_on};
 pub use offers::{Offer, offers};
 pub use preview::{Preview, preview};
 pub use second::account;

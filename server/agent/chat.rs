@@ -142,7 +142,8 @@ impl Chat {
         Ok(Begun(self.clone()))
     }
 
-    /// One turn: the thread that the prompt names, else a question of this window.
+    /// One turn: the thread that the prompt names, else that of the turn before where it stopped half-way, else a
+    /// question of this window.
     async fn prompt(&self, blocks: Vec<ContentBlock>) -> Result<StopReason, Error> {
         let asked = wire::asked(blocks, |path| self.host.place(path));
         if asked.text.trim().is_empty() {
@@ -157,12 +158,19 @@ impl Chat {
             allow_arrived: true,
             ..TurnOptions::default()
         };
-        let thread = self.thread(&asked.typed);
+        let named = self.thread(&asked.typed);
+        let stopped = match named {
+            Some(_) => None,
+            None => self.engine.stopped_thread(&self.id, &asked.text),
+        };
+        let thread = named.as_ref().or(stopped.as_ref());
         let mut files = self.host.named(asked.files);
-        files.extend(thread.iter().map(|(_, file)| file.clone()));
+        files.extend(thread.map(|(_, file)| file.clone()));
         self.host.fetch(&files).await;
-        let is_thread = thread.is_some();
-        let run = match &thread {
+        let run = match thread {
+            Some((id, file)) if stopped.is_some() => {
+                self.engine.go_on(id, file, &asked.text, options).await
+            }
             Some((id, file)) => self.engine.start_turn(id, Some(file), options).await,
             None => {
                 let mut said = self.said().clone();
@@ -192,7 +200,7 @@ impl Chat {
         let answer = end.answer.unwrap_or_default();
         self.host.conclude(&answer);
         self.keep(&run.id, Role::Agent, &answer);
-        if is_thread {
+        if thread.is_some() {
             self.host
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));
         }

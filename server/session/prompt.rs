@@ -1,6 +1,7 @@
 //! A turn without a thread: what an author asks in a window of its own. It has the tools, the permissions and
 //! the history of every turn; its answer is the face's to show.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -9,6 +10,7 @@ use super::turns::{Entry, Task, answerer};
 use super::{Error, Session, TurnOptions, Workspace};
 use crate::store::{GoOn, Run, RunStatus, Store, Window};
 use crate::threads::{Message, Role, Status, Thread};
+use crate::turn;
 
 impl Session {
     /// `said`: what was said so far in this window, the new question last. Each is a run of its own, but for one that
@@ -70,6 +72,47 @@ impl Session {
         let session = self.clone();
         tokio::spawn(async move { session.run_task(task).await });
         Ok(taken.run)
+    }
+
+    /// The thread of a window's last turn, with its file, where that stopped half-way and `said` is meant for it: what
+    /// follows a pause or a question, or the word to go on after a failure.
+    pub fn stopped_thread(&self, window: &str, said: &str) -> Option<(String, PathBuf)> {
+        self.workspaces().into_iter().find_map(|workspace| {
+            let store = workspace.store().ok()?;
+            let run = store.last_run_in(window).ok()??;
+            let waits = match run.status {
+                RunStatus::AwaitingUser => true,
+                RunStatus::Failed | RunStatus::Interrupted => turn::says_go_on(said),
+                _ => false,
+            };
+            if !waits || store.run_of_thread(&run.thread_id).ok()??.id != run.id {
+                return None;
+            }
+            let path = workspace.root().join(&run.file);
+            let (view, thread) = self.find_thread(&run.thread_id, Some(&path)).ok()?;
+            Some((thread.id, view.path))
+        })
+    }
+
+    /// A thread's turn goes on that stopped half-way; `said`, if it is more than the word to do so, is written into the
+    /// thread.
+    pub async fn go_on(
+        self: &Arc<Self>,
+        id: &str,
+        path: &Path,
+        said: &str,
+        options: TurnOptions,
+    ) -> Result<Run, Error> {
+        let (_, thread) = self.find_thread(id, Some(path))?;
+        let resume = self.can_go_on(&thread, path);
+        // What is pending needs no other word, also where nothing is left of its turn.
+        let is_asked = resume || thread.status == Status::Pending;
+        if turn::says_go_on(said) && is_asked {
+            let options = TurnOptions { resume, ..options };
+            return self.start_turn(id, Some(path), options).await;
+        }
+        self.say(id, Some(path), said).await?;
+        self.start_turn(id, Some(path), options).await
     }
 
     /// An id for a new window.

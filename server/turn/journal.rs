@@ -81,6 +81,14 @@ pub fn is_plan(talk: &[String]) -> bool {
     read(talk).is_some_and(|stopped| stopped.plan)
 }
 
+/// Whether the author's words say to go on, and nothing else.
+pub fn says_go_on(said: &str) -> bool {
+    let word = said.trim().trim_end_matches(['.', '!']);
+    ["continue", "go on", "try again"]
+        .iter()
+        .any(|w| word.eq_ignore_ascii_case(w))
+}
+
 /// `None`: there is none, or another version wrote it.
 pub(super) fn read(talk: &[String]) -> Option<Stopped> {
     let mut all: Option<Stopped> = None;
@@ -211,16 +219,10 @@ impl Stopped {
         let mut text = String::from(
             "This turn had stopped and goes on now. Files may have changed meanwhile: read a file again before you edit it.",
         );
-        let only_continue = |said: &str| {
-            let word = said.trim_end_matches(['.', '!']);
-            ["continue", "go on"]
-                .iter()
-                .any(|w| word.eq_ignore_ascii_case(w))
-        };
         if let Some(said) = said
             && !heard
             && said != self.asked.trim()
-            && !only_continue(said)
+            && !says_go_on(said)
         {
             text.push_str(&format!("\nThe author wrote: {said}"));
         }

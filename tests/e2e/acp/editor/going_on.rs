@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Client, bench, text};
-use crate::acp::FILE;
+use crate::acp::{CODE, FILE, THREAD, cli};
+use crate::harness::Workspace;
 use crate::model::{Asked, Model, Step, call};
 
 fn last(model: &Model) -> Asked {
@@ -119,4 +120,122 @@ fn a_turn_that_failed_goes_on_and_one_that_was_cancelled_does_not() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
     client.prompt(text("what does load return, then?"));
     assert!(results(&last(&model)).is_empty());
+}
+
+/// A workspace with a thread, and the prompt that names it.
+fn threaded(script: Vec<Step>, settings: &str) -> (Workspace, Model, Value) {
+    let (workspace, model) = bench(script);
+    workspace.write(FILE, format!("{THREAD}{CODE}"));
+    workspace.configure(&format!(
+        "model = 'anthropic/claude-sonnet-4-5'\n{settings}"
+    ));
+    let (_, threads, _) = cli(&workspace, &["threads", "--json"]);
+    let threads: Value = serde_json::from_str(&threads).expect("threads");
+    let id = threads["threads"][0]["id"].as_str().expect("an id");
+    let prompt = text(&format!("answer {id}"));
+    (workspace, model, prompt)
+}
+
+#[test]
+fn continue_goes_on_with_a_thread_that_paused() {
+    let script = vec![
+        reads("toolu_1"),
+        reads("toolu_2"),
+        Step::text("It returns 7."),
+    ];
+    let (workspace, model, prompt) = threaded(script, "[turn]\nmaxRounds = 1\n");
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(prompt);
+    assert_eq!(end["result"]["stopReason"], "max_turn_requests", "{end}");
+    // More than the word is written where the turn is.
+    let end = client.prompt(text("continue, and look at load alone"));
+    assert_eq!(end["result"]["stopReason"], "max_turn_requests", "{end}");
+    assert!(
+        last(&model)
+            .prompt()
+            .contains("The author wrote: continue, and look at load alone")
+    );
+    assert_eq!(results(&last(&model)).len(), 1);
+    let file = workspace.read(FILE);
+    assert!(
+        file.contains("// AUTHOR: continue, and look at load alone\n"),
+        "{file}"
+    );
+    // Another process knows of it, too.
+    let window = client.session.clone();
+    drop(client);
+    let mut client = Client::hello(&workspace, &model, None);
+    let params = json!({"sessionId": window, "cwd": workspace.root(), "mcpServers": []});
+    client.request("session/load", params);
+    client.session = window;
+    let end = client.prompt(text("Continue."));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    let file = workspace.read(FILE);
+    assert!(
+        file.contains("// AGENT: It returns 7.\n") && !file.contains("Continue."),
+        "{file}"
+    );
+    let said = client.said();
+    assert!(
+        said.ends_with("It returns 7.\n\n(It stands in src/net.rs as well.)"),
+        "{said}"
+    );
+    // What is over is over.
+    let before = workspace.read(FILE);
+    client.prompt(text("continue"));
+    assert_eq!(workspace.read(FILE), before);
+}
+
+#[test]
+fn what_follows_a_threads_question_is_its_answer() {
+    let script = vec![question("toolu_1"), Step::text("With tokio.")];
+    let (workspace, model, prompt) = threaded(script, "");
+    let mut client = Client::start(&workspace, &model, Some(&format!("{THREAD}{CODE}")));
+    client.prompt(prompt);
+    let end = client.prompt(text("tokio"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    assert_eq!(
+        results(&last(&model)),
+        [(
+            "toolu_1".to_owned(),
+            "The author answered: tokio".to_owned()
+        )]
+    );
+    // Through the editor, which has it unsaved.
+    let buffer = client.buffer.clone().expect("a text");
+    assert!(
+        buffer.contains("// AUTHOR: tokio\n// AGENT: With tokio.\n"),
+        "{buffer}"
+    );
+}
+
+#[test]
+fn a_thread_whose_turn_failed_goes_on_at_the_word_alone() {
+    let fails = || Step::error(400, "invalid_request_error", "no such thing");
+    let script = vec![
+        reads("toolu_1"),
+        fails(),
+        fails(),
+        Step::text("It returns 7."),
+    ];
+    let (workspace, model, prompt) = threaded(script, "");
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(prompt);
+    assert!(end["error"].is_object(), "{end}");
+    let end = client.prompt(text("Go on!"));
+    assert!(end["error"].is_object(), "{end}");
+    assert_eq!(results(&last(&model)).len(), 1);
+    client.prompt(text("try again"));
+    let file = workspace.read(FILE);
+    let answered = format!("{THREAD}// AGENT: It returns 7.\n// AUTHOR:\n{CODE}");
+    assert_eq!(file, answered);
+
+    // What else is asked is a question of the window.
+    let script = vec![fails(), Step::text("A word.")];
+    let (workspace, model, prompt) = threaded(script, "");
+    let mut client = Client::start(&workspace, &model, None);
+    client.prompt(prompt);
+    client.prompt(text("what is a key?"));
+    assert!(client.said().ends_with("A word."), "{}", client.said());
+    assert_eq!(workspace.read(FILE), format!("{THREAD}{CODE}"));
 }
