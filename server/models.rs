@@ -94,6 +94,8 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub enum Event {
     Text(String),
+    /// What was heard of this answer so far were thoughts, and no part of it.
+    Thoughts,
     ToolUse {
         name: String,
     },

@@ -16,6 +16,15 @@ use assembly::OF_CALL;
 pub(super) const LIMIT: &str = "max_tokens";
 pub(super) const NEW_LIMIT: &str = "max_completion_tokens";
 
+/// Whether a model is one of those whose template opens the tag of their thoughts, so that their answers have its end
+/// alone: DeepSeek-R1, QwQ, those of Qwen's that only think.
+pub(super) fn thinks(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    ["deepseek-r1", "qwq", "-thinking"]
+        .iter()
+        .any(|known| name.contains(known))
+}
+
 /// The request: one message for each side's turn, one for each result. `limit`: [`LIMIT`] or [`NEW_LIMIT`].
 pub(super) fn body(setup: &Setup, request: &Request, limit: &str) -> Value {
     let mut messages = Vec::new();

@@ -172,12 +172,22 @@ impl Remote {
         (self.place.address.clone(), self.setup.model.clone())
     }
 
+    /// The models whose answers have begun in this process with thoughts in a tag that was not opened.
+    fn with_thoughts() -> MutexGuard<'static, BTreeSet<(String, String)>> {
+        static THINK: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+        THINK.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn assembly(&self) -> Box<dyn Assembly> {
         let by = self.name();
         match self.setup.wire {
             Wire::Messages => Box::new(anthropic::Assembly::default()),
             Wire::Responses => Box::new(responses::Assembly::new(by)),
-            Wire::Chat => Box::new(chat::Assembly::new(by)),
+            Wire::Chat => {
+                let thinks =
+                    chat::thinks(&self.setup.model) || Self::with_thoughts().contains(&self.id());
+                Box::new(chat::Assembly::new(by, thinks))
+            }
         }
     }
 
@@ -276,6 +286,12 @@ impl Remote {
                 None => self.place.no_stream(&kind),
             });
         }
+        let hear = |event: Event| {
+            if matches!(event, Event::Thoughts) {
+                Self::with_thoughts().insert(self.id());
+            }
+            hear(event);
+        };
         let events = http::events(response, &self.limits);
         futures::pin_mut!(events);
         let mut assembly = self.assembly();
@@ -299,7 +315,7 @@ impl Remote {
             if event.event != "ping" {
                 heard = Instant::now();
             }
-            match assembly.take(&event.data, hear) {
+            match assembly.take(&event.data, &hear) {
                 Ok(true) => return Ok(assembly.finish(&self.setup.model)),
                 Ok(false) => {}
                 Err(Trouble::Broken(why)) => return Err(http::broken(&why)),

@@ -247,6 +247,12 @@ impl Loop<'_> {
                     self.report("answering");
                 }
             }
+            // What has been said cannot be taken back.
+            Event::Thoughts => {
+                say(String::from(
+                    "\n\n(So far it thought aloud. Its answer:)\n\n",
+                ));
+            }
             Event::ToolUse { name } => {
                 self.report(&format!("preparing {}", cut(&one_line(&name), 60)))
             }

@@ -30,6 +30,8 @@ pub(in crate::models) struct Assembly {
     /// Bytes of the text that are thoughts, and that were heard.
     thoughts: usize,
     heard: usize,
+    /// The text is taken for thoughts until their end comes, or the answer's.
+    thinks: bool,
     refusal: String,
     calls: Vec<Call>,
     /// Reasoning by the field that it came in: it goes back in the same one.
@@ -40,10 +42,12 @@ pub(in crate::models) struct Assembly {
 }
 
 impl Assembly {
-    /// `by`: the model that is asked, `provider/model`.
-    pub fn new(by: String) -> Self {
+    /// `by`: the model that is asked, `provider/model`. `thinks`: its answers are known to begin with thoughts in a tag
+    /// that is not opened.
+    pub fn new(by: String, thinks: bool) -> Self {
         Self {
             by,
+            thinks,
             ..Self::default()
         }
     }
@@ -71,6 +75,10 @@ impl Assembly {
             self.text.push_str(&text);
             self.say(text.contains('>'), hear);
         }
+        // They have a field of their own, or are over.
+        if !self.reasoning.is_empty() || !list(&delta["tool_calls"]).is_empty() {
+            self.think_no_more(hear);
+        }
         if let Some(refusal) = delta["refusal"].as_str() {
             self.refusal.push_str(refusal);
         }
@@ -97,13 +105,17 @@ impl Assembly {
     }
 
     /// Tells what is new of the answer; thoughts in a tag are none of it. Where the tag was not opened, they look
-    /// like the answer until it ends.
+    /// like the answer until it ends, and are taken back then.
     fn say(&mut self, may_end: bool, hear: &(dyn Fn(Event) + Send + Sync)) {
-        if may_end {
+        if may_end && self.thoughts == 0 {
             self.thoughts = self.text.len() - without_thoughts(&self.text).len();
+            if self.thoughts > 0 && self.heard > 0 {
+                hear(Event::Thoughts);
+            }
         }
         let begun = self.text.trim_start();
-        if self.thoughts == 0 && (begun.starts_with(THINK) || THINK.starts_with(begun)) {
+        let thinks = self.thinks || begun.starts_with(THINK) || THINK.starts_with(begun);
+        if self.thoughts == 0 && thinks {
             return;
         }
         let from = self.heard.max(self.thoughts);
@@ -111,6 +123,13 @@ impl Assembly {
         if !new.is_empty() {
             hear(Event::Text(new.to_owned()));
             self.heard = self.text.len();
+        }
+    }
+
+    /// What was taken for thoughts is none.
+    fn think_no_more(&mut self, hear: &(dyn Fn(Event) + Send + Sync)) {
+        if std::mem::take(&mut self.thinks) && self.thoughts == 0 {
+            self.say(false, hear);
         }
     }
 
@@ -223,6 +242,7 @@ impl remote::Assembly for Assembly {
                     return Err(Trouble::Reported(error));
                 }
                 self.stop = Some(stop.to_owned());
+                self.think_no_more(hear);
             }
         }
         Ok(false)

@@ -352,6 +352,44 @@ async fn thoughts_in_a_tag_are_not_heard() {
     assert_eq!(said.collect::<String>().trim_start(), "Yes.");
 }
 
+/// Where the tag was not opened nobody can know at first; what was told is taken back, and the next time it is known.
+#[tokio::test]
+async fn thoughts_in_a_tag_that_was_not_opened_are_told_once_at_most() {
+    let answer = |pieces: &[&str]| {
+        let mut chunks: Vec<Value> = pieces
+            .iter()
+            .map(|text| delta(json!({"content": text}), Value::Null))
+            .collect();
+        chunks.push(delta(json!({}), json!("stop")));
+        Step::body(200, "text/event-stream", &done(&chunks))
+    };
+    let thought = || answer(&["I say", " yes.\n</thi", "nk>\n\nYe", "s."]);
+    let model = Model::start(vec![thought(), thought(), answer(&["N", "o."]), thought()]);
+    let mut setup = setup(&model, Wire::Chat);
+    // What is known of one model is known in this process.
+    setup.model = String::from("thinks-aloud");
+    let provider = Remote::new(setup.clone()).expect("a provider");
+    let told = |heard: Vec<Event>| {
+        let told = heard.iter().filter_map(|event| match event {
+            Event::Text(text) => Some(text.as_str()),
+            Event::Thoughts => Some("[taken back]"),
+            _ => None,
+        });
+        told.collect::<String>()
+    };
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    assert_eq!(told(heard), "I say yes.\n</thi[taken back]Yes.");
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    assert_eq!(told(heard), "Yes.");
+    // One without thoughts is told at its end.
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    assert_eq!(told(heard), "No.");
+    setup.model = String::from("DeepSeek-R1:8b");
+    let provider = Remote::new(setup).expect("a provider");
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    assert_eq!(told(heard), "Yes.");
+}
+
 /// What a server sends with a call beyond the format goes back to the same model, and to no other: Gemini
 /// refuses a call without its `thought_signature`.
 #[tokio::test]

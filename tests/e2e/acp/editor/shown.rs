@@ -65,6 +65,38 @@ fn what_a_broken_stream_said_is_set_apart() {
 }
 
 #[test]
+fn thoughts_without_an_opening_tag_are_set_apart_once_and_then_not_shown() {
+    let thought = || {
+        let delta = |content: &str, stop: Option<&str>| {
+            let choice = json!({"index": 0, "delta": {"content": content}, "finish_reason": stop});
+            format!("data: {}\n\n", json!({"choices": [choice]}))
+        };
+        let stream = [
+            delta("Hm, seven.", None),
+            delta("</think>\n\nSev", None),
+            delta("en.", Some("stop")),
+            String::from("data: [DONE]\n\n"),
+        ];
+        Step::body(200, "text/event-stream", stream.concat().as_bytes())
+    };
+    let (workspace, model) = bench(vec![thought(), thought()]);
+    workspace.configure(&format!(
+        "model = 'openai-compatible/thinks-aloud'\n[providers.openai-compatible]\nbaseUrl = '{}'\napiKeyEnv = 'ANTHROPIC_API_KEY'\n",
+        model.v1()
+    ));
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(text("what does load return?"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    let first = client.said();
+    assert_eq!(
+        first,
+        "Hm, seven.\n\n(So far it thought aloud. Its answer:)\n\nSeven."
+    );
+    client.prompt(text("sure?"));
+    assert_eq!(client.said(), format!("{first}Seven."));
+}
+
+#[test]
 fn a_cancel_right_behind_its_prompt_counts() {
     let (workspace, model) = bench(
         (0..8)
