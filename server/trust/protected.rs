@@ -1,6 +1,6 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -165,27 +165,43 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     let root = os::canonical(root).ok()?;
     let file = root.join(relative);
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
-    let parts = |path: &Path| -> Vec<String> {
-        let parts = path.components().map(|part| part.as_os_str());
-        parts
-            .map(|part| careless(&part.to_string_lossy()))
-            .collect()
-    };
     let mut repositories = vec![&*root];
     repositories.extend((folder != root).then_some(folder));
-    let mut hooks = repositories
-        .iter()
-        .filter_map(|folder| vcs::runs(folder).hooks);
-    hooks
-        .any(|hooks| parts(&file).starts_with(&parts(&hooks)))
-        .then_some(GIT)
+    let mut hooks = repositories.iter().filter_map(|folder| Hooks::of(folder));
+    hooks.any(|hooks| hooks.hold(&file)).then_some(GIT)
 }
 
-/// Where the repository of a root has git look for hooks in the work tree, relative to it.
-pub fn hooks(root: &Path) -> Option<PathBuf> {
-    let hooks = vcs::runs(root).hooks?;
-    let inside = hooks.strip_prefix(os::canonical(root).ok()?).ok()?;
-    (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
+/// The folder where a repository's `core.hooksPath` has git look for hooks in the work tree, its name compared as the
+/// most careless file system would.
+#[derive(Clone)]
+pub struct Hooks(Vec<String>);
+
+impl Hooks {
+    /// Of the repository at or above `folder`.
+    pub fn of(folder: &Path) -> Option<Self> {
+        Some(Self(parts(&vcs::runs(folder).hooks?)))
+    }
+
+    /// Relative to a root that it lies in, as the paths then are that it is compared with.
+    pub fn below(&self, root: &Path) -> Option<Self> {
+        let below = self.0.strip_prefix(&*parts(&os::canonical(root).ok()?))?;
+        (!below.is_empty()).then(|| Self(below.to_vec()))
+    }
+
+    pub fn is(&self, path: &Path) -> bool {
+        path.components().count() == self.0.len() && parts(path) == self.0
+    }
+
+    fn hold(&self, path: &Path) -> bool {
+        parts(path).starts_with(&self.0)
+    }
+}
+
+fn parts(path: &Path) -> Vec<String> {
+    let parts = path.components().map(|part| part.as_os_str());
+    parts
+        .map(|part| careless(&part.to_string_lossy()))
+        .collect()
 }
 
 /// Whether `relative` (with `/`) is git's own folder or something in it.

@@ -53,7 +53,7 @@ pub(super) struct Look {
     /// Of these, the folders of repositories: guarded by their parts.
     pub repositories: BTreeSet<PathBuf>,
     /// The folder that `core.hooksPath` names, guarded whatever it is called.
-    hooks: Option<PathBuf>,
+    hooks: Option<trust::Hooks>,
     /// The folders that were listed.
     reached: BTreeSet<PathBuf>,
     /// Those that were there and were not listed, by name and by what they are: they may be renamed meanwhile.
@@ -88,7 +88,7 @@ impl Look {
                 count += 1;
                 let path = folder.join(entry.file_name());
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_guarded(&path) || look.hooks.as_ref() == Some(&path) {
+                if is_guarded(&path) || look.is_hooks(&path) {
                     look.add(root, path, is_folder);
                 } else if is_folder && depth < DEPTH && !is_passed_over(&path) {
                     let queue = if earlier.reached.contains(&path) {
@@ -109,7 +109,7 @@ impl Look {
 
     pub fn first(root: &Path) -> Self {
         let none = Self {
-            hooks: trust::hooks(root),
+            hooks: trust::Hooks::of(root).and_then(|hooks| hooks.below(root)),
             ..Self::default()
         };
         Self::new(root, &none, ENTRIES)
@@ -129,6 +129,10 @@ impl Look {
             self.repositories.insert(path.clone());
         }
         self.known.insert(path);
+    }
+
+    fn is_hooks(&self, path: &Path) -> bool {
+        self.hooks.as_ref().is_some_and(|hooks| hooks.is(path))
     }
 
     fn has_left_out(&self, folder: &Path, full: &Path) -> bool {

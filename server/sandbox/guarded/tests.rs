@@ -46,6 +46,25 @@ fn what_exists_is_known_and_of_git_only_what_makes_it_run_something() {
 }
 
 #[test]
+fn the_folder_of_hooks_is_guarded_in_whatever_case() {
+    let root = root(&[".git/objects/x", ".git/refs/x", "a.rs"]);
+    write(root.path(), ".git/HEAD", "ref: refs/heads/main\n");
+    write(
+        root.path(),
+        ".git/config",
+        "[core]\n\thooksPath = Tools/Hooks\n",
+    );
+    let guarded = look(root.path(), false);
+    // A file system that ignores case has one folder of these names.
+    write(root.path(), "tools/hooks/pre-commit", "evil");
+    write(root.path(), "hooks/pre-commit", "fine");
+    let told = guarded.set_aside();
+    assert_eq!(told.agent.len(), 1, "{told:?}");
+    assert!(!root.path().join("tools/hooks/pre-commit").exists());
+    assert!(root.path().join("hooks/pre-commit").exists());
+}
+
+#[test]
 fn what_comes_into_being_is_set_aside_under_another_name() {
     let root = root(&[".git/config", "a.rs"]);
     let guarded = look(root.path(), false);
