@@ -342,7 +342,7 @@ pub(super) struct ReplyArgs {
     #[arg(long)]
     pub plan: bool,
     /// At most so many US dollars a turn; refused where the model's price is not known
-    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
+    #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = dollars)]
     pub budget: Option<f64>,
     /// Answer questions that came with the files with edits allowed; a tool's own questions are asked still,
     /// and refused where there is no terminal
@@ -353,7 +353,7 @@ pub(super) struct ReplyArgs {
     #[arg(long, conflicts_with_all = ["all", "resume"], requires = "target")]
     pub dry_run: bool,
     /// Turns that run at once
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub jobs: u16,
 }
 
@@ -369,7 +369,7 @@ pub(super) enum WorkflowCommand {
         #[arg(long)]
         status: Option<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 50, allow_negative_numbers = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = 50, allow_hyphen_values = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// The rounds of a run, in pages
@@ -378,10 +378,10 @@ pub(super) enum WorkflowCommand {
         /// The run's id or a unique prefix, or a thread's id
         run: String,
         /// Rounds before this one
-        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
+        #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u64>)]
         before: Option<u64>,
         /// At most so many characters
-        #[arg(long, value_name = "C", default_value_t = 8000, allow_negative_numbers = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "C", default_value_t = 8000, allow_hyphen_values = true, value_parser = whole::<usize>)]
         budget: usize,
     },
     /// One run's facts
@@ -403,7 +403,7 @@ pub(super) enum WorkflowCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = 20, allow_hyphen_values = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// A whole run as a document

@@ -128,6 +128,8 @@ fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
     let whole = "give a whole number, 0 or above";
     for (args, option, value, says) in [
         (&["reply", "abcd"][..], "--budget", "-1", dollars),
+        (&["reply", "abcd"], "--budget", "-.5", dollars),
+        (&["reply", "abcd"], "--budget", "--yes", dollars),
         (&["reply", "abcd"], "--budget", "0", dollars),
         (&["reply", "abcd"], "--budget", "much", dollars),
         (&["reply", "abcd"], "--budget", "inf", dollars),
@@ -135,6 +137,7 @@ fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
         (&["workflow", "thread", "abcd"], "--budget", "-1", whole),
         (&["workflow", "thread", "abcd"], "--before", "-1", whole),
         (&["workflow", "list"], "--limit", "-1", whole),
+        (&["workflow", "list"], "--limit", "-.5", whole),
         (&["workflow", "search", "x"], "--limit", "1.5", whole),
     ] {
         let wrong = postil(&workspace, &[args, &[option, value, "--json"]].concat());

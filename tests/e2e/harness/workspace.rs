@@ -115,7 +115,7 @@ impl Workspace {
         let Ok(mut child) = command.spawn() else {
             let _ = writeln!(
                 std::io::stderr(),
-                "skipped: a question on a terminal (no script)"
+                "skipped: a run on a terminal (no script)"
             );
             return None;
         };
