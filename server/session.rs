@@ -294,6 +294,7 @@ pub struct TurnEnd {
     pub file: String,
     /// `completed`, `failed`, `cancelled`, `paused`, `awaiting_user` (it asked)
     pub status: String,
+    /// All of it, also where its thread has the beginning.
     pub answer: Option<String>,
     pub error: Option<String>,
 }

@@ -57,7 +57,7 @@ use crate::trust::{self, Decision, Risk};
 use permit::{permit, quoted};
 
 pub use ask_user::Asked;
-pub use change::{FileChange, READ_AGAIN, change_file, change_files, minimal_edits};
+pub use change::{FileChange, Unchanged, change_file, change_files, minimal_edits};
 pub use consult::Asking;
 pub use images::{Image, Images};
 pub use input::{parse, schema};

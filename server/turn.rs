@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-pub use answer_loop::uncut;
+pub use answer_loop::in_thread;
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
 pub use journal::{is_plan, is_question, says_go_on};
 pub use offers::{Offer, offers};
@@ -88,7 +88,7 @@ pub struct Job {
 /// How a turn ended. The caller writes the answer into the thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The AGENT message.
+    /// All of it; its thread gets [`in_thread`].
     Answer(String),
     /// A cap: the sentence that stands in the thread.
     Paused(String),
@@ -139,8 +139,9 @@ async fn reviewed(cx: &Context, recorder: &Recorder, outcome: Outcome) -> Outcom
     };
     match review::settle(cx, recorder).await {
         Ok(None) => Outcome::Answer(text),
+        // In front, for what is long is cut in the thread.
         Ok(Some(_)) => Outcome::Answer(format!(
-            "{text} (Not every edit was accepted: `postil workflow thread {}` tells which.)",
+            "(Not every edit was accepted: `postil workflow thread {}` tells which.) {text}",
             cx.run
         )),
         Err(outcome) => outcome,

@@ -14,6 +14,7 @@ use crate::config::Folders;
 use crate::session::{Session, TurnOptions};
 use crate::store::Window;
 use crate::threads::Role;
+use crate::turn;
 
 /// Messages of a window that a new turn is told of.
 const REMEMBERED: usize = 40;
@@ -199,7 +200,7 @@ impl Chat {
         }
         let answer = end.answer.unwrap_or_default();
         self.host.conclude(&answer);
-        self.keep(&run.id, Role::Agent, &answer);
+        self.keep(&run.id, Role::Agent, &turn::in_thread(&answer, &run.id));
         if thread.is_some() {
             self.host
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));

@@ -23,7 +23,6 @@ use crate::present::visible;
 use crate::session::Session;
 use crate::text::apply_edits;
 use crate::threads::Role;
-use crate::turn;
 
 pub(super) struct Editor {
     session: String,
@@ -110,11 +109,7 @@ impl Editor {
     pub(super) fn conclude(&self, answer: &str) {
         // Words alone are compared: paragraphs are put together in other ways as they come.
         let words = |text: &str| visible(text).split_whitespace().collect::<String>();
-        let spoken = words(&self.state().spoken);
-        let is_said = match turn::uncut(answer) {
-            Some(begin) => spoken.contains(&words(begin)),
-            None => spoken.ends_with(&words(answer)),
-        };
+        let is_said = words(&self.state().spoken).ends_with(&words(answer));
         if !is_said {
             let gap = if self.state().spoken.trim().is_empty() {
                 ""

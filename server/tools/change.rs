@@ -37,23 +37,23 @@ pub struct FileChange {
 /// file that does not exist.
 ///
 /// # Errors
-/// Text for the model. Nothing was changed then.
+/// Nothing was changed then.
 pub async fn change_file(
     cx: &Context,
     path: &Path,
     seen: Option<&Seen>,
     new_text: &str,
-) -> Result<(), String> {
+) -> Result<(), Unchanged> {
     let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
     let _guard = cx.lock(&resolved).await;
-    Ok(change_locked(cx, path, seen, new_text).await?)
+    change_locked(cx, path, seen, new_text).await
 }
 
 /// [`change_file`] for several files: all of them or none.
 ///
 /// # Errors
-/// Text for the model. Nothing was changed then, or it says what was.
-pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), String> {
+/// Nothing was changed then, or it says what was.
+pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
     let mut paths = std::collections::BTreeSet::new();
     for wanted in &wanted {
         let resolved = cx.tree.resolve_path(&wanted.path);
@@ -64,19 +64,24 @@ pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), S
     for path in &paths {
         locks.push(cx.lock(path).await);
     }
-    Ok(change_all_locked(cx, wanted).await?)
+    change_all_locked(cx, wanted).await
 }
 
-/// What ends the error of a change by a model, and is nothing to a person.
-pub const READ_AGAIN: &str =
-    " Read it again with file_read and make the change on what stands there now.";
-
-/// Why nothing was changed.
+/// Why nothing was changed: shown for a person, as a `String` for the model.
 #[derive(Debug)]
-pub(super) enum Unchanged {
+pub enum Unchanged {
     /// The text is not what was seen. Carries the name that is shown for the file.
     Meanwhile(String),
     Refused(String),
+}
+
+impl std::fmt::Display for Unchanged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Meanwhile(shown) => write!(f, "{shown} changed meanwhile"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
 }
 
 impl From<String> for Unchanged {
@@ -88,9 +93,10 @@ impl From<String> for Unchanged {
 impl From<Unchanged> for String {
     fn from(unchanged: Unchanged) -> Self {
         match unchanged {
-            Unchanged::Meanwhile(shown) => {
-                format!("{shown} changed since you read it, so nothing was written.{READ_AGAIN}")
-            }
+            Unchanged::Meanwhile(shown) => format!(
+                "{shown} changed since you read it, so nothing was written. \
+Read it again with file_read and make the change on what stands there now."
+            ),
             Unchanged::Refused(why) => why,
         }
     }

@@ -371,26 +371,22 @@ fn thousands(count: u64) -> String {
     }
 }
 
-/// The AGENT message: cleaned, without the marker that some models put in front, bounded.
-pub(super) fn answer_text(said: &str, run: &str) -> String {
+/// What the model said last as an answer: cleaned, without the marker that some put in front.
+pub(super) fn answer_text(said: &str) -> String {
     let text = visible(said);
-    let mut text = text.trim();
+    let text = text.trim();
     let bare = text.trim_start_matches(['/', '#', '-', '*', ';', '%', ' ']);
-    if let Some(rest) = bare.strip_prefix("AGENT:") {
-        text = rest.trim();
+    match bare.strip_prefix("AGENT:") {
+        Some(rest) => rest.trim().to_owned(),
+        None => text.to_owned(),
     }
-    if text.chars().count() > MAX_ANSWER {
-        return format!("{}{CUT}{run}{ALL}", cut(text, MAX_ANSWER));
-    }
-    text.to_owned()
 }
 
-/// What stands behind an answer that was cut, around the run's id.
-const CUT: &str = " (cut; `postil workflow thread ";
-const ALL: &str = "` has all of it)";
-
-/// The beginning that is there of an answer that was cut; `None`: it is whole.
-pub fn uncut(answer: &str) -> Option<&str> {
-    let (begin, _) = answer.strip_suffix(ALL)?.rsplit_once(CUT)?;
-    begin.strip_suffix('…')
+/// The answer of a run as its thread has it: bounded.
+pub fn in_thread(answer: &str, run: &str) -> String {
+    if answer.chars().count() > MAX_ANSWER {
+        let begin = cut(answer, MAX_ANSWER);
+        return format!("{begin} (cut; `postil workflow thread {run}` has all of it)");
+    }
+    answer.to_owned()
 }

@@ -8,6 +8,7 @@ mod question;
 mod rename;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -112,13 +113,13 @@ impl Offline<'_> {
     }
 
     /// One step: said as progress, kept as a round, unless it was cancelled.
-    async fn step<T>(
+    async fn step<T, E: Display>(
         &self,
         tool: &str,
         what: String,
-        work: impl Future<Output = Result<T, String>>,
+        work: impl Future<Output = Result<T, E>>,
         show: impl Fn(&T) -> String,
-    ) -> Result<Result<T, String>, Outcome> {
+    ) -> Result<Result<T, E>, Outcome> {
         report(self.cx, format!("offline: {tool} {what}"));
         let begun = Instant::now();
         let result = tokio::select! {
@@ -128,7 +129,7 @@ impl Offline<'_> {
         };
         let shown = match &result {
             Ok(value) => show(value),
-            Err(why) => why.clone(),
+            Err(why) => why.to_string(),
         };
         let fields = metadata([
             ("tool", json!(tool)),

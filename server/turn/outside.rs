@@ -166,7 +166,7 @@ impl Work<'_> {
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let said = self.flush(Some(ended), Some(took)).await?;
         let title = &self.agent.title;
-        let text = answer_text(&said, &self.cx.run);
+        let text = answer_text(&said);
         match ended.stop {
             Stop::Limit => Ok(Outcome::Paused(format!(
                 "{title} stopped at a limit of its own. Write \"continue\" below to go on."

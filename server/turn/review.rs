@@ -389,5 +389,5 @@ async fn make(cx: &Context, proposal: Proposal) -> Result<(), String> {
         mode: proposal.planned.mode,
     };
     let made = change_files(cx, vec![change]).await;
-    made.map_err(|why| format!("because {}", one_line(&why)))
+    made.map_err(|why| format!("because {}", one_line(&why.to_string())))
 }

@@ -59,7 +59,10 @@ impl Session {
         let message = end
             .error
             .clone()
-            .or(end.answer.clone())
+            .or(end
+                .answer
+                .as_ref()
+                .map(|answer| turn::in_thread(answer, &task.run.id)))
             .unwrap_or_else(|| end.status.clone());
         let shown = present::short(&present::visible(&message), 120);
         // First, for who hears of the end may ask for more at once.
@@ -397,7 +400,8 @@ impl Session {
                 (RunStatus::Completed, None)
             }
             Outcome::Answer(text) | Outcome::Paused(text) | Outcome::Asked(text) => {
-                match self.answer(task, &text).await {
+                let in_thread = turn::in_thread(&text, &task.run.id);
+                match self.answer(task, &in_thread).await {
                     Ok(()) => {
                         end.answer = Some(text);
                         if is_paused {

@@ -343,9 +343,11 @@ async fn a_plan_changes_nothing_whoever_asks() {
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
     let path = b.root.join("a.txt");
     has(
-        &change_file(&b.cx, &path, Some(&seen), "two\n")
-            .await
-            .unwrap_err(),
+        &String::from(
+            change_file(&b.cx, &path, Some(&seen), "two\n")
+                .await
+                .unwrap_err(),
+        ),
         "plan mode",
     );
     b.cx.plan = Plan::default();
@@ -353,23 +355,29 @@ async fn a_plan_changes_nothing_whoever_asks() {
         .await
         .unwrap();
     has(
-        &change_file(&b.cx, &path, Some(&seen), "three\n")
-            .await
-            .unwrap_err(),
+        &String::from(
+            change_file(&b.cx, &path, Some(&seen), "three\n")
+                .await
+                .unwrap_err(),
+        ),
         "changed since you read it",
     );
     has(
-        &change_file(&b.cx, &path, None, "three\n")
-            .await
-            .unwrap_err(),
+        &String::from(
+            change_file(&b.cx, &path, None, "three\n")
+                .await
+                .unwrap_err(),
+        ),
         "exists already",
     );
     b.cx.cancel.cancel();
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
     has(
-        &change_file(&b.cx, &path, Some(&seen), "three\n")
-            .await
-            .unwrap_err(),
+        &String::from(
+            change_file(&b.cx, &path, Some(&seen), "three\n")
+                .await
+                .unwrap_err(),
+        ),
         "cancelled",
     );
     assert_eq!(b.disk("a.txt"), "two\n");

@@ -126,7 +126,7 @@ impl Loop<'_> {
             self.recorder.step(step).await?;
             return Ok(None);
         }
-        let text = answer_text(said, &self.cx.run);
+        let text = answer_text(said);
         if text.is_empty() {
             step.anew = true;
             self.recorder.step(step).await?;

@@ -164,8 +164,7 @@ impl Offline<'_> {
                     done.push(source.file);
                 }
                 Err(why) => {
-                    let why = why.strip_suffix(tools::READ_AGAIN).unwrap_or(&why);
-                    refused.push(format!("{} ({})", source.file, one_line(why)));
+                    refused.push(format!("{} ({})", source.file, one_line(&why.to_string())));
                 }
             }
         }

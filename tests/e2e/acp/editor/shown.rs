@@ -66,20 +66,19 @@ fn what_a_broken_stream_said_is_set_apart() {
 
 #[test]
 fn thoughts_without_an_opening_tag_are_set_apart_once_and_then_not_shown() {
-    let thought = || {
+    let stream = |pieces: &[&str]| {
         let delta = |content: &str, stop: Option<&str>| {
             let choice = json!({"index": 0, "delta": {"content": content}, "finish_reason": stop});
             format!("data: {}\n\n", json!({"choices": [choice]}))
         };
-        let stream = [
-            delta("Hm, seven.", None),
-            delta("</think>\n\nSev", None),
-            delta("en.", Some("stop")),
-            String::from("data: [DONE]\n\n"),
-        ];
-        Step::body(200, "text/event-stream", stream.concat().as_bytes())
+        let mut stream: String = pieces.iter().map(|piece| delta(piece, None)).collect();
+        stream.push_str(&delta("", Some("stop")));
+        stream.push_str("data: [DONE]\n\n");
+        Step::body(200, "text/event-stream", stream.as_bytes())
     };
-    let (workspace, model) = bench(vec![thought(), thought()]);
+    let thought = || stream(&["Hm, seven.", "</think>\n\nSev", "en."]);
+    let endless = format!("<think>{}", "Hm. ".repeat(3000));
+    let (workspace, model) = bench(vec![thought(), thought(), stream(&[&endless])]);
     workspace.configure(&format!(
         "model = 'openai-compatible/thinks-aloud'\n[providers.openai-compatible]\nbaseUrl = '{}'\napiKeyEnv = 'ANTHROPIC_API_KEY'\n",
         model.v1()
@@ -94,6 +93,9 @@ fn thoughts_without_an_opening_tag_are_set_apart_once_and_then_not_shown() {
     );
     client.prompt(text("sure?"));
     assert_eq!(client.said(), format!("{first}Seven."));
+    // What was not told as it came is told whole in the end, also where it would be cut in a thread.
+    client.prompt(text("sure?"));
+    assert_eq!(client.said(), format!("{first}Seven.{}", endless.trim()));
 }
 
 #[test]
