@@ -6,7 +6,7 @@
 
 mod connection;
 mod known;
-mod lines;
+pub mod lines;
 mod wire;
 
 use std::ffi::OsString;

@@ -21,10 +21,10 @@ use agent_client_protocol::v1::schema::{
     SessionListCapabilities, SessionMode, SessionModeState, SessionResumeCapabilities,
     SetSessionModeRequest, SetSessionModeResponse,
 };
-use agent_client_protocol::{Agent, ByteStreams, Client, Error};
+use agent_client_protocol::{Agent, Client, Error, Lines};
 use dashmap::DashMap;
-use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
+use crate::acp::lines;
 use crate::config::Folders;
 use crate::present;
 use crate::session::Session;
@@ -57,9 +57,9 @@ pub async fn serve(folders: Folders) -> ExitCode {
         face.clone(),
         face.clone(),
     );
-    let transport = ByteStreams::new(
-        tokio::io::stdout().compat_write(),
-        tokio::io::stdin().compat(),
+    let transport = Lines::new(
+        lines::write(tokio::io::stdout()),
+        lines::each(tokio::io::stdin()),
     );
     let served = Agent
         .v1()

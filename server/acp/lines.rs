@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::{Sink, Stream};
+use futures::{Sink, Stream, TryStreamExt as _};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
@@ -44,8 +44,26 @@ pub(super) fn read(
     from: impl AsyncRead + Send + Unpin + 'static,
     strange: Strange,
 ) -> impl Stream<Item = std::io::Result<String>> + Send + 'static {
+    let lines = Box::pin(each(from));
+    futures::stream::try_unfold((lines, strange), |(mut lines, strange)| async move {
+        while let Some(text) = lines.try_next().await? {
+            if text.starts_with('{') && text.ends_with('}') {
+                return Ok(Some((text, (lines, strange))));
+            }
+            if strange.note(&text) >= PATIENCE {
+                break;
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// The lines that are not empty. What is no UTF-8 in one is no end of all: it is replaced.
+pub fn each(
+    from: impl AsyncRead + Send + Unpin + 'static,
+) -> impl Stream<Item = std::io::Result<String>> + Send + 'static {
     let reader = BufReader::new(from);
-    futures::stream::try_unfold((reader, strange), |(mut reader, strange)| async move {
+    futures::stream::try_unfold(reader, |mut reader| async move {
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -58,17 +76,14 @@ pub(super) fn read(
             }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim();
-            if text.starts_with('{') && text.ends_with('}') {
-                return Ok(Some((text.to_owned(), (reader, strange))));
-            }
-            if !text.is_empty() && strange.note(text) >= PATIENCE {
-                return Ok(None);
+            if !text.is_empty() {
+                return Ok(Some((text.to_owned(), reader)));
             }
         }
     })
 }
 
-pub(super) fn write(
+pub fn write(
     to: impl AsyncWrite + Send + Unpin + 'static,
 ) -> impl Sink<String, Error = std::io::Error> + Send + 'static {
     futures::sink::unfold(to, |mut to, mut line: String| async move {

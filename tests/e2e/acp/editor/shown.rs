@@ -99,6 +99,22 @@ fn thoughts_without_an_opening_tag_are_set_apart_once_and_then_not_shown() {
 }
 
 #[test]
+fn what_is_no_message_is_answered_and_ends_nothing() {
+    let (workspace, model) = bench(vec![Step::text("Seven.")]);
+    let mut client = Client::start(&workspace, &model, None);
+    let pipe = client.pipe.as_mut().expect("a pipe");
+    pipe.write_all(b"\xff\xfe{\nno json\n{\"id\": \"\xff\n")
+        .and_then(|()| pipe.flush())
+        .expect("it reads");
+    for _ in 0..3 {
+        let answer = client.take();
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    }
+    client.prompt(text("what does load return?"));
+    assert_eq!(client.said(), "Seven.");
+}
+
+#[test]
 fn a_cancel_right_behind_its_prompt_counts() {
     let (workspace, model) = bench(
         (0..8)
