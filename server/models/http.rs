@@ -225,12 +225,13 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     })
 }
 
-/// At most `limit` bytes of a body that is not wanted for more than a message.
-pub(super) async fn head_of(response: reqwest::Response, limit: usize, idle: Duration) -> String {
+/// At most `limit` bytes of a body that is not wanted for more than a message, and what came of it `within` that time.
+pub(super) async fn head_of(response: reqwest::Response, limit: usize, within: Duration) -> String {
     let mut stream = response.bytes_stream();
     let mut body = Vec::new();
+    let end = tokio::time::Instant::now() + within;
     while body.len() < limit {
-        match tokio::time::timeout(idle, stream.next()).await {
+        match tokio::time::timeout_at(end, stream.next()).await {
             Ok(Some(Ok(chunk))) => body.extend_from_slice(&chunk),
             _ => break,
         }

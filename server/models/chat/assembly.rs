@@ -72,8 +72,12 @@ impl Assembly {
     fn delta(&mut self, delta: &Value, hear: &(dyn Fn(Event) + Send + Sync)) {
         let text = text_of(&delta["content"]);
         if !text.is_empty() {
+            // Only what is new is looked at, with what may be the beginning of the end.
+            let from = self.text.len().saturating_sub(THOUGHT.len() - 1);
             self.text.push_str(&text);
-            self.say(text.contains('>'), hear);
+            let mut new = self.text.as_bytes().windows(THOUGHT.len()).skip(from);
+            let ends = new.any(|part| part == THOUGHT.as_bytes());
+            self.say(ends, hear);
         }
         // They have a field of their own, or are over.
         if !self.reasoning.is_empty() || !list(&delta["tool_calls"]).is_empty() {
@@ -106,8 +110,8 @@ impl Assembly {
 
     /// Tells what is new of the answer; thoughts in a tag are none of it. Where the tag was not opened, they look
     /// like the answer until it ends, and are taken back then.
-    fn say(&mut self, may_end: bool, hear: &(dyn Fn(Event) + Send + Sync)) {
-        if may_end && self.thoughts == 0 {
+    fn say(&mut self, ends: bool, hear: &(dyn Fn(Event) + Send + Sync)) {
+        if ends && self.thoughts == 0 {
             self.thoughts = self.text.len() - without_thoughts(&self.text).len();
             if self.thoughts > 0 && self.heard > 0 {
                 hear(Event::Thoughts);
@@ -153,7 +157,7 @@ impl Assembly {
                     // A name again begins another call, unless the one before is only repeated.
                     let again = !name.is_empty()
                         && !call.name.is_empty()
-                        && (call.is_complete() || call.name != name || index.is_none());
+                        && (call.name != name || index.is_none() || call.is_complete());
                     !other_id && !again
                 })
             })
@@ -191,7 +195,9 @@ impl Assembly {
 
 impl Call {
     fn is_complete(&self) -> bool {
-        self.whole.is_some() || serde_json::from_str::<Map<String, Value>>(&self.json).is_ok()
+        self.whole.is_some()
+            || self.json.trim_end().ends_with('}')
+                && serde_json::from_str::<Map<String, Value>>(&self.json).is_ok()
     }
 }
 
@@ -357,13 +363,14 @@ fn add_detail(details: &mut Vec<Value>, piece: &Value) {
 }
 
 const THINK: &str = "<think>";
+const THOUGHT: &str = "</think>";
 
 /// Models that are served without a parser for their thoughts put them in front, in a tag. Where the chat's template
 /// opens it, the answer has its end alone; in quotation marks it is spoken of.
 fn without_thoughts(text: &str) -> &str {
     let begun = text.trim_start();
     let inside = begun.strip_prefix(THINK);
-    match inside.unwrap_or(begun).split_once("</think>") {
+    match inside.unwrap_or(begun).split_once(THOUGHT) {
         Some((thoughts, rest))
             if inside.is_some()
                 || !thoughts.contains(THINK) && !thoughts.ends_with(['`', '"', '\'']) =>

@@ -337,6 +337,33 @@ async fn fault_23_a_connection_that_is_kept_alive_for_nothing_is_given_up() {
 }
 
 #[tokio::test]
+async fn fault_23_an_error_that_never_ends_is_told_with_what_came() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a request");
+        let _ = stream.read(&mut [0; 1 << 16]);
+        let head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n\r\n{\"error\": \"no\"}";
+        let _ = stream.write_all(head);
+        // Never long without a byte.
+        while stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let idle = Duration::from_millis(300);
+    let setup = setup(&format!("http://{address}"));
+    let limits = Limits { idle, ..quick() };
+    let provider = Remote::new(setup).expect("a provider").with_limits(limits);
+    let asked = ask(&provider, vec![user("hello")]);
+    let (answer, _) = tokio::time::timeout(Duration::from_secs(10), asked)
+        .await
+        .expect("it ends");
+    let error = answer.expect_err("an error").to_string();
+    assert!(error.contains("(400, no)"), "{error}");
+}
+
+#[tokio::test]
 async fn cancel_stops_within_a_second_wherever_it_comes() {
     let streaming = Step::text("A long story that goes on.").stall(800);
     let waiting = Step::error(429, "rate_limit_error", "slow").header("retry-after", "50");
