@@ -99,6 +99,15 @@ pub fn answering(diagnostic: &mut Diagnostic, thread: &Thread) {
     }
 }
 
+/// Its file lies in no folder of the workspace: nobody is going to answer it before that is so.
+pub fn outside(diagnostic: &mut Diagnostic) {
+    if diagnostic.code == "pending" {
+        diagnostic
+            .message
+            .push_str(" (outside the workspace: open its folder to have it answered)");
+    }
+}
+
 /// The running turn asks the author something, and the editor shows questions in no other way.
 pub fn asking(diagnostic: &mut Diagnostic, question: &str) {
     diagnostic.message = format!("asks you: {}", short(question, RELATED));

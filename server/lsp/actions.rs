@@ -339,6 +339,7 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
     let mut all = Vec::new();
     let past = margin::past(session, &path, &view.threads);
     let first_line = |thread: &Thread| thread.messages.first().map(|message| message.line);
+    let is_outside = session.workspace_of(&path).is_none();
     let mut on_line: HashMap<_, usize> = HashMap::new();
     for thread in view.threads.iter() {
         *on_line.entry(first_line(thread)).or_default() += 1;
@@ -354,7 +355,8 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
         let several = on_line
             .get(&first_line(thread))
             .is_some_and(|&many| many > 1);
-        let mut whose = several.then(|| present::short(&present::title(thread), 30));
+        let mut whose =
+            (several && !is_outside).then(|| present::short(&present::title(thread), 30));
         let mut add = |title: String, verb: &str| {
             let title = match whose.take() {
                 Some(whose) => format!("{whose}: {title}"),
@@ -371,6 +373,12 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
                 data: None,
             });
         };
+        if is_outside {
+            // Nothing else can be done with any of them. Pressed, it says so in a sentence.
+            let title = String::from("Outside the workspace: open its folder");
+            add(title, "replyAsAgent");
+            break;
+        }
         match session
             .turn_of(&path, &thread.id)
             .filter(|turn| turn.running)

@@ -2,7 +2,7 @@
 //! face remembers of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dashmap::DashMap;
 use serde_json::{Value, json};
@@ -13,8 +13,10 @@ use crate::children;
 use crate::host::Level;
 use crate::text::{Change, Document, Unfit};
 
+mod closed;
 mod others;
 
+use closed::Closed;
 use others::{Other, Others};
 
 pub(super) struct Documents {
@@ -25,8 +27,7 @@ pub(super) struct Documents {
     unfit: DashMap<PathBuf, ()>,
     /// The open URIs that child servers spell otherwise.
     other_names: DashMap<String, ()>,
-    /// How often each URI was closed.
-    closed: DashMap<String, u64>,
+    closed: Mutex<Closed>,
     /// Counts document notifications; see [`Documents::news`].
     count: watch::Sender<u64>,
     /// Workspace folders: as the client names them, and with links resolved.
@@ -40,7 +41,7 @@ impl Default for Documents {
             others: Others::default(),
             unfit: DashMap::new(),
             other_names: DashMap::new(),
-            closed: DashMap::new(),
+            closed: Mutex::default(),
             count: watch::Sender::new(0),
             folders: RwLock::default(),
         }
@@ -76,6 +77,11 @@ impl Documents {
             .map(|entry| entry.key().clone())
     }
 
+    /// The other URIs under which a path is open, and not served.
+    pub fn other_uris(&self, path: &Path) -> Vec<String> {
+        self.others.uris(path)
+    }
+
     /// Whether the client names any file otherwise than child servers do.
     pub fn has_other_names(&self) -> bool {
         let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
@@ -86,9 +92,10 @@ impl Documents {
         self.unfit.contains_key(path)
     }
 
-    /// How often a URI was closed: what a client keeps of a document may go with it.
+    /// Another number after each time a URI was closed: what a client keeps of a document may go with it.
     pub fn closed(&self, uri: &str) -> u64 {
-        self.closed.get(uri).map_or(0, |count| *count)
+        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        closed.last(uri)
     }
 
     /// Wakes after each document notification that was applied.
@@ -163,6 +170,7 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
     let served = server.documents.uri(&path);
     if served.is_some_and(|served| served != uri) {
         tracing::info!("{uri} is {} once more", path.display());
+        let served_path = path.clone();
         server.documents.others.open(Other {
             uri: uri.to_owned(),
             path,
@@ -170,6 +178,8 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
             text: Ok(Document::new(text, version)),
             told: false,
         });
+        // Who is told of threads is told where those of this name are.
+        server.publisher.urgent(served_path);
         return;
     }
     server.documents.unfit.remove(&path);
@@ -268,8 +278,14 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     let Some(session) = server.session.get() else {
         return;
     };
-    *server.documents.closed.entry(uri.to_owned()).or_default() += 1;
+    let closed = &server.documents.closed;
+    closed
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .count(uri);
     if server.documents.others.close(uri) {
+        // What is told of it is told again when it is opened again.
+        server.publisher.urgent(path);
         return;
     }
     if !server.documents.open.contains_key(uri) {

@@ -74,6 +74,8 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     };
     let mut hasher = DefaultHasher::new();
     uri.hash(&mut hasher);
+    let others = server.documents.other_uris(path);
+    others.hash(&mut hasher);
     // The versions of a document that is opened again begin anew.
     view.is_some_and(|view| view.buffer.is_some())
         .hash(&mut hasher);
@@ -88,6 +90,9 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     }
     let version = view.and_then(|view| view.buffer.as_ref().map(|b| b.document.version()));
     send(server, &uri, version, &threads);
+    for other in &others {
+        shown_elsewhere(server, other, (!threads.is_empty()).then_some(uri.as_str()));
+    }
     if threads.is_empty() {
         server.margin.files.remove(path);
     } else {
@@ -95,9 +100,19 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     }
 }
 
+/// Of another name of a file nothing is shown but where its threads are.
+fn shown_elsewhere(server: &Server, uri: &str, first: Option<&str>) {
+    let params = json!({"uri": uri, "version": null, "threads": [], "shown_in": first});
+    tell(server, uri, &params);
+}
+
 /// In place of an older list of that file that still waits to be read.
 fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
     let params = json!({"uri": uri, "version": version, "threads": threads});
+    tell(server, uri, &params);
+}
+
+fn tell(server: &Server, uri: &str, params: &Value) {
     let message = json!({"jsonrpc": "2.0", "method": "postil/threads", "params": params});
     server
         .client
@@ -145,7 +160,8 @@ fn described(
     let turn = session.turn_of(&view.path, &thread.id).map(|turn| {
         json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message), "waits": turn.waits})
     });
-    let choices = match session.is_at_work(&view.path, thread) {
+    let is_outside = session.workspace_of(&view.path).is_none();
+    let choices = match is_outside || session.is_at_work(&view.path, thread) {
         true => Vec::new(),
         false => present::choices(thread),
     };
@@ -162,6 +178,7 @@ fn described(
         "has_changes": past.has_changes,
         "has_edits": past.has_edits,
         "is_paused": is_paused(session, &view.path, thread, past),
+        "is_outside": is_outside,
     })
 }
 

@@ -256,6 +256,9 @@ impl Session {
     /// Diagnostics of one file: its threads, near misses, turns that failed.
     pub fn diagnostics(&self, view: &View) -> Vec<Diagnostic> {
         let mut all = present::diagnostics(&view.threads);
+        if self.workspace_of(&view.path).is_none() {
+            all.iter_mut().for_each(present::outside);
+        }
         for thread in view.threads.iter() {
             let Some(turn) = self.turn_of(&view.path, &thread.id) else {
                 continue;

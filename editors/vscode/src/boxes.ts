@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Comments, Note } from "./comments";
 import { type Located, type Named, nameOf, UNREAD } from "./known";
 import { because, complain, inform, warn } from "./say";
+import { refused } from "./outside";
 import type { Server } from "./server";
 import { place, said, short } from "./threads";
 
@@ -81,7 +82,7 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
                     return await begin(reply.thread, text);
             }
         } catch (error) {
-            void complain(`postil: ${because(error)}`);
+            void refused(because(error), uri);
             throw new vscode.CancellationError();
         }
     };

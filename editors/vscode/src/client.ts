@@ -9,6 +9,7 @@ import {
     DocumentDiagnosticRequest,
     ErrorAction,
     ErrorCodes,
+    ExecuteCommandRequest,
     FoldingRangeRequest,
     LanguageClient,
     MessageType,
@@ -25,7 +26,7 @@ import {
 import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 import { Lenses } from "./lenses";
-import { because, complain, inform, press, warn } from "./say";
+import { complain, inform, press, warn } from "./say";
 import { unadorned, unlinked } from "./threads";
 
 export interface Hooks {
@@ -39,8 +40,8 @@ export interface Hooks {
     /** The settings as the server reads them. */
     settings(): unknown;
     shows(what: "codeLens" | "diagnostics"): boolean;
-    openConversation(argument: unknown): Promise<void>;
-    why(argument: unknown): Promise<void>;
+    /** What lenses and actions are going to name. */
+    commands(names: string[]): void;
 }
 
 export interface Connection {
@@ -54,6 +55,9 @@ export interface Connection {
     configFile: string | undefined;
     stop(): Promise<void>;
 }
+
+/** What the client itself answers for a server that is gone. */
+const UNANSWERED: number[] = [ErrorCodes.PendingResponseRejected, ErrorCodes.ConnectionInactive, ErrorCodes.MessageWriteError];
 
 /** Milliseconds that a server has to end when it is asked to. */
 const PATIENCE = 2000;
@@ -71,13 +75,16 @@ export interface Old {
     protocol: number | undefined;
 }
 
-/** Of these the window takes one answer alone, an empty one too: a language's own would be gone from every file. */
-const ALONE: string[] = [FoldingRangeRequest.method, SemanticTokensRegistrationType.method];
+/**
+ * Of the first two the window takes one answer alone, an empty one too: a language's own would be gone from every file.
+ * Commands are made here: the client's are gone while there is no server, and say nothing where one ends meanwhile.
+ */
+const WITHOUT: string[] = [FoldingRangeRequest.method, SemanticTokensRegistrationType.method, ExecuteCommandRequest.method];
 
 /** What goes wrong here is told by who asked for it, once and in a sentence. */
 class Client extends LanguageClient {
     override registerFeature(feature: Parameters<LanguageClient["registerFeature"]>[0]): void {
-        if (!("registrationType" in feature && ALONE.includes(feature.registrationType.method))) {
+        if (!("registrationType" in feature && WITHOUT.includes(feature.registrationType.method))) {
             super.registerFeature(feature);
         }
     }
@@ -90,13 +97,6 @@ class Client extends LanguageClient {
 /** A lens says what an agent does, or whose thread it is: in their words. */
 function plain(lens: vscode.CodeLens): vscode.CodeLens {
     return lens.command ? Object.assign(lens, { command: { ...lens.command, title: unadorned(lens.command.title) } }) : lens;
-}
-
-/** A lens runs its command in this process, and the walkthrough hears nothing of that: it sees the command's key come and go. */
-async function tellWalkthrough(command: string): Promise<void> {
-    for (const pressed of [true, undefined]) {
-        await vscode.commands.executeCommand("setContext", command, pressed);
-    }
 }
 
 /** `givenUp`: nobody waits for it any more. */
@@ -186,24 +186,6 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
                 }
                 next(token, params);
             },
-            executeCommand: async (command, args, next) => {
-                void tellWalkthrough(command);
-                if (command === `${PREFIX}openConversation`) {
-                    await hooks.openConversation(args[0]);
-                    return;
-                }
-                if (command === `${PREFIX}why`) {
-                    await hooks.why(args[0]);
-                    return;
-                }
-                try {
-                    return (await next(command, args)) as unknown;
-                } catch (error) {
-                    // The editor would make links of what others say in it.
-                    void complain(`postil: ${because(error)}`);
-                    return undefined;
-                }
-            },
         },
     };
     const client = new Client("postil", "postil", server, options);
@@ -218,7 +200,9 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
                 throw new Error("it is too old");
             }
         },
-        initialize: () => undefined,
+        initialize: ({ executeCommandProvider }) => {
+            hooks.commands(executeCommandProvider?.commands ?? []);
+        },
         getState: () => ({ kind: "static" }),
         clear: () => undefined,
     });
@@ -295,8 +279,8 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     return {
         request: (verb, argument) =>
             client.sendRequest("workspace/executeCommand", { command: PREFIX + verb, arguments: [argument] }).catch((error: unknown) => {
-                const answered = error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
-                throw answered ? error : new Error("the server ended before it answered");
+                const answered = error instanceof ResponseError && !UNANSWERED.includes(error.code);
+                throw answered ? error : new Error("the server ended before it answered: try again in a moment");
             }),
         alive: () =>
             // It does not know this, and says so.

@@ -5,10 +5,11 @@ import * as vscode from "vscode";
 import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
-import { type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
+import { columnOf, type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
 import type { Models } from "./models";
+import { openFolderOf } from "./outside";
 import { DOUBLE, Presses } from "./presses";
-import type { Position } from "./protocol";
+import { PREFIX, type Position } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
 import { Doctor, openConfig, openRun, replyAll } from "./runs";
@@ -22,7 +23,7 @@ import type { Whys } from "./why";
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
         .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile", "filter", "changeFilter", "showAll"])
-        .concat(["restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
+        .concat(["openFolder", "showElsewhere", "restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
 
@@ -47,7 +48,20 @@ interface Parts {
     whys: Whys;
 }
 
-export function register(parts: Parts): vscode.Disposable[] {
+interface Registered {
+    commands: vscode.Disposable;
+    /** A lens or an action of the light bulb was taken, with the server's own argument. */
+    pressed: (verb: string, argument: object) => Promise<unknown>;
+}
+
+/** A lens runs its command in this process, and the walkthrough hears nothing of that: it sees the command's key come and go. */
+async function tellWalkthrough(command: string): Promise<void> {
+    for (const pressed of [true, undefined]) {
+        await vscode.commands.executeCommand("setContext", command, pressed);
+    }
+}
+
+export function register(parts: Parts): Registered {
     const { server, known, comments, tree, conversations, models, questions, reviews, whys } = parts;
 
     const doctor = new Doctor(server);
@@ -272,6 +286,18 @@ export function register(parts: Parts): vscode.Disposable[] {
                 await reveal(located, comments);
             }
         },
+        "postil.showElsewhere": async (argument: unknown) => {
+            const there = isCommentThread(argument) && known.twin(argument.uri);
+            if (there) {
+                await vscode.window.showTextDocument(there, { viewColumn: columnOf(there) });
+            }
+        },
+        "postil.openFolder": async (argument: unknown) => {
+            const uri = isFile(argument) || isThread(argument) || isCommentThread(argument) ? argument.uri : here();
+            if (uri) {
+                await openFolderOf(uri);
+            }
+        },
         "postil.nextThread": () => step(known, comments, 1),
         "postil.previousThread": () => step(known, comments, -1),
         "postil.groupByState": () => {
@@ -328,7 +354,21 @@ export function register(parts: Parts): vscode.Disposable[] {
         };
         return vscode.commands.registerCommand(id, ALONE.has(id) ? run : served);
     });
-    return [...commands, doctor, undone];
+
+    /** What is more here than a word to the server. */
+    const shown: Record<string, (argument: object) => Promise<unknown>> = {
+        openConversation: (argument) => conversations.show(argument),
+        why: (argument) => whys.show(argument as { uri: string; position: Position }),
+        dismissThread: async (argument) => {
+            const located = chosen(argument);
+            await (located ? resolve(located) : server.run("dismissThread", argument));
+        },
+    };
+    const pressed = (verb: string, argument: object): Promise<unknown> => {
+        void tellWalkthrough(PREFIX + verb);
+        return shown[verb]?.(argument) ?? server.run(verb, argument);
+    };
+    return { commands: vscode.Disposable.from(...commands, doctor, undone), pressed };
 }
 
 /** What the author looks at, also where the editor hands out no text of it. */

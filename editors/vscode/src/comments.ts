@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { Folds } from "./folds";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
+import { isOutside } from "./outside";
 import type { Server } from "./server";
 import { Soon } from "./soon";
 import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateLabel, stateOf } from "./threads";
@@ -109,6 +110,8 @@ export class Comments implements vscode.Disposable {
     private readonly partly = new Map<string, NodeJS.Timeout | undefined>();
     /** Of files with threads: what the server has not told of yet. */
     private readonly changes = new Map<string, { version: number; changes: readonly Change[] }[]>();
+    /** In other names of files that are open already: where their threads are. */
+    private readonly signs = new Map<string, vscode.CommentThread>();
     private readonly folds: Folds;
     /** Which threads are unfolded. */
     private readonly folding = new Soon(LOOK, () => {
@@ -130,7 +133,7 @@ export class Comments implements vscode.Disposable {
         // The window asks once for each file that it shows, which may be before there is a server; who begins a thread then is
         // told. It could be told to ask again, but loses threads that come at that moment.
         this.controller.commentingRangeProvider = {
-            provideCommentingRanges: (document) => (document.uri.scheme === "file" ? [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)] : []),
+            provideCommentingRanges: async ({ uri, lineCount }) => (uri.scheme !== "file" || (await isOutside(uri)) ? [] : [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)]),
         };
         this.subscriptions = [
             this.controller,
@@ -154,6 +157,7 @@ export class Comments implements vscode.Disposable {
                 }
             }),
             vscode.workspace.onDidCloseTextDocument(({ uri }) => {
+                this.sign(uri);
                 this.changes.delete(uri.toString());
                 for (const shown of this.files.get(uri.toString()) ?? []) {
                     shown.version = 0;
@@ -305,9 +309,32 @@ export class Comments implements vscode.Disposable {
         }
     }
 
+    /** Says at the top of a text under which other name its threads are shown. */
+    private sign(uri: vscode.Uri): void {
+        const key = uri.toString();
+        const first = document(uri) ? this.known.twin(uri) : undefined;
+        const name = first && vscode.workspace.asRelativePath(first);
+        const label = `Shown in ${name}`;
+        const there = this.signs.get(key);
+        if (there && there.label !== label) {
+            there.dispose();
+            this.signs.delete(key);
+        }
+        if (name !== undefined && !this.signs.has(key)) {
+            const body = new vscode.MarkdownString(asMarkdown(`This file is open as ${name} too, which was opened first: its threads are shown and answered there.`));
+            const sign = this.controller.createCommentThread(uri, new vscode.Range(0, 0, 0, 0), [{ author: { name: "postil" }, body, mode: vscode.CommentMode.Preview }]);
+            sign.label = label;
+            sign.contextValue = "elsewhere";
+            sign.canReply = false;
+            sign.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
+            this.signs.set(key, sign);
+        }
+    }
+
     /** `also`: a thread that is to be shown wherever it stands. */
     private update(uri: vscode.Uri, also?: string): void {
         const key = uri.toString();
+        this.sign(uri);
         const before = this.files.get(key) ?? [];
         if (this.known.isStale(uri)) {
             // What is being written in a box would be gone with its thread. Of one that is begun it is told otherwise.
@@ -414,7 +441,7 @@ export class Comments implements vscode.Disposable {
         const few = all.length <= BOXES;
         for (const { line, view } of all) {
             // One that was there stays: something may be written in it.
-            if ((few || near(line)) && !view.canReply) {
+            if ((few || near(line)) && !view.canReply && view.contextValue !== "outside") {
                 view.canReply = true;
             }
         }
@@ -607,8 +634,12 @@ function range(thread: Thread): vscode.Range {
 /**
  * `pending`, `running`, `answered`, `new`; behind it `.run` where there is a conversation to read, `.changes` where its last
  * turn changed files, `.edits` where it did more than write its answer, `.asks` where it stands still until a question is answered, and `.review` where it waits for one.
+ * `outside` alone where nothing can be done with it.
  */
 export function contextOf(thread: Thread, known: Known): string {
+    if (thread.is_outside) {
+        return "outside";
+    }
     const waits = thread.turn && known.isReviewed(thread.turn.run_id);
     const asks = thread.turn?.running && thread.turn.waits;
     return stateOf(thread) + (thread.has_run ? ".run" : "") + (thread.is_paused ? ".paused" : "") + (asks ? ".asks" : "") + (thread.has_changes ? ".changes" : "") + ((thread.has_edits ?? thread.has_changes) ? ".edits" : "") + (waits ? ".review" : "");

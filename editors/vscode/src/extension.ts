@@ -12,7 +12,6 @@ import { Questions } from "./questions";
 import { Reviews } from "./review";
 import { Server } from "./server";
 import { explicit } from "./settings";
-import type { Position } from "./protocol";
 import { Status } from "./status";
 import { ThreadTree } from "./tree";
 import { Whys } from "./why";
@@ -50,8 +49,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         },
         shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
         review: (change, token) => reviews.ask(change, token),
-        why: (argument) => whys.show(argument as { uri: string; position: Position }),
-        openConversation: (argument) => conversations.show(argument as { uri?: string; thread_id?: string }),
+        pressed: (verb, argument) => pressed(verb, argument),
     });
     server = running;
     const known = new Known(running);
@@ -63,6 +61,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     const conversations: Conversations = new Conversations(context, running, known, (located) => reveal(located, comments));
     const models = new Models(running);
     const status = new Status(running, known, models);
+    const { commands, pressed } = register({ server: running, known, comments, tree, conversations, models, questions, reviews, whys });
     context.subscriptions.push(
         log,
         running,
@@ -82,7 +81,7 @@ export function activate(context: vscode.ExtensionContext): Api {
             (located) => reveal(located, comments),
             (run) => conversations.isSeen(run),
         ),
-        ...register({ server: running, known, comments, tree, conversations, models, questions, reviews, whys }),
+        commands,
         vscode.window.onDidChangeWindowState(({ focused }) => {
             // From the terminal in which it was built anew.
             if (focused) {

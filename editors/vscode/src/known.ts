@@ -63,6 +63,9 @@ export class Known implements vscode.Disposable {
     /** Files whose threads a server told of that is gone, and of which the one now has not said a word. */
     private readonly stale = new Set<string>();
 
+    /** Other names of files that are open already, and under which name the threads of each are told of. */
+    private readonly twins = new Map<string, vscode.Uri>();
+
     /** Runs that wait for the author to look at their changes. */
     private readonly reviewed = new Set<string>();
 
@@ -100,6 +103,11 @@ export class Known implements vscode.Disposable {
     private told(params: ThreadsParams): void {
         const uri = vscode.Uri.parse(params.uri, true);
         this.stale.delete(uri.toString());
+        if (params.shown_in) {
+            this.twins.set(uri.toString(), vscode.Uri.parse(params.shown_in, true));
+        } else {
+            this.twins.delete(uri.toString());
+        }
         const atWork = new Set(this.threads(uri).flatMap((thread) => (this.isRunning(thread) ? [thread.id] : [])));
         if (params.threads.length > 0) {
             this.files.set(uri.toString(), { uri, version: params.version, threads: params.threads });
@@ -137,7 +145,8 @@ export class Known implements vscode.Disposable {
     }
 
     private forget(): void {
-        const files = [...this.files.values()];
+        const files = [...this.files.values(), ...[...this.twins.keys()].map((key) => ({ uri: vscode.Uri.parse(key, true) }))];
+        this.twins.clear();
         for (const key of this.files.keys()) {
             this.stale.add(key);
         }
@@ -149,6 +158,11 @@ export class Known implements vscode.Disposable {
             this.file.fire(uri);
         }
         this.turn.fire([]);
+    }
+
+    /** The name under which the threads of a file are shown, where that is another than `uri`. */
+    twin(uri: vscode.Uri): vscode.Uri | undefined {
+        return this.twins.get(uri.toString());
     }
 
     /** Whether what is known of a file is what a server told that is gone. */

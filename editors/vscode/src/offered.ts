@@ -6,7 +6,7 @@ import type { Known } from "./known";
 import { Soon } from "./soon";
 
 /** What a thread may be or have, as in its `contextValue`; the palette asks for `postil.has.pending` and so on. */
-const PARTS = ["threads", "pending", "running", "answered", "run", "paused", "asks", "changes", "edits", "review"];
+const PARTS = ["threads", "pending", "running", "answered", "run", "paused", "asks", "changes", "edits", "review", "outside"];
 
 export class Offered implements vscode.Disposable {
     private readonly told = new Set<string>();

@@ -46,6 +46,8 @@ export interface Thread {
     has_edits?: boolean;
     /** Its turn paused and goes on by `continue`. A server may be older than this. */
     is_paused?: boolean;
+    /** Its file is in no folder of the workspace: nothing can be done with it. A server may be older than this. */
+    is_outside?: boolean;
 }
 
 /** `postil/threads`: every thread of a file; none: it has none any more. */
@@ -53,6 +55,8 @@ export interface ThreadsParams {
     uri: string;
     version: number | null;
     threads: Thread[];
+    /** Of another name of a file that is open already: the name under which its threads are told of. */
+    shown_in?: string | null;
 }
 
 export interface Turn {

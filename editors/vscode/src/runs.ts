@@ -25,7 +25,7 @@ const BEGUN = `# Who answers. The key comes from ANTHROPIC_API_KEY or OPENAI_API
 
 /** Every thread that waits, of a file or of all. Each is a turn, and may be paid. */
 export async function replyAll(server: Server, known: Known, uri: vscode.Uri | undefined): Promise<void> {
-    const waiting = (uri ? known.threads(uri) : [...known.all()].map(({ thread }) => thread)).filter((thread) => stateOf(thread) === "pending").length;
+    const waiting = (uri ? known.threads(uri) : [...known.all()].map(({ thread }) => thread)).filter((thread) => stateOf(thread) === "pending" && !thread.is_outside).length;
     if (waiting === 0) {
         void inform("postil: no thread waits for an answer.");
         return;

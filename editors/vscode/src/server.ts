@@ -5,7 +5,8 @@ import * as os from "node:os";
 import * as vscode from "vscode";
 import { Backoff, choose, tooOld, type Problem, type Program } from "./binary";
 import type { Connection, Hooks } from "./client";
-import type { ThreadsParams, TurnsParams } from "./protocol";
+import { refused } from "./outside";
+import { PREFIX, type ThreadsParams, type TurnsParams } from "./protocol";
 import { because, complain, inform, warn } from "./say";
 
 /** Milliseconds without an answer after which the author is told. */
@@ -48,7 +49,10 @@ export class Server implements vscode.Disposable {
     constructor(
         private readonly context: vscode.ExtensionContext,
         readonly log: vscode.LogOutputChannel,
-        private readonly more: Pick<Hooks, "settings" | "shows" | "openConversation" | "review" | "why">,
+        private readonly more: Pick<Hooks, "settings" | "shows" | "review"> & {
+            /** A lens or an action of the light bulb was taken. */
+            pressed(verb: string, argument: object): unknown;
+        },
     ) {}
 
     /** The program that was found last. */
@@ -164,11 +168,24 @@ export class Server implements vscode.Disposable {
                 ended: () => {
                     this.crashed();
                 },
+                commands: (names: string[]) => {
+                    this.offer(names);
+                },
             };
             const connected = await connect(program.path, hooks, givenUp);
             return "old" in connected ? tooOld(program, connected.protocol) : connected;
         } finally {
             clearTimeout(slow);
+        }
+    }
+
+    /** The commands of lenses and actions, which are still shown when their server has ended: then the author is told. */
+    private readonly offered = new Map<string, vscode.Disposable>();
+
+    private offer(names: string[]): void {
+        for (const name of names.filter((name) => name.startsWith(PREFIX) && !this.offered.has(name))) {
+            const press = (argument: unknown): unknown => this.more.pressed(name.slice(PREFIX.length), argument as object);
+            this.offered.set(name, vscode.commands.registerCommand(name, press));
         }
     }
 
@@ -284,7 +301,7 @@ export class Server implements vscode.Disposable {
         } catch (error) {
             const why = because(error);
             this.log.info(`${verb}: ${why}`);
-            void complain(`postil: ${why}`);
+            void refused(why, (argument as { uri?: unknown }).uri);
             return undefined;
         }
     }
@@ -351,6 +368,7 @@ export class Server implements vscode.Disposable {
 
     dispose(): void {
         clearTimeout(this.again);
+        vscode.Disposable.from(...this.offered.values()).dispose();
         this.changed.dispose();
         this.threads.dispose();
         this.turns.dispose();

@@ -18,6 +18,9 @@ export function stateOf(thread: Thread): State {
 
 /** In the words that the server has for it. */
 export function stateLabel(thread: Thread): string {
+    if (thread.is_outside) {
+        return "Outside the workspace: open its folder to work with it";
+    }
     switch (stateOf(thread)) {
         case "running":
             return thread.turn?.message ? `Agent at work: ${thread.turn.message}` : "Agent at work";
@@ -63,13 +66,13 @@ export function said(thread: Thread): Message[] {
     return thread.messages.filter((message) => message.text !== "");
 }
 
-/** What may be done with a message; "author.fixed": one's own, while an agent is at work. */
+/** What may be done with a message; "author.fixed": one's own, of which nothing may be changed now. */
 type Context = "agent" | "author" | "author.last" | "author.fixed";
 
 /** The same, each with its place among all messages, and what may be done with it: `contextValue`, on which menus depend. */
 export function spoken(thread: Thread): { message: Message; index: number; context: Context }[] {
     const last = thread.messages.findLastIndex((message) => message.text !== "");
-    const own = (index: number): Context => (stateOf(thread) === "running" ? "author.fixed" : index === last ? "author.last" : "author");
+    const own = (index: number): Context => (stateOf(thread) === "running" || thread.is_outside ? "author.fixed" : index === last ? "author.last" : "author");
     return thread.messages.flatMap((message, index) =>
         message.text === "" ? [] : [{ message, index, context: message.role === "agent" ? "agent" : own(index) }],
     );

@@ -205,7 +205,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 const counts = count(this.threads(node.uri));
                 const label = countsLabel(counts);
                 item.description = folder === "." ? label : `${folder} · ${label}`;
-                item.contextValue = counts.pending > 0 ? "file.pending" : "file";
+                item.contextValue = this.known.threads(node.uri).some((thread) => thread.is_outside) ? "outside" : counts.pending > 0 ? "file.pending" : "file";
                 return item;
             }
             case "state": {

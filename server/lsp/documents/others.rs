@@ -44,6 +44,12 @@ impl Others {
         self.read().iter().any(|other| other.uri == uri)
     }
 
+    pub fn uris(&self, path: &Path) -> Vec<String> {
+        let others = self.read();
+        let same = others.iter().filter(|other| other.path == path);
+        same.map(|other| other.uri.clone()).collect()
+    }
+
     /// Opened twice, the newer text counts.
     pub fn open(&self, other: Other) {
         self.close(&other.uri);

@@ -118,6 +118,42 @@ fn the_threads_of_open_and_closed_files_are_told_when_they_change() {
     );
 }
 
+/// And nothing else of it is shown, or one thread would be in two margins with two texts.
+#[test]
+fn of_another_name_of_an_open_file_it_is_told_where_its_threads_are() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    std::os::unix::fs::symlink("a.rs", workspace.path("link.rs")).expect("a link");
+    let editor = start(&workspace, json!({"threads": true}), Vec::new());
+    editor.open("a.rs");
+    editor.open("link.rs");
+    let [first, link] = ["a.rs", "link.rs"].map(|name| editor.uri(name));
+    let told = |editor: &Editor, fits: &dyn Fn(&Value) -> bool| {
+        editor.wait_for("what is told of the link", |state| {
+            let told = state.received.iter().rfind(|m| {
+                m["method"] == "postil/threads" && m["params"]["uri"].as_str() == Some(&link)
+            })?;
+            fits(&told["params"]).then(|| told["params"].clone())
+        })
+    };
+    // There is something to tell with the first thread, and until the last.
+    editor.replace("a.rs", "fn a", "// AUTHOR: why?\nfn a");
+    let there = told(&editor, &|params| params["shown_in"] == first.as_str());
+    assert_eq!(there["threads"], json!([]));
+    editor.replace("a.rs", "// AUTHOR: why?\n", "");
+    told(&editor, &|params| params["shown_in"].is_null());
+    editor.replace("a.rs", "fn a", "// AUTHOR: why?\nfn a");
+    told(&editor, &|params| params["shown_in"] == first.as_str());
+    // Opened again it is told again; alone it is shown itself.
+    editor.close("link.rs");
+    editor.open("link.rs");
+    editor.replace("link.rs", "fn a", "// AUTHOR: and on?\nfn a");
+    editor.close("a.rs");
+    let own = told(&editor, &|params| params["threads"] != json!([]));
+    assert!(own["shown_in"].is_null());
+    assert_eq!(own["threads"][0]["is_outside"], false);
+}
+
 /// Or a client that follows what is typed by versions takes those of the document that was open before.
 #[test]
 fn of_a_document_that_is_opened_again_its_own_version_is_told() {

@@ -94,7 +94,7 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         view.comments[0].body = "what I wrote";
         const note = () => view.comments.find((one) => one.edited);
         // These leave nothing to be said, or act on what is there already.
-        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|groupBy|filter|changeFilter|showAll|review\.|comment\.)/;
+        const free = /^postil\.(restart|stop|trust|showLog|doctor|openSettings|walkthrough|openFolder|showElsewhere|groupBy|filter|changeFilter|showAll|review\.|comment\.)/;
         const served = extension.packageJSON.contributes.commands.map(({ command }) => command).filter((command) => !free.test(command));
         const boxed = ["reply", "ask"].map((command) => `postil.comment.${command}`);
         const each = async (kind, why) => {
@@ -472,7 +472,7 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         warnings.press(warnings.texts.length - 1, "Restart Server");
         await begun;
         errors.over();
-        assert.deepEqual(errors.texts, ["postil: the server ended before it answered"]);
+        assert.deepEqual(errors.texts, ["postil: the server ended before it answered: try again in a moment"]);
         await until("it has ended", () => !existsSync(`/proc/${first}`));
         await until("the next one", () => server.state.is === "running");
 
@@ -486,6 +486,60 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         process.kill(Number(second), "SIGCONT");
         await late;
         warnings.over();
+    },
+    async "a lens that is pressed while its server ends, and before there is another one, says so"(root) {
+        const { server } = api();
+        const uri = vscode.Uri.file(path.join(root, "notes.rs")).toString();
+        await until("the server runs", () => server.state.is === "running");
+        const [pid] = servers();
+        await hang(pid);
+        const said = ["showErrorMessage", "showInformationMessage"].map(listen);
+        const texts = () => said.flatMap(({ texts }) => texts).filter((text) => text.startsWith("postil"));
+        const pressed = () => vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "0123" });
+        const first = pressed();
+        process.kill(Number(pid), "SIGKILL");
+        await first;
+        await until("it is told", () => texts().length > 0);
+        assert.deepEqual(texts(), ["postil: the server ended before it answered: try again in a moment"]);
+        await until("it is noticed", () => server.state.is === "starting");
+        await pressed();
+        assert.deepEqual(texts().slice(1), ["postil is being started: try again in a moment."]);
+        for (const one of said) one.over();
+        await until("the next one", () => server.state.is === "running");
+        server.backoff.reset();
+    },
+    async "what cannot be done outside every folder leads to opening one"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(path.dirname(root), "beside.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: out here?\n# AGENT: Which?\n#   (a) this\n#   (b) that\n# AUTHOR:\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const view = comments.viewOf(uri, thread.id);
+        assert.deepEqual([view.label, view.contextValue, view.canReply], ["Outside the workspace: open its folder to work with it", "outside", false]);
+        assert.deepEqual(view.comments.map(({ contextValue }) => contextValue), ["author.fixed", "agent"]);
+        assert.doesNotMatch(view.comments[1].body.value, /command:/);
+        const ranges = (at) => comments.controller.commentingRangeProvider.provideCommentingRanges({ uri: at, lineCount: 3 }, never);
+        assert.equal((await ranges(uri)).length, 0);
+        assert.equal((await ranges(vscode.Uri.file(path.join(root, "notes.rs")))).length, 1);
+        const { showOpenDialog } = vscode.window;
+        const opened = [];
+        vscode.window.showOpenDialog = async ({ defaultUri }) => void opened.push(defaultUri.fsPath);
+        const said = listen("showErrorMessage");
+        await vscode.commands.executeCommand("postil.server.replyAsAgent", { uri: uri.toString(), thread_id: thread.id });
+        await until("it is told", () => said.texts.length === 1);
+        assert.match(said.texts[0], /outside the workspace: open its folder/);
+        assert.deepEqual(said.rows[0], ["Open Folder…"]);
+        said.press(0, "Open Folder…");
+        await until("it is asked which", () => opened.length === 1);
+        await vscode.commands.executeCommand("postil.openFolder", view);
+        // Of what is inside nothing of the kind is said.
+        await server.run("replyAsAgent", { uri: vscode.Uri.file(path.join(root, "notes.rs")).toString(), thread_id: "0123" });
+        await until("it is told", () => said.texts.length === 2);
+        assert.deepEqual(said.rows[1], []);
+        said.over();
+        vscode.window.showOpenDialog = showOpenDialog;
+        assert.deepEqual(opened, [path.dirname(uri.fsPath), path.dirname(uri.fsPath)]);
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
     },
     async "a turn that is cut off with its server is told of, unless the author stopped it"() {
         const { known, server } = api();

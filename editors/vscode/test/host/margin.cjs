@@ -303,6 +303,13 @@ module.exports = ({ api, listen, until }) => ({
         assert.ok(comments.viewOf(uri, id));
         assert.equal(disposed, 1);
         assert.equal(comments.files.has(alias.toString()), false);
+        // At the second name a sentence stands, and leads to the first.
+        const sign = await until("where its threads are", () => comments.signs.get(alias.toString()));
+        assert.deepEqual([sign.label, sign.canReply, sign.contextValue], ["Shown in named.py", false, "elsewhere"]);
+        assert.match(sign.comments[0].body.value, /named\.py too, which was opened first/);
+        assert.equal(vscode.window.activeTextEditor.document.uri.path, alias.path);
+        await vscode.commands.executeCommand("postil.showElsewhere", sign);
+        assert.equal(vscode.window.activeTextEditor.document.uri.path, uri.path);
         await vscode.workspace.textDocuments.find((one) => one.uri.path === uri.path).save();
     },
     async "a thread that an undo brings back is resolved again at once"(root) {

@@ -1,6 +1,6 @@
 // A server or a file that is not as it should be: one clear message, nothing lost, a usable editor.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { hang } from "../../hang.cjs";
 import { plain } from "../code.mjs";
 import { discard, draft, equal, folder, glyphs, head, here, listens, margin, ok, openThread, pressIn, typeReply } from "../parts.mjs";
@@ -205,12 +205,19 @@ export async function files(code, windows) {
     writeFileSync(outside, "// AUTHOR: out here?\nfn a() {}\n");
     await window.file(outside);
     await openThread(window, 0);
-    await typeReply(window, "and on?");
-    await pressIn(window, "Reply");
+    ok((await head(window)).startsWith("Outside the workspace: open its folder"), "what to do stands above it");
+    equal(await window.page.locator(".review-widget .comment-form").filter({ visible: true }).count(), 0, "reply boxes");
+    const lens = window.page.locator(".codelens-decoration a");
+    await window.until("one lens", async () => (await lens.count()) === 1);
+    equal(await lens.innerText(), "Outside the workspace: open its folder", "the lens");
+    await lens.click();
     await window.notice("is outside the workspace");
     await alone(window);
+    await window.page.locator(".notification-toast .monaco-button", { hasText: "Open Folder…" }).click();
+    const dialog = window.page.locator(".quick-input-widget .quick-input-box input");
+    await window.until("where it lies", async () => (await dialog.isVisible()) && (await dialog.inputValue()).startsWith(dirname(outside)));
+    await window.page.keyboard.press("Escape");
     await window.command("Notifications: Clear All Notifications");
-    ok((await draft(window)).includes("and on?"), "what was written stays in its box");
     equal(readFileSync(outside, "utf8"), "// AUTHOR: out here?\nfn a() {}\n", "the file");
     await window.close();
     windows.length = 0;
