@@ -10,6 +10,7 @@ mod fixes;
 mod links;
 mod live;
 mod margin;
+mod outside;
 mod pull;
 mod symbols;
 
@@ -196,45 +197,6 @@ fn folders_come_and_go() {
     );
     editor.wait_codes("two/b.py", &["pending"]);
     editor.wait_codes("one/a.py", &[]);
-}
-
-#[test]
-fn a_document_outside_every_folder_loses_its_diagnostics_when_closed() {
-    let workspace = Workspace::new();
-    workspace.write("inside/x.py", "x = 1\n");
-    let text = "# AUTHOR: why?\nx = 1\n\n# AUTHOR: and?\n# AGENT: So.\n# AUTHOR:\ny = 2\n";
-    workspace.write("outside.py", text);
-    let mut editor = Editor::start_with(
-        &workspace,
-        Options {
-            folders: Some(vec![workspace.path("inside")]),
-            ..Options::default()
-        },
-    );
-    editor.open("outside.py");
-    let shown = editor.wait_codes("outside.py", &["pending", "awaiting_user"]);
-    assert_eq!(
-        shown[0]["message"],
-        "awaiting agent: why? (outside the workspace: open its folder to have it answered)"
-    );
-    assert_eq!(shown[1]["message"], "agent answered: So.");
-    let document = json!({"textDocument": {"uri": editor.uri("outside.py")}});
-    let lenses = editor
-        .request("textDocument/codeLens", document)
-        .expect("lenses");
-    let lenses = lenses.as_array().expect("a list");
-    assert_eq!(lenses.len(), 1, "one for the file: {lenses:?}");
-    let command = &lenses[0]["command"];
-    assert_eq!(command["title"], "Outside the workspace: open its folder");
-    let name = command["command"].as_str().expect("a command").to_owned();
-    let told = editor.command(&name, command["arguments"][0].clone());
-    let told = told.expect_err("outside")["message"].to_string();
-    assert!(told.contains("open its folder"), "{told}");
-    let offered = editor.code_actions("outside.py", 0);
-    assert_eq!(offered.len(), 1, "{offered:?}");
-    assert_eq!(offered[0]["title"], "Reply as agent", "it says what to do");
-    editor.close("outside.py");
-    editor.wait_codes("outside.py", &[]);
 }
 
 #[test]
