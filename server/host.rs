@@ -37,6 +37,9 @@ pub enum NotApplied {
     /// For so many seconds. The request lies there still: it may be suspended, or ask its user.
     #[error("the editor did not answer for {0} s, and may make the edit yet")]
     Silent(u64),
+    /// Whatever the text becomes, and another try would be refused too.
+    #[error("the editor refused the edit: {0}")]
+    ReadOnly(String),
     #[error("no editor is connected")]
     NoEditor,
 }

@@ -122,6 +122,10 @@ impl Host for EditorHost {
                 .get("failureReason")
                 .and_then(Value::as_str)
                 .unwrap_or("it gave no reason");
+            // Done and taken back, by which the text has another version.
+            if answer.get("readOnly").and_then(Value::as_bool) == Some(true) {
+                return Err(NotApplied::ReadOnly(why.to_owned()));
+            }
             return Err(refused(&server, &sent, &mut news, why.to_owned()).await);
         }
         let moved = |sent: &&Sent| {

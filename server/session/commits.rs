@@ -430,6 +430,7 @@ impl Session {
                     self.buffers.generation(path) != Some(seen)
                 }
                 NotApplied::NoEditor => self.is_ending(),
+                NotApplied::ReadOnly(_) => false,
             };
             if !may_pass || !tries.again(&self.buffers, path).await {
                 return Err(Error::Other(error.to_string()));

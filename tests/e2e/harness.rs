@@ -43,6 +43,8 @@ pub enum OnApply {
     ApplyAndSave,
     /// Says once that the author is at something else, and applies the next.
     BusyOnce,
+    /// Says once that the buffer is read-only, and answers no second try.
+    ReadOnly,
     /// Never answers.
     Ignore,
 }

@@ -19,6 +19,7 @@ import {
     ShowMessageNotification,
     ShowMessageRequest,
     vsdiag,
+    type ApplyWorkspaceEditResult,
     type LanguageClientOptions,
     type ServerCapabilities,
     type ServerOptions,
@@ -26,6 +27,7 @@ import {
 import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 import { Lenses } from "./lenses";
+import { applied } from "./readonly";
 import { complain, inform, press, warn } from "./say";
 import { unadorned, unlinked } from "./threads";
 
@@ -155,6 +157,19 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
         initializationFailedHandler: () => false,
         middleware: {
             workspace: {
+                handleApplyEdit: async (params, next) => {
+                    const { changes = {}, documentChanges = [] } = params.edit;
+                    const uris = [...Object.keys(changes), ...documentChanges.flatMap((change) => ("edits" in change ? [change.textDocument.uri] : []))];
+                    let result: ApplyWorkspaceEditResult | ResponseError = { applied: false };
+                    const done = await applied(
+                        uris.map((uri) => client.protocol2CodeConverter.asUri(uri)),
+                        async () => {
+                            result = await next(params, new vscode.CancellationTokenSource().token);
+                            return "applied" in result && result.applied;
+                        },
+                    );
+                    return typeof done === "string" ? Object.assign({ applied: false, failureReason: done }, { readOnly: true }) : result;
+                },
                 configuration: (params) => params.items.map((item) => (item.section === "postil" ? hooks.settings() : null)),
             },
             provideCodeLenses: (document, token, next) =>

@@ -103,10 +103,12 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
     };
     Err(match error {
         NotApplied::Changed => Unchanged::Meanwhile(names),
-        NotApplied::Refused(why) if left.is_empty() => Unchanged::Refused(format!(
-            "The editor refused the change of {names} ({why}); nothing was written."
-        )),
-        NotApplied::Refused(why) => Unchanged::Refused(format!(
+        NotApplied::Refused(why) | NotApplied::ReadOnly(why) if left.is_empty() => {
+            Unchanged::Refused(format!(
+                "The editor refused the change of {names} ({why}); nothing was written."
+            ))
+        }
+        NotApplied::Refused(why) | NotApplied::ReadOnly(why) => Unchanged::Refused(format!(
             "The editor made the change of {names} in part ({why}): look at {} before you go on.",
             left.join(", ")
         )),

@@ -329,3 +329,23 @@ fn an_edit_that_finds_the_author_busy_is_made_again() {
     let text = editor.text("a.rs");
     assert_eq!(text.matches("// AUTHOR: why?\n").count(), 1, "{text}");
 }
+
+/// As VS Code is where a file's text takes an edit and is never saved.
+#[test]
+fn an_edit_of_a_buffer_that_is_read_only_is_not_tried_again() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", CODE);
+    let model = Model::start(Vec::new());
+    let mut editor = start(&workspace, &model);
+    editor.open("a.rs");
+    editor.state().on_apply = OnApply::ReadOnly;
+    let position = json!({"line": 1, "character": 0});
+    let argument = json!({"uri": editor.uri("a.rs"), "position": position, "text": "why?"});
+    let refused = editor
+        .command("postil.newThread", argument)
+        .expect_err("read-only");
+    assert_eq!(
+        refused["message"],
+        "a.rs: the editor refused the edit: it is read-only here; nothing was written"
+    );
+}

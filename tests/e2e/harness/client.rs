@@ -106,6 +106,10 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
                     shared.lock().on_apply = OnApply::Apply;
                     json!({"applied": false, "failureReason": "busy", "busy": true})
                 }
+                OnApply::ReadOnly => {
+                    shared.lock().on_apply = OnApply::Ignore;
+                    json!({"applied": false, "failureReason": "it is read-only here", "readOnly": true})
+                }
                 OnApply::Pretend => json!({"applied": true}),
                 OnApply::Ignore => return None,
             }

@@ -312,6 +312,29 @@ module.exports = ({ api, listen, until }) => ({
         assert.equal(vscode.window.activeTextEditor.document.uri.path, uri.path);
         await vscode.workspace.textDocuments.find((one) => one.uri.path === uri.path).save();
     },
+    async "nothing is written into a text that the window holds to be read-only, for nobody would save it"(root) {
+        const { known, comments } = api();
+        const uri = vscode.Uri.file(path.join(root, "fixed.py"));
+        const text = "# AUTHOR: why?\nx = 1\n";
+        writeFileSync(uri.fsPath, text);
+        const files = vscode.workspace.getConfiguration("files");
+        await files.update("readonlyInclude", { "**/fixed.py": true }, vscode.ConfigurationTarget.Global);
+        const { document } = await vscode.window.showTextDocument(uri);
+        const [{ id }] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const errors = listen("showErrorMessage");
+        const reply = () => vscode.commands.executeCommand("postil.comment.reply", { thread: comments.viewOf(uri, id), text: "and on?" });
+        await assert.rejects(reply);
+        await until("it is told", () => errors.texts.length > 0);
+        assert.deepEqual(errors.texts, ["postil: fixed.py: the editor refused the edit: it is read-only in this window; nothing was written"]);
+        assert.deepEqual([document.getText(), document.isDirty], [text, false]);
+        errors.over();
+        // It can be written from here on.
+        await vscode.commands.executeCommand("workbench.action.files.setActiveEditorWriteableInSession");
+        await reply();
+        assert.ok(document.getText().includes("# AUTHOR: and on?"));
+        await document.save();
+        await files.update("readonlyInclude", undefined, vscode.ConfigurationTarget.Global);
+    },
     async "a thread that an undo brings back is resolved again at once"(root) {
         const { known } = api();
         const uri = vscode.Uri.file(path.join(root, "again.py"));
