@@ -422,9 +422,9 @@ function allTabs(): vscode.Tab[] {
     return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
 }
 
-/** The editors of several diffs that are called so. */
+/** The editors of several diffs that are called so, of which no more is told. A file may be called so too. */
 function several(...names: string[]): vscode.Tab[] {
-    return allTabs().filter(({ label }) => names.some((name) => label.startsWith(name)));
+    return allTabs().filter(({ input, label }) => !(input instanceof vscode.TabInputText) && names.some((name) => label.startsWith(name)));
 }
 
 function isLookedAt(tab: vscode.Tab): boolean {

@@ -184,7 +184,7 @@ export class Server implements vscode.Disposable {
 
     private offer(names: string[]): void {
         for (const name of names.filter((name) => name.startsWith(PREFIX) && !this.offered.has(name))) {
-            const press = (argument: unknown): unknown => this.more.pressed(name.slice(PREFIX.length), argument as object);
+            const press = (argument: unknown): unknown => this.more.pressed(name.slice(PREFIX.length), argument ?? {});
             this.offered.set(name, vscode.commands.registerCommand(name, press));
         }
     }

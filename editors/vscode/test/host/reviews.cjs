@@ -122,13 +122,17 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
     },
     async "the editor of several diffs shows what is left to be decided on, and goes where it is not looked at"(root) {
         const { reviews } = api();
+        const own = path.join(root, "Changes That the Agent Proposes.md");
+        writeFileSync(own, "mine\n");
+        await vscode.window.showTextDocument(vscode.Uri.file(own), { preview: false });
+        const isThere = () => vscode.window.tabGroups.all.some(({ tabs }) => tabs.some(({ label }) => label === path.basename(own)));
         const said = listen("showInformationMessage");
         const answers = ["o", "p", "q", "r"].map((name) => reviews.ask({ ...proposed(root, `${name}.txt`, "1\n"), run_id: "several", of: 4 }, never));
         await until("it is told", () => said.texts.length === 1);
         said.press(0, "Show Changes");
         said.over();
         const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab;
-        const labels = () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.map(({ label }) => label)).filter((label) => label.startsWith("Changes That"));
+        const labels = () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.map(({ label }) => label)).filter((label) => label.startsWith("Changes That") && !label.endsWith(".md"));
         const shows = (count) => until(`${count} files`, () => labels().join() === `Changes That the Agent Proposes (${count} files)` && looked().label === labels()[0]);
         await shows(4);
         const acceptFirst = () => reviews.accept(reviews.getChildren()[0]);
@@ -144,6 +148,7 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         await until("the diff of the last one", () => looked().label === "r.txt (proposed)" && labels().length === 0);
         await reviews.reject(reviews.getChildren()[0]);
         assert.deepEqual(await Promise.all(answers), [true, true, true, false]);
+        assert.ok(isThere(), "a file of the author's that is called so");
     },
     async "a review is decided on in its own diffs alone, which keep their texts, and ends where it was undone elsewhere"(root) {
         const { known, reviews, server } = api();
