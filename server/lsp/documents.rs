@@ -310,11 +310,23 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
 
 /// The text here is no longer the editor's: nothing is shown or written until it is opened anew.
 fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
+    // Where nothing is written, nothing shown is missed: of its own settings code-server tells in two orders.
+    let is_missed = server.session.get().is_none_or(|session| {
+        let threads = || {
+            session
+                .view(path)
+                .is_ok_and(|view| !view.threads.is_empty())
+        };
+        session.workspace_of(path).is_some() || threads()
+    });
     server.documents.unfit.insert(path.to_owned(), ());
     let named = from_proto::named(uri);
     let name = named.as_deref().unwrap_or(path).file_name();
     let name = name.unwrap_or_default().to_string_lossy();
     tracing::warn!("lost track of {}: {why}", path.display());
+    if !is_missed {
+        return;
+    }
     let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
     tell(server, 1, &message);
 }

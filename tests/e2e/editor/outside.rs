@@ -42,3 +42,41 @@ fn a_document_outside_every_folder_loses_its_diagnostics_when_closed() {
     editor.close("outside.py");
     editor.wait_codes("outside.py", &[]);
 }
+
+/// Its author did nothing wrong, and has nothing to do about it.
+#[test]
+fn of_a_document_outside_without_threads_it_is_not_said_that_track_of_it_was_lost() {
+    let workspace = Workspace::new();
+    workspace.write("inside/x.py", "x = 1\n");
+    workspace.write("settings.json", "{}\n");
+    workspace.write("notes.py", "# AUTHOR: why?\n");
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders: Some(vec![workspace.path("inside")]),
+            ..Options::default()
+        },
+    );
+    let said = |editor: &Editor| {
+        let state = editor.state();
+        let shown = state.received.iter();
+        shown
+            .filter(|message| message["method"] == "window/showMessage")
+            .map(|message| message["params"]["message"].to_string())
+            .filter(|message| message.contains("lost track of"))
+            .collect::<Vec<_>>()
+    };
+    for name in ["settings.json", "notes.py", "inside/x.py"] {
+        editor.open(name);
+        let document = json!({"uri": editor.uri(name), "version": -1});
+        let params = json!({"textDocument": document, "contentChanges": [{"text": ""}]});
+        editor.notify("textDocument/didChange", params);
+    }
+    // The answer to this comes behind all that was said before.
+    editor
+        .command("postil.listThreads", json!({}))
+        .expect("a list");
+    let said = said(&editor);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("notes.py") && said[1].contains("x.py"));
+}
