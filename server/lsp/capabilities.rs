@@ -75,8 +75,8 @@ pub(super) struct Client {
     pub sends_late: bool,
     /// Writes the error of a command to its log, where nobody looks: Helix.
     pub hides_errors: bool,
-    /// Puts the server's name before what is told of progress: Helix.
-    pub names_us: bool,
+    /// Where the client puts the server's name before what it shows of it.
+    pub names_us: NamesUs,
     /// Has nothing behind the end of a buffer's last line, and makes two ends of `\r\n`: kakoune-lsp.
     pub holds_lines: bool,
     /// What stands before each command (`postil.`).
@@ -174,7 +174,7 @@ impl Client {
             waits_for_commands: name == Some("Eglot"),
             sends_late: name == Some("Eglot"),
             hides_errors: name == Some("helix"),
-            names_us: name == Some("helix"),
+            names_us: NamesUs::of(name),
             holds_lines: name == Some("kakoune-lsp"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
@@ -183,6 +183,50 @@ impl Client {
                 .to_owned(),
         }
     }
+}
+
+/// Clients that put the server's name before what they show of it, where ours before that would be a second one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NamesUs {
+    /// Before the title of progress.
+    progress: bool,
+    /// Before a message.
+    messages: bool,
+}
+
+/// What stands before what we say where nothing else tells who says it.
+const OUR_NAME: &str = "postil: ";
+
+impl NamesUs {
+    /// `client`: its name.
+    fn of(client: Option<&str>) -> Self {
+        let messages = ["kakoune-lsp", "vim-lsp", "Sublime Text LSP", "Zed"];
+        Self {
+            progress: client == Some("helix"),
+            // "Zed Preview" is one as well.
+            messages: client.is_some_and(|client| {
+                let channel = |name| {
+                    client
+                        .strip_prefix(name)
+                        .filter(|rest| rest.starts_with(' '))
+                };
+                messages.contains(&client) || channel("Zed").is_some()
+            }),
+        }
+    }
+
+    pub fn progress(self, title: &str) -> &str {
+        unnamed(title, self.progress)
+    }
+
+    pub fn message(self, text: &str) -> &str {
+        unnamed(text, self.messages)
+    }
+}
+
+fn unnamed(text: &str, names_us: bool) -> &str {
+    let rest = text.strip_prefix(OUR_NAME).filter(|_| names_us);
+    rest.unwrap_or(text)
 }
 
 /// The first of the client's encodings that is known here; UTF-16 where it names none (LSP 3.17 §Position).

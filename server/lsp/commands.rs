@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, conversation, invalid, lifecycle, margin, to_proto};
+use super::{Params, Server, conversation, host, invalid, lifecycle, margin, to_proto};
+use crate::host::Level;
 use call::{Call, answer};
 
 mod call;
@@ -122,8 +123,7 @@ pub(super) async fn execute(
 }
 
 fn show(server: &Server, error: &Error) {
-    let message = json!({"type": 1, "message": error.message});
-    server.client.notify("window/showMessage", message);
+    host::message(server, Level::Error, &error.message);
 }
 
 async fn carry_out(

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dashmap::DashMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Server, commands, from_proto, lifecycle};
+use super::{Server, commands, from_proto, host, lifecycle};
 use crate::children;
 use crate::host::Level;
 use crate::text::{Change, Document, Unfit};
@@ -328,14 +328,7 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
         return;
     }
     let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
-    tell(server, 1, &message);
-}
-
-fn tell(server: &Server, kind: u8, message: &str) {
-    server.client.notify(
-        "window/showMessage",
-        json!({"type": kind, "message": message}),
-    );
+    host::message(server, Level::Error, &message);
 }
 
 fn why(unfit: &Unfit) -> String {

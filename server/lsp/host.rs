@@ -217,15 +217,7 @@ impl Host for EditorHost {
         let Some(server) = self.server.upgrade() else {
             return;
         };
-        let kind = match level {
-            Level::Error => 1,
-            Level::Warning => 2,
-            Level::Info => 3,
-        };
-        server.client.notify(
-            "window/showMessage",
-            json!({"type": kind, "message": visible(text)}),
-        );
+        message(&server, level, &visible(text));
     }
 
     fn progress(&self, run: &str, progress: Progress) {
@@ -276,6 +268,19 @@ impl Host for EditorHost {
         }
         refresh::all(&server);
     }
+}
+
+/// `window/showMessage`.
+pub(super) fn message(server: &Server, level: Level, text: &str) {
+    let kind = match level {
+        Level::Error => 1,
+        Level::Warning => 2,
+        Level::Info => 3,
+    };
+    let text = server.capabilities().names_us.message(text);
+    server
+        .client
+        .notify("window/showMessage", json!({"type": kind, "message": text}));
 }
 
 fn generation(server: &Server, path: &Path) -> Option<u64> {
@@ -457,10 +462,7 @@ async fn show_progress(
             .client
             .report("$/progress", json!({"token": token, "value": value}))
     };
-    let title = match server.capabilities().names_us {
-        true => title.strip_prefix("postil: ").unwrap_or(&title),
-        false => &title,
-    };
+    let title = server.capabilities().names_us.progress(&title);
     tell(json!({"kind": "begin", "title": title, "cancellable": true}));
     loop {
         let Some(mut step) = steps.recv().await else {

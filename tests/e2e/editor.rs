@@ -13,6 +13,7 @@ mod margin;
 mod outside;
 mod pull;
 mod symbols;
+mod told;
 
 const CODE: &str = "// AUTHOR: should we rename this?\nfn a() {}\n\n// AUTHOR: what is this?\n// AGENT: A function.\n// AUTHOR:\nfn b() {}\n";
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
 
-use super::{changes, lose, tell};
-use crate::lsp::{Server, from_proto};
+use super::{changes, lose};
+use crate::host::Level;
+use crate::lsp::{Server, from_proto, host};
 use crate::present::visible;
 use crate::text::Document;
 
@@ -126,9 +127,9 @@ pub(super) fn change(server: &Arc<Server>, uri: &str, path: &Path, params: &Valu
     }
     let first = server.documents.uri(path).unwrap_or_default();
     let (first, other) = (named(&first), named(uri));
-    tell(
+    host::message(
         server,
-        2,
+        Level::Warning,
         &format!(
             "{other} and {first} are one file: postil reads and answers what stands in {first}, which was opened first, and not what is typed in {other}. Close one of the two."
         ),
