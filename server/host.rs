@@ -27,19 +27,19 @@ pub enum FileOp {
     },
 }
 
-/// Why an editor did not take edits. Nothing was changed by then.
+/// Why an editor did not take edits. Nothing was changed, but where that is not known.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotApplied {
     #[error("the text changed meanwhile")]
     Changed,
     #[error("the editor refused the edit: {0}")]
     Refused(String),
-    /// For so many seconds. The request lies there still: it may be suspended, or ask its user.
-    #[error("the editor did not answer for {0} s, and may make the edit yet")]
-    Silent(u64),
     /// Whatever the text becomes, and another try would be refused too.
     #[error("the editor refused the edit: {0}")]
     ReadOnly(String),
+    /// It may have made them, or make them still: it may be suspended, or ask its user.
+    #[error("it is not known whether the editor made the edit: {0}")]
+    Unknown(String),
     #[error("no editor is connected")]
     NoEditor,
 }

@@ -111,7 +111,12 @@ impl Host for EditorHost {
             Ok(Err(ClientError::Answered(why) | ClientError::Unknown(why))) => {
                 return Err(refused(&server, &sent, &mut news, why).await);
             }
-            Err(_) => return Err(NotApplied::Silent(ANSWER.as_secs())),
+            Err(_) => {
+                return Err(NotApplied::Unknown(format!(
+                    "it did not answer for {} s",
+                    ANSWER.as_secs()
+                )));
+            }
         };
         if answer.get("applied").and_then(Value::as_bool) != Some(true) {
             // The author is at something that takes no edit, and will be done with it.
@@ -426,7 +431,7 @@ async fn come_back(
             Ok(Err(_)) => return Err(NotApplied::NoEditor),
             Err(_) if other.is_some() => return Err(NotApplied::Changed),
             Err(_) => {
-                return Err(NotApplied::Refused(format!(
+                return Err(NotApplied::Unknown(format!(
                     "it said so, but the new text did not come for {} s",
                     ECHO.as_secs()
                 )));

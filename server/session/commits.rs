@@ -426,7 +426,7 @@ impl Session {
             };
             let may_pass = match error {
                 NotApplied::Changed => true,
-                NotApplied::Refused(_) | NotApplied::Silent(_) => {
+                NotApplied::Refused(_) | NotApplied::Unknown(_) => {
                     self.buffers.generation(path) != Some(seen)
                 }
                 NotApplied::NoEditor => self.is_ending(),

@@ -452,10 +452,11 @@ fn others(threads: &[Thread], but: usize) -> impl Iterator<Item = &Thread> {
 }
 
 fn unwritten(file: &str, why: &NotApplied) -> Error {
-    Error::Other(match why {
-        NotApplied::Silent(_) => format!("{file}: {why}: look at it before you do this again"),
-        _ => format!("{file}: {why}; nothing was written"),
-    })
+    let what = match why {
+        NotApplied::Unknown(_) => "look at it before you try again",
+        _ => "nothing was written",
+    };
+    Error::Other(format!("{file}: {why}; {what}"))
 }
 
 /// A thread that was `known` among `were`, as it stands among those of `now`.
@@ -479,10 +480,10 @@ mod tests {
     fn what_an_editor_may_do_yet_is_not_said_to_be_left() {
         let said = |why| unwritten("a.rs", &why).to_string();
         assert!(said(NotApplied::Changed).ends_with("; nothing was written"));
-        let silent = said(NotApplied::Silent(30));
+        let unknown = said(NotApplied::Unknown(String::from("it did not answer")));
         assert!(
-            silent.contains("may make the edit yet") && !silent.contains("nothing"),
-            "{silent}"
+            unknown.contains("look at it before") && !unknown.contains("nothing"),
+            "{unknown}"
         );
     }
 }

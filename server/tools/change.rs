@@ -67,11 +67,13 @@ pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), U
     change_all_locked(cx, wanted).await
 }
 
-/// Why nothing was changed: shown for a person, as a `String` for the model.
+/// Why a change was not made, or is not known to be: shown for a person, as a `String` for the model.
 #[derive(Debug)]
 pub enum Unchanged {
     /// The text is not what was seen. Carries the name that is shown for the file.
     Meanwhile(String),
+    /// The editor has not told whether it made the change: of which files, and why not.
+    Unknown(String, String),
     Refused(String),
 }
 
@@ -79,6 +81,10 @@ impl std::fmt::Display for Unchanged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Meanwhile(shown) => write!(f, "{shown} changed meanwhile"),
+            Self::Unknown(shown, why) => write!(
+                f,
+                "it is not known whether the editor made the change of {shown}: {why}"
+            ),
             Self::Refused(why) => f.write_str(why),
         }
     }
@@ -95,6 +101,10 @@ impl From<Unchanged> for String {
         match unchanged {
             Unchanged::Meanwhile(shown) => format!(
                 "{shown} changed since you read it, so nothing was written. \
+Read it again with file_read and make the change on what stands there now."
+            ),
+            Unchanged::Unknown(shown, why) => format!(
+                "It is not known whether the editor made the change of {shown} ({why}). \
 Read it again with file_read and make the change on what stands there now."
             ),
             Unchanged::Refused(why) => why,

@@ -112,9 +112,7 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
             "The editor made the change of {names} in part ({why}): look at {} before you go on.",
             left.join(", ")
         )),
-        NotApplied::Silent(_) => {
-            Unchanged::Refused(format!("{names}: {error}. Read it again before you go on."))
-        }
+        NotApplied::Unknown(why) => Unchanged::Unknown(names, why),
         NotApplied::NoEditor => Unchanged::Refused(format!(
             "{names} is open in an editor that is gone; nothing was written. Read it again."
         )),

@@ -143,6 +143,7 @@ impl Offline<'_> {
             )));
         }
         let (mut places, mut done, mut refused) = (0, Vec::new(), Vec::new());
+        let mut maybe = false;
         for (source, edits) in changes {
             if self.cx.cancel.is_cancelled() {
                 return Err(Outcome::Cancelled);
@@ -164,6 +165,7 @@ impl Offline<'_> {
                     done.push(source.file);
                 }
                 Err(why) => {
+                    maybe |= matches!(why, tools::Unchanged::Unknown(..));
                     refused.push(format!("{} ({})", source.file, one_line(&why.to_string())));
                 }
             }
@@ -180,6 +182,10 @@ impl Offline<'_> {
                 "Renamed `{name}` to `{to}`: {} in {}, {how}.",
                 plural(places, "place"),
                 plural(done.len(), "file")
+            )),
+            (true, false) if maybe => Err(format!(
+                "Look whether `{name}` was renamed: {}. Ask again where it was not.",
+                refused.join("; ")
             )),
             (true, false) => Err(format!(
                 "Nothing was renamed: {}. Ask again.",
