@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::super::{Server, to_proto};
-use super::{ECHO, SECOND_ECHO};
+use super::{ECHO, SECOND_ECHO, same_lines};
 use crate::host::{FileOp, NotApplied};
 
 /// Behind the text edits, whose versions the editor compares first.
@@ -44,7 +44,7 @@ pub(super) async fn done(
             !session.buffers.is_open(from)
                 && is_gone(from)
                 && match session.buffers.get(to) {
-                    Some(buffer) => *buffer.document.text() == **text,
+                    Some(buffer) => same_lines(&buffer.document.text(), text),
                     None => std::fs::read(to).is_ok_and(|bytes| bytes == text.as_bytes()),
                 }
         }

@@ -4,9 +4,33 @@ use crate::text::Edit;
 
 /// A text this long does not stand somewhere by chance.
 const TELLING: usize = 12;
+const CRLF: &str = "\r\n";
 
-/// `expected` is `before` with `edits`; `now` is neither of the two.
+/// `expected` is `before` with `edits`; `now` is neither of the two. The line ends of `now` may be others: an editor
+/// changes them for its whole buffer.
 pub(super) fn landed(before: &str, edits: &[Edit], expected: &str, now: &str) -> bool {
+    if [before, expected, now]
+        .iter()
+        .all(|text| !text.contains(CRLF))
+    {
+        return stand_in(before, edits, expected, now);
+    }
+    let plain = |text: &str| text.replace(CRLF, "\n");
+    let at = |at: usize| {
+        let head = before.get(..at).unwrap_or_default();
+        at - head.matches(CRLF).count()
+    };
+    let edits: Vec<Edit> = edits
+        .iter()
+        .map(|edit| Edit {
+            range: at(edit.range.start)..at(edit.range.end),
+            text: plain(&edit.text),
+        })
+        .collect();
+    stand_in(&plain(before), &edits, &plain(expected), &plain(now))
+}
+
+fn stand_in(before: &str, edits: &[Edit], expected: &str, now: &str) -> bool {
     let mut shift = 0_isize;
     edits.iter().all(|edit| {
         let start = edit.range.start.saturating_add_signed(shift);
@@ -101,6 +125,29 @@ mod tests {
         }];
         assert!(check(&edits, "fn a() {}\nfn b() { 1 }\n"));
         assert!(!check(&edits, "// AUTHOR: why?\nfn a() {}\nfn b() { 1 }\n"));
+    }
+
+    #[test]
+    fn what_landed_is_seen_whatever_ends_the_lines() {
+        let edits = [
+            Edit {
+                range: 0..17,
+                text: "// AGENT: because.\r\n// AUTHOR:\r\n".into(),
+            },
+            Edit {
+                range: 20..21,
+                text: "c".into(),
+            },
+        ];
+        let before = BEFORE.replace('\n', "\r\n");
+        let expected = apply_edits(&before, &edits);
+        for ends in ["\n", "\r\n"] {
+            let now = |text: &str| text.replace('\n', ends);
+            let made = now("// AGENT: because.\n// AUTHOR:\nfn c() {}\nfn b() { 1 }\n");
+            assert!(landed(&before, &edits, &expected, &made));
+            let half = now("// AGENT: because.\n// AUTHOR:\nfn a() {}\nfn b() { 1 }\n");
+            assert!(!landed(&before, &edits, &expected, &half));
+        }
     }
 
     #[test]
