@@ -253,8 +253,32 @@ async fn a_cancel_reaches_the_child() {
         .await;
 }
 
+/// Whether this is the process that runs the test of this name alone; else it is run in one. What memory grows by
+/// is counted by process, and other tests take some.
+async fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "POSTIL_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut alone = tokio::process::Command::new(std::env::current_exe().unwrap());
+    alone
+        .args(["--exact", &format!("children::faults::{test}")])
+        .env(ALONE, "1")
+        .kill_on_drop(true);
+    let ended = alone.output().await.unwrap();
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && told.contains("1 passed"),
+        "{told}"
+    );
+    false
+}
+
 #[tokio::test]
 async fn frames_of_every_kind_are_borne() {
+    if !is_alone("frames_of_every_kind_are_borne").await {
+        return;
+    }
     for how in [
         "bytes", "garbage", "bad", "others", "stderr", "flood", "slow",
     ] {
@@ -278,6 +302,9 @@ async fn frames_of_every_kind_are_borne() {
 
 #[tokio::test]
 async fn one_that_breaks_the_protocol_for_good_is_ended() {
+    if !is_alone("one_that_breaks_the_protocol_for_good_is_ended").await {
+        return;
+    }
     for how in ["half", "oversized", "noise", "unread"] {
         let bench = Bench::new(json!({"on": {"textDocument/definition": how}}));
         let path = bench.write("a.scripted", "x");
