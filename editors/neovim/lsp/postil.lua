@@ -60,11 +60,15 @@ vim.api.nvim_create_autocmd("ModeChanged", {
 })
 
 -- Whether Neovim is at something in this buffer that goes by line numbers which it took before: a completion, which
--- takes away what was typed by them, the question of `:s///c`, a block insert.
+-- takes away what was typed by them, the question of `:s///c`, a block insert, an operator that waits for its motion,
+-- a command with a number in it that is being typed.
 local function is_amid(buffer)
   local mode = vim.api.nvim_get_mode().mode
   local is_block = vim.startswith(mode, "i") and vim.b[buffer].postil_block == true
-  return is_block or mode:find("^[iR]v?[cx]") ~= nil or vim.startswith(mode, "r")
+  if mode == "c" and vim.fn.getcmdtype() == ":" then
+    return vim.fn.getcmdline():find("%d") ~= nil
+  end
+  return is_block or mode:find("^[iR]v?[cx]") ~= nil or vim.startswith(mode, "r") or vim.startswith(mode, "no")
 end
 
 -- Milliseconds that an edit waits for the end of that: the server waits for 30 s.
@@ -85,24 +89,61 @@ local function wait_amid(buffer)
   return true
 end
 
--- The loaded buffers that an edit is about.
+local held = vim.api.nvim_create_namespace("postil.held")
+
+-- Changes these buffers, and keeps what is selected in the current one: where the selection began is moved along with
+-- its text in none of its kinds by Neovim 0.10, and in a block not by 0.12.
+local function keeping_selection(buffers, change)
+  local buffer = vim.api.nvim_get_current_buf()
+  if not buffers[buffer] or not vim.api.nvim_get_mode().mode:find("^[vVsS\22\19]") then
+    return change()
+  end
+  local _, line, column = unpack(vim.fn.getpos("v"))
+  -- `$` in Visual mode is behind the end.
+  local length = #vim.api.nvim_buf_get_lines(buffer, line - 1, line, true)[1]
+  local mark = vim.api.nvim_buf_set_extmark(buffer, held, line - 1, math.min(column - 1, length), {})
+  change()
+  local place = vim.api.nvim_buf_get_extmark_by_id(buffer, held, mark, {})
+  vim.api.nvim_buf_del_extmark(buffer, held, mark)
+  local _, now, at = unpack(vim.fn.getpos("v"))
+  if place[1] and (place[1] + 1 ~= now or place[2] + 1 ~= at) then
+    -- To the other end, which is put right, and back.
+    local selects = vim.api.nvim_get_mode().mode:find("^[sS\19]") and "\7" or ""
+    vim.cmd("normal! " .. selects .. "o")
+    vim.api.nvim_win_set_cursor(0, { place[1] + 1, place[2] })
+    vim.cmd("normal! o" .. selects)
+  end
+end
+
+-- The loaded buffers that an edit is about, each with its edits.
 local function touched(edit)
   local buffers = {}
-  local function add(uri)
+  local function add(uri, edits)
     local buffer = vim.uri_to_bufnr(uri)
     if vim.api.nvim_buf_is_loaded(buffer) then
-      buffers[buffer] = true
+      buffers[buffer] = vim.list_extend(buffers[buffer] or {}, edits)
     end
   end
   for _, change in ipairs(edit.documentChanges or {}) do
     if change.textDocument then
-      add(change.textDocument.uri)
+      add(change.textDocument.uri, change.edits)
     end
   end
-  for uri in pairs(edit.changes or {}) do
-    add(uri)
+  for uri, edits in pairs(edit.changes or {}) do
+    add(uri, edits)
   end
   return buffers
+end
+
+-- Lines that come behind the last one go without their end: Neovim of before June 2026 puts an empty line behind them for it.
+local function without_last_end(buffers)
+  for buffer, edits in pairs(buffers) do
+    for _, each in ipairs(edits) do
+      if each.range.start.line >= vim.api.nvim_buf_line_count(buffer) then
+        each.newText = each.newText:gsub("([^\r\n])\r?\n$", "%1")
+      end
+    end
+  end
 end
 
 -- Takes the server's edits. Four things differ from Neovim's own handler. The versions of all files, and whether
@@ -113,7 +154,7 @@ end
 local function apply_edit(_, params, ctx)
   local edit, here = params.edit, vim.api.nvim_get_current_buf()
   if touched(edit)[here] and not wait_amid(here) then
-    local why = "a completion, a question or a block insert was open for too long"
+    local why = "a completion, a question, an operator or a command was open for too long"
     return { applied = false, failureReason = why, busy = true }
   end
   local client = vim.lsp.get_client_by_id(ctx.client_id)
@@ -155,7 +196,11 @@ local function apply_edit(_, params, ctx)
     end
   end
   end_undo_step()
-  local applied, problem = pcall(vim.lsp.util.apply_workspace_edit, edit, client.offset_encoding)
+  without_last_end(buffers)
+  local function apply()
+    vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
+  end
+  local applied, problem = pcall(keeping_selection, buffers, apply)
   end_undo_step()
   -- Without the line of Neovim's own that it comes from.
   return { applied = applied, failureReason = not applied and tostring(problem):gsub("^.-:%d+: ", "") or nil }

@@ -12,6 +12,8 @@ in_both!(
     an_answer_waits_for_the_end_of_a_completion,
     an_answer_waits_for_the_end_of_a_substitution,
     an_answer_waits_for_the_end_of_a_block_insert,
+    an_answer_waits_for_a_motion_and_a_line_number,
+    an_answer_leaves_selected_what_is,
 );
 
 /// A thread at line 4 of `notes.py`, whose answer waits for [`Model::release`].
@@ -95,4 +97,41 @@ fn an_answer_waits_for_the_end_of_a_block_insert(program: &str) {
     // What is inserted otherwise is not waited for.
     nvim.keys("Gox");
     assert_eq!(nvim.lua("return vim.b.postil_block"), json!(null));
+}
+
+fn an_answer_waits_for_a_motion_and_a_line_number(program: &str) {
+    for (begun, at, ended) in [(":5<CR>d", "no", "j"), (":5,6", "c", "d<CR>")] {
+        let workspace = python_project();
+        let model = Model::start(vec![Step::text("Here.").held()]);
+        let mut nvim = asked(program, &workspace, &model);
+        nvim.keys(begun);
+        nvim.wait("it", &format!("vim.api.nvim_get_mode().mode == '{at}'"));
+        waits(&mut nvim, &model);
+        nvim.keys(ended);
+        nvim.wait_text("# AGENT: Here.\n");
+        let text = nvim.text();
+        assert!(text.starts_with("from pathlib"), "{begun}: {text}");
+        assert!(text.ends_with("\n# AUTHOR:"), "{begun}: {text}");
+    }
+}
+
+fn an_answer_leaves_selected_what_is(program: &str) {
+    for selected in ["V", "<C-v>$", "Vj", "<C-v>j$", "vj$", "gh<S-Down>"] {
+        let workspace = python_project();
+        let model = Model::start(vec![Step::text("Here.").held()]);
+        let mut nvim = asked(program, &workspace, &model);
+        nvim.lua("vim.o.keymodel = 'startsel'");
+        nvim.keys(&format!(":5<CR>0{selected}"));
+        nvim.wait("it", "vim.api.nvim_get_mode().mode ~= 'n'");
+        model.release();
+        nvim.wait_text("# AGENT: Here.\n");
+        let ends = nvim.lua(
+            "return { vim.fn.getline('v'), vim.api.nvim_get_current_line(), vim.fn.col('v') }",
+        );
+        let last = match selected {
+            "V" | "<C-v>$" => "def load(path):",
+            _ => "    return Path(path).read_text()",
+        };
+        assert_eq!(ends, json!(["def load(path):", last, 1]), "{selected}");
+    }
 }
