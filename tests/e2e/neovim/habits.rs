@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::driver::Nvim;
 use super::plugin::{NONE, answered, in_both, open};
-use super::python_project;
+use super::{python_project, with_model};
+use crate::model::{Model, Step};
 
 in_both!(
     a_long_question_stays_in_one_line,
@@ -14,6 +15,7 @@ in_both!(
     gits_own_files_have_no_server,
     what_has_a_key_or_a_function_keeps_it_outside_threads,
     a_server_that_has_it_is_asked_as_well,
+    an_answer_at_the_end_of_a_file_adds_no_empty_line,
 );
 
 fn a_long_question_stays_in_one_line(program: &str) {
@@ -167,4 +169,22 @@ fn a_server_that_has_it_is_asked_as_well(program: &str) {
     nvim.wait("theirs", "vim.bo.tagfunc == 'v:lua.vim.lsp.tagfunc'");
     nvim.keys("5GK");
     nvim.wait("their answer", "asked:find('textDocument/hover', 1, true)");
+}
+
+fn an_answer_at_the_end_of_a_file_adds_no_empty_line(program: &str) {
+    let workspace = python_project();
+    workspace.write("end.py", "x = 1\n");
+    let model = Model::start(vec![Step::text("Here."), Step::text("Here.")]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "end.py");
+    for (above, keys) in [("x = 1\n", "Go"), ("", ":%delete<CR>i")] {
+        nvim.keys(&format!("{keys}# AUTHOR: why?<Esc>"));
+        nvim.wait_codes("pending");
+        nvim.keys(":Postil reply<CR>");
+        nvim.wait_codes("awaiting_user");
+        let text = format!("{above}# AUTHOR: why?\n# AGENT: Here.\n# AUTHOR:");
+        assert_eq!(nvim.text(), text);
+        nvim.keys("u");
+        nvim.wait_codes("pending");
+        assert_eq!(nvim.text(), format!("{above}# AUTHOR: why?"));
+    }
 }
