@@ -75,10 +75,11 @@ function M.say_once(text, level)
   end
 end
 
--- Whether a window or a question may come: not under the fingers of somebody who types, or who is at a prompt.
+-- Whether a window or a question may come: not under the fingers of somebody who types, or who is at a prompt, nor
+-- into a macro.
 function M.may_interrupt()
   local mode = vim.api.nvim_get_mode()
-  return (mode.mode == "n" or mode.mode == "nt") and not mode.blocking and vim.fn.getcmdwintype() == ""
+  return vim.fn.reg_recording() == "" and (mode.mode == "n" or mode.mode == "nt") and not mode.blocking and vim.fn.getcmdwintype() == ""
 end
 
 local is_list = vim.islist or vim.tbl_islist

@@ -20,6 +20,7 @@ in_both!(
     signs_of_the_users_are_kept_also_those_set_later,
     what_a_server_said_goes_with_it,
     a_question_takes_nothing_that_is_typed_for_its_answer,
+    a_question_does_not_go_into_a_macro,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     capabilities_of_the_users_are_taken,
@@ -259,6 +260,22 @@ fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
         offered,
         json!(["Trust this workspace", "Read-only this time"])
     );
+    nvim.wait_codes("awaiting_user");
+}
+
+fn a_question_does_not_go_into_a_macro(program: &str) {
+    let workspace = Workspace::new();
+    workspace.write("notes.py", NOTES);
+    workspace.git(&["init", "-q"]);
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    question(&mut nvim);
+    nvim.lua("pick = 'Read-only this time'");
+    nvim.keys(":4<CR>:Postil reply<CR>qqj");
+    nvim.wait_note("You are asked when the macro is recorded.");
+    assert_eq!(nvim.lua("return #offered"), 0);
+    nvim.keys("jq");
+    nvim.wait("the question", "#offered > 0");
+    assert_eq!(nvim.lua("return vim.fn.getreg('q')"), "jj");
     nvim.wait_codes("awaiting_user");
 }
 

@@ -171,7 +171,8 @@ function M.asked(_, params, ctx)
     else
       if not told and not postil.may_interrupt() then
         told = true
-        postil.say(params.message .. " You are asked when you are back in Normal mode.", vim.log.levels.WARN)
+        local until_then = vim.fn.reg_recording() ~= "" and "the macro is recorded" or "you are back in Normal mode"
+        postil.say(("%s You are asked when %s."):format(params.message, until_then), vim.log.levels.WARN)
       end
       vim.defer_fn(ask, 100)
     end
