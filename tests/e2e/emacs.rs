@@ -129,9 +129,12 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "replaced: ((\"other.py\" \"postil [pending]: awaiting agent: was this so?\"))",
         "renamed: ((\"renamed.py\" \"postil [pending]: awaiting agent: was this so?\"))",
         "saved: (\"postil [pending]: awaiting agent: where is `last` used?\")",
+        "moved: \"# AUTHOR: where is `moved` used?\n# AGENT: ",
     ] {
         assert!(said.contains(part), "no {part} in {said}");
     }
+    let (_, moved) = said.split_once("moved: ").expect("seen above");
+    assert!(!moved.contains("before.py"), "{moved}");
     // It counts as typed all the same: nobody has to be asked whether it may have files changed.
     let reply = workspace
         .postil()
