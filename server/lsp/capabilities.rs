@@ -200,7 +200,13 @@ const OUR_NAME: &str = "postil: ";
 impl NamesUs {
     /// `client`: its name.
     fn of(client: Option<&str>) -> Self {
-        let messages = ["kakoune-lsp", "vim-lsp", "Sublime Text LSP", "Zed"];
+        let messages = [
+            "Neovim",
+            "kakoune-lsp",
+            "vim-lsp",
+            "Sublime Text LSP",
+            "Zed",
+        ];
         Self {
             progress: client == Some("helix"),
             // "Zed Preview" is one as well.

@@ -294,7 +294,7 @@ if whole then
   -- A line of ours, as all else; Neovim's own may ask for a key, whatever is being typed.
   config.handlers["window/showMessage"] = function(_, params)
     local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
-    require("postil").say((params.message:gsub("^postil: ", "")), levels[params.type])
+    require("postil").say(params.message, levels[params.type])
     return params
   end
   config.handlers["window/showMessageRequest"] = function(...)

@@ -7,8 +7,9 @@ fn a_message_has_our_name_once() {
     let workspace = Workspace::new();
     workspace.configure("nonsense = 1\n");
     for (client, is_named) in [
-        ("Neovim", true),
+        ("coc.nvim", true),
         ("helix", true),
+        ("Neovim", false),
         ("kakoune-lsp", false),
         ("vim-lsp", false),
         ("Sublime Text LSP", false),
