@@ -241,13 +241,19 @@ fn what_a_server_said_goes_with_it(program: &str) {
     nvim.wait("nothing", &format!("{told} == 0"));
 }
 
-fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
+/// A thread in a folder that is not trusted: an answer to it asks, and is told that it may only read.
+fn untrusted(program: &str) -> (Workspace, Nvim) {
     let workspace = Workspace::new();
     workspace.write("notes.py", NOTES);
     workspace.git(&["init", "-q"]);
     let mut nvim = open(program, &workspace, NONE, "notes.py");
     question(&mut nvim);
     nvim.lua("pick = 'Read-only this time'");
+    (workspace, nvim)
+}
+
+fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
+    let (_workspace, mut nvim) = untrusted(program);
     nvim.keys(":4<CR>:Postil reply<CR>Go# ");
     nvim.wait_note("is not trusted. Trusting it lets an agent edit its files and lets language servers start in it. You are asked when you are back in Normal mode.");
     // As if it were the number of an answer.
@@ -264,12 +270,7 @@ fn a_question_takes_nothing_that_is_typed_for_its_answer(program: &str) {
 }
 
 fn a_question_does_not_go_into_a_macro(program: &str) {
-    let workspace = Workspace::new();
-    workspace.write("notes.py", NOTES);
-    workspace.git(&["init", "-q"]);
-    let mut nvim = open(program, &workspace, NONE, "notes.py");
-    question(&mut nvim);
-    nvim.lua("pick = 'Read-only this time'");
+    let (_workspace, mut nvim) = untrusted(program);
     nvim.keys(":4<CR>:Postil reply<CR>qqj");
     nvim.wait_note("You are asked when the macro is recorded.");
     assert_eq!(nvim.lua("return #offered"), 0);
