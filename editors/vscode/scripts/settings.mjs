@@ -48,11 +48,15 @@ const THREADS = [
     ["askAnother", "^(pending|answered)", 0, 0, "2_turn@5"],
     ["consult", "^pending.*\\.run(\\.|$)|^answered", 0, 0, "2_turn@6"],
     ["resolve", "^(pending|answered|new)", 5, 3, "3_end@1"],
+    ["openFolder", "^outside$", 1, 1, "2_file@1"],
+    // Of a file's other name, which has no row.
+    ["showElsewhere", "^elsewhere$", 1, 0, undefined],
 ];
 /** Of the other rows: the command, the view, where it fits, its icon's place in the row, and its place in the row's menu. */
 const ROWS = [
     ["replyAllInFile", "threads", "== file.pending", 1, "2_file@1"],
     ["clearAndCommit", "threads", "=~ /^file/", 0, "2_file@2"],
+    ["openFolder", "threads", "== outside", 1, "2_file@1"],
     ["review.accept", "review", "== changed", 1, "1_decide@1"],
     ["review.reject", "review", "== changed", 2, "1_decide@2"],
     ["review.acceptAll", "review", "== review", 1, "1_decide@1"],
@@ -64,10 +68,10 @@ manifest.contributes.menus["comments/commentThread/title"] = THREADS.filter(([, 
     .map(([verb, fits, icon]) => ({ command: `postil.${verb}`, group: `navigation@${icon}`, when: `commentController == postil && commentThread =~ /${fits}/` }));
 manifest.contributes.menus["view/item/context"] = rows.flatMap(([verb, view, fits, icon, group]) => {
     const when = `view == postil.${view} && viewItem ${fits}`;
-    return [...(icon > 0 ? [`inline@${icon}`] : []), group].map((group) => ({ command: `postil.${verb}`, group, when }));
+    return [...(icon > 0 ? [`inline@${icon}`] : []), ...(group ? [group] : [])].map((group) => ({ command: `postil.${verb}`, group, when }));
 });
 /** What is done in a place alone is not in the palette. */
-const PLACED = /^postil\.(comment\.|changeFilter$|review\.diff$)/;
+const PLACED = /^postil\.(comment\.|changeFilter$|showElsewhere$|review\.diff$)/;
 const palette = manifest.contributes.menus.commandPalette.filter(({ when }) => when !== "false");
 const placed = manifest.contributes.commands.filter(({ command }) => PLACED.test(command));
 manifest.contributes.menus.commandPalette = [...placed.map(({ command }) => ({ command, when: "false" })), ...palette];
