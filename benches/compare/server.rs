@@ -94,17 +94,17 @@ pub fn change() -> Measured {
         client.settle(Duration::from_millis(300));
         client
     };
-    let mut clients = [start(place.postil(&place.root())), start(ruff(&place)?)];
     // The second is after `    v5` of a line of code: the text is parsed anew.
     let places = [(line, 16), (line + 5, 6)];
     let mut times: [[Series; 2]; 2] = Default::default();
-    for turn in 0..=10 {
-        for (place, times) in places.into_iter().zip(&mut times) {
-            for (client, times) in clients.iter_mut().zip(times) {
+    for (at, times) in places.into_iter().zip(&mut times) {
+        let mut clients = [start(place.postil(&place.root())), start(ruff(&place)?)];
+        for turn in 0..=10 {
+            for (client, times) in clients.iter_mut().zip(&mut *times) {
                 // The first turn warms up.
                 let mut warming = Series::default();
                 let times = if turn > 0 { times } else { &mut warming };
-                typing_at(client, &path, place, 50, times);
+                typing_at(client, &path, at, 50, times);
             }
         }
     }
