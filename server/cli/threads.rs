@@ -198,15 +198,11 @@ pub(super) async fn respond(
         )));
     }
     let arguments = json!({"thread_id": id, "response": text, "name": agent});
-    let done = match way::through_editor(cx, "respond_to_thread", &arguments).await? {
-        Some(done) => done,
-        None => {
-            on_files(cx, id)
-                .await?
-                .respond(id, None, &text, agent)
-                .await?
-        }
+    let here = async {
+        let session = on_files(cx, id).await?;
+        Ok(session.respond(id, None, &text, agent).await?)
     };
+    let done = way::done(cx, "respond_to_thread", Some(arguments), here).await?;
     say_done(cx, &done, "answered");
     Ok(true)
 }
@@ -214,10 +210,8 @@ pub(super) async fn respond(
 pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
     let text = text_of(text)?;
     let arguments = json!({"thread_id": id, "text": text});
-    let done = match way::through_editor(cx, "say", &arguments).await? {
-        Some(done) => done,
-        None => on_files(cx, id).await?.say(id, None, &text).await?,
-    };
+    let here = async { Ok(on_files(cx, id).await?.say(id, None, &text).await?) };
+    let done = way::done(cx, "say", Some(arguments), here).await?;
     say_done(cx, &done, "said");
     Ok(true)
 }
@@ -252,51 +246,38 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
     let path = cx.path(&file)?;
     let root = os::resolved(&cx.root()?);
     let inside = path.strip_prefix(&root).ok();
-    let through = match inside.and_then(Path::to_str) {
-        Some(file) => {
-            let arguments = json!({"file": file, "line": line, "text": text});
-            way::through_editor(cx, "new_thread", &arguments).await?
-        }
-        None => None,
+    let arguments = inside
+        .and_then(Path::to_str)
+        .map(|file| json!({"file": file, "line": line, "text": text}));
+    let here = async {
+        way::is_free(cx, &path).await?;
+        Ok(cx.session()?.new_thread(&path, line - 1, &text).await?)
     };
-    let done = match through {
-        Some(done) => done,
-        None => {
-            way::is_free(cx, &path).await?;
-            cx.session()?.new_thread(&path, line - 1, &text).await?
-        }
-    };
+    let done = way::done(cx, "new_thread", arguments, here).await?;
     say_done(cx, &done, "started");
     Ok(true)
 }
 
 pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
     let arguments = json!({ "thread_id": id });
-    let done = match way::through_editor(cx, "dismiss_thread", &arguments).await? {
-        Some(done) => done,
-        None => on_files(cx, id).await?.dismiss(id, None).await?,
-    };
+    let here = async { Ok(on_files(cx, id).await?.dismiss(id, None).await?) };
+    let done = way::done(cx, "dismiss_thread", Some(arguments), here).await?;
     say_done(cx, &done, "removed");
     Ok(true)
 }
 
 pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
     let path = cx.path(file)?;
-    let through = match open_below(cx, Some(&path)).await?.first() {
-        Some(open) => {
-            let arguments = json!({"file": open, "message": message});
-            way::through_editor(cx, "clear_and_commit", &arguments).await?
-        }
-        None => None,
+    let open = open_below(cx, Some(&path)).await?;
+    let arguments = open
+        .first()
+        .map(|open| json!({"file": open, "message": message}));
+    let here = async {
+        way::is_free(cx, &path).await?;
+        let session = cx.session()?;
+        Ok(to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?)
     };
-    let done = match through {
-        Some(done) => done,
-        None => {
-            way::is_free(cx, &path).await?;
-            let session = cx.session()?;
-            to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?
-        }
-    };
+    let done = way::done(cx, "clear_and_commit", arguments, here).await?;
     say_done(cx, &done, "cleared");
     Ok(true)
 }

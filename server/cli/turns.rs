@@ -88,16 +88,15 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
         let look = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed, &unsaved);
-        let waiting = |to_be_removed| Ok(look(to_be_removed)?.0);
-        left = look(true)?.1;
-        left.extend(look(false)?.1);
+        let (mut removals, unsaved_removals) = look(true)?;
+        let (waiting, unsaved_others) = look(false)?;
+        left = &unsaved_removals | &unsaved_others;
         for file in &left {
             cx.out.warn(&not_saved(file));
         }
         // From the end, and before the others: threads that begin alike are numbered from the beginning of the file.
-        let mut removals = waiting(true)?;
         removals.reverse();
-        if removals.is_empty() && waiting(false)?.is_empty() {
+        if removals.is_empty() && waiting.is_empty() {
             if left.is_empty() {
                 cx.out.note("no thread is pending");
             }
@@ -106,7 +105,8 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         if !args.yes && !args.plan && !host::can_ask() {
             refuse_arrived(&session, scope.as_deref())?;
         }
-        let others = || waiting(false);
+        // Anew: by then they have the ids that the removals leave them.
+        let others = || Ok(look(false)?.0);
         answer(&session, removals, others, &options, jobs, events, tell).await
     };
     session.shutdown().await;
@@ -349,10 +349,9 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
 }
 
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let undone: Undone = match way::through_editor(cx, "undo", &json!({ "run_id": run })).await? {
-        Some(undone) => undone,
-        None => cx.session()?.undo(run, Wanted::default()).await?,
-    };
+    let here = async { Ok(cx.session()?.undo(run, Wanted::default()).await?) };
+    let arguments = json!({ "run_id": run });
+    let undone: Undone = way::done(cx, "undo", Some(arguments), here).await?;
     if cx.out.json {
         cx.out
             .data(&json!({"success": undone.is_whole(), "files": undone.files}));

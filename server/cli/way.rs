@@ -35,6 +35,22 @@ pub(super) struct Open {
     pub unsaved: bool,
 }
 
+/// What came of a command: of the editor's server where it has `arguments` and one serves the workspace, else of `here`,
+/// which is done on the files and not begun before.
+pub(super) async fn done<T: DeserializeOwned>(
+    cx: &Cx,
+    verb: &str,
+    arguments: Option<Value>,
+    here: impl Future<Output = Result<T, Stop>>,
+) -> Result<T, Stop> {
+    if let Some(arguments) = arguments
+        && let Some(done) = through_editor(cx, verb, &arguments).await?
+    {
+        return Ok(done);
+    }
+    here.await
+}
+
 /// What the editor's server answered; `None`: no editor serves the workspace, and nothing was done.
 pub(super) async fn through_editor<T: DeserializeOwned>(
     cx: &Cx,

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -336,49 +335,48 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
     };
     let document = to_proto::document(&view);
     let client = server.capabilities();
+    let range = |thread: &Thread| {
+        let first = thread.messages.first();
+        let marker = first.map_or(0..0, |message| message.marker.clone());
+        to_proto::typed_range(document.range(&marker, client.encoding))
+    };
+    let lens = |thread: &Thread, range, title, verb: &str| CodeLens {
+        range,
+        command: Some(Command {
+            title,
+            command: format!("{}{verb}", client.prefix),
+            arguments: Some(vec![json!({"uri": uri, "thread_id": thread.id})]),
+        }),
+        data: None,
+    };
+    if session.workspace_of(&path).is_none() {
+        // Nothing else can be done with any of them. Pressed, it says so in a sentence.
+        let title = String::from("Outside the workspace: open its folder");
+        let first = view.threads.first();
+        let one = first.map(|thread| lens(thread, range(thread), title, "replyAsAgent"));
+        return Ok(Vec::from_iter(one));
+    }
     let mut all = Vec::new();
     let past = margin::past(session, &path, &view.threads);
     let first_line = |thread: &Thread| thread.messages.first().map(|message| message.line);
-    let is_outside = session.workspace_of(&path).is_none();
     let mut on_line: HashMap<_, usize> = HashMap::new();
     for thread in view.threads.iter() {
         *on_line.entry(first_line(thread)).or_default() += 1;
     }
     for (thread, past) in view.threads.iter().zip(past) {
-        let marker: Range<usize> = thread
-            .messages
-            .first()
-            .map_or(0..0, |message| message.marker.clone());
-        let range = to_proto::typed_range(document.range(&marker, client.encoding));
-        let argument = json!({"uri": uri, "thread_id": thread.id});
+        let range = range(thread);
         // Beside those of others the first one of each says whose they are.
         let several = on_line
             .get(&first_line(thread))
             .is_some_and(|&many| many > 1);
-        let mut whose =
-            (several && !is_outside).then(|| present::short(&present::title(thread), 30));
+        let mut whose = several.then(|| present::short(&present::title(thread), 30));
         let mut add = |title: String, verb: &str| {
             let title = match whose.take() {
                 Some(whose) => format!("{whose}: {title}"),
                 None => title,
             };
-            let command = Command {
-                title,
-                command: format!("{}{verb}", client.prefix),
-                arguments: Some(vec![argument.clone()]),
-            };
-            all.push(CodeLens {
-                range,
-                command: Some(command),
-                data: None,
-            });
+            all.push(lens(thread, range, title, verb));
         };
-        if is_outside {
-            // Nothing else can be done with any of them. Pressed, it says so in a sentence.
-            let title = String::from("Outside the workspace: open its folder");
-            add(title, "replyAsAgent");
-            break;
-        }
         match session
             .turn_of(&path, &thread.id)
             .filter(|turn| turn.running)

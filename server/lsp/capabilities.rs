@@ -210,14 +210,8 @@ impl NamesUs {
         Self {
             progress: client == Some("helix"),
             // "Zed Preview" is one as well.
-            messages: client.is_some_and(|client| {
-                let channel = |name| {
-                    client
-                        .strip_prefix(name)
-                        .filter(|rest| rest.starts_with(' '))
-                };
-                messages.contains(&client) || channel("Zed").is_some()
-            }),
+            messages: client
+                .is_some_and(|client| messages.contains(&client) || client.starts_with("Zed ")),
         }
     }
 

@@ -54,7 +54,9 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
     let threads = view.map_or_else(Vec::new, |view| {
         let document = to_proto::document(view);
         let past = past(session, path, &view.threads);
-        let one = |(thread, past)| described(server, session, view, &document, thread, past);
+        let is_outside = session.workspace_of(path).is_none();
+        let one =
+            |(thread, past)| described(server, session, view, &document, thread, past, is_outside);
         view.threads
             .iter()
             .zip(past)
@@ -141,6 +143,7 @@ fn described(
     document: &Document,
     thread: &Thread,
     past: Past,
+    is_outside: bool,
 ) -> Value {
     let encoding = server.capabilities().encoding;
     let start = thread.messages.first().map_or(0, |m| m.marker.start);
@@ -160,7 +163,6 @@ fn described(
     let turn = session.turn_of(&view.path, &thread.id).map(|turn| {
         json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message), "waits": turn.waits})
     });
-    let is_outside = session.workspace_of(&view.path).is_none();
     let choices = match is_outside || session.is_at_work(&view.path, thread) {
         true => Vec::new(),
         false => present::choices(thread),

@@ -98,17 +98,16 @@ impl From<String> for Unchanged {
 
 impl From<Unchanged> for String {
     fn from(unchanged: Unchanged) -> Self {
-        match unchanged {
-            Unchanged::Meanwhile(shown) => format!(
-                "{shown} changed since you read it, so nothing was written. \
-Read it again with file_read and make the change on what stands there now."
-            ),
-            Unchanged::Unknown(shown, why) => format!(
-                "It is not known whether the editor made the change of {shown} ({why}). \
-Read it again with file_read and make the change on what stands there now."
-            ),
-            Unchanged::Refused(why) => why,
-        }
+        let what = match unchanged {
+            Unchanged::Meanwhile(shown) => {
+                format!("{shown} changed since you read it, so nothing was written.")
+            }
+            Unchanged::Unknown(shown, why) => {
+                format!("It is not known whether the editor made the change of {shown} ({why}).")
+            }
+            Unchanged::Refused(why) => return why,
+        };
+        format!("{what} Read it again with file_read and make the change on what stands there now.")
     }
 }
 

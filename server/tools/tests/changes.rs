@@ -342,44 +342,23 @@ async fn a_plan_changes_nothing_whoever_asks() {
     b.write("a.txt", "one\n");
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
     let path = b.root.join("a.txt");
-    has(
-        &String::from(
-            change_file(&b.cx, &path, Some(&seen), "two\n")
-                .await
-                .unwrap_err(),
-        ),
-        "plan mode",
-    );
+    let refusal = async |b: &Bench, seen, text| {
+        let refused = change_file(&b.cx, &path, seen, text).await;
+        String::from(refused.unwrap_err())
+    };
+    has(&refusal(&b, Some(&seen), "two\n").await, "plan mode");
     b.cx.plan = Plan::default();
     change_file(&b.cx, &path, Some(&seen), "two\n")
         .await
         .unwrap();
     has(
-        &String::from(
-            change_file(&b.cx, &path, Some(&seen), "three\n")
-                .await
-                .unwrap_err(),
-        ),
+        &refusal(&b, Some(&seen), "three\n").await,
         "changed since you read it",
     );
-    has(
-        &String::from(
-            change_file(&b.cx, &path, None, "three\n")
-                .await
-                .unwrap_err(),
-        ),
-        "exists already",
-    );
+    has(&refusal(&b, None, "three\n").await, "exists already");
     b.cx.cancel.cancel();
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
-    has(
-        &String::from(
-            change_file(&b.cx, &path, Some(&seen), "three\n")
-                .await
-                .unwrap_err(),
-        ),
-        "cancelled",
-    );
+    has(&refusal(&b, Some(&seen), "three\n").await, "cancelled");
     assert_eq!(b.disk("a.txt"), "two\n");
 }
 
