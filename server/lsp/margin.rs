@@ -42,8 +42,9 @@ impl Margin {
     }
 }
 
-/// Tells of the threads of a file, unless it knows. `None`: nothing is shown of this file (any more).
-pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
+/// Tells of the threads of a file, unless it knows. `open`: the URI under which it is. No `view`: nothing is shown of
+/// this file (any more).
+pub(super) fn publish(server: &Server, path: &Path, open: Option<&str>, view: Option<&View>) {
     let client = server.capabilities();
     if !client.shows_threads {
         return;
@@ -64,14 +65,14 @@ pub(super) fn publish(server: &Server, path: &Path, view: Option<&View>) {
             .collect::<Vec<Value>>()
     });
     let known = server.margin.files.get(path).map(|known| known.clone());
-    let uri = match (&known, server.documents.uri(path)) {
+    let uri = match (&known, open) {
         // What was told under another name is taken back under that name.
-        (Some((uri, _)), Some(open)) if *uri != open => {
+        (Some((uri, _)), Some(open)) if uri != open => {
             send(server, uri, None, &[]);
-            open
+            open.to_owned()
         }
         (Some((uri, _)), _) => uri.clone(),
-        (None, Some(open)) => open,
+        (None, Some(open)) => open.to_owned(),
         (None, None) => to_proto::uri(server, path),
     };
     let mut hasher = DefaultHasher::new();

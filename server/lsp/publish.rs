@@ -231,7 +231,6 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
     let Some(session) = server.session.get() else {
         return;
     };
-    let open = server.documents.uri(path);
     let view = diagnostics::viewed(server, session, path);
     let (version, mut list) = match &view {
         Some(view) => diagnostics::of_view(server, session, view),
@@ -242,7 +241,12 @@ fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>
         // The text changed meanwhile: the file stands in the queue again.
         return;
     }
-    margin::publish(server, path, view.as_ref());
+    // Under the name of the text that was seen: the file may go on under another one by now, with a text of its own.
+    let open = match seen {
+        Some(seen) => Some(seen.uri.clone()),
+        None => server.documents.uri(path),
+    };
+    margin::publish(server, path, open.as_deref(), view.as_ref());
     if server.publisher.pulled.contains_key(path) {
         // Closed: the next document under this path starts anew. Looked up here, for it may have been opened and
         // pulled since this began.

@@ -1,5 +1,5 @@
 // Threads in the margin: asked, answered, edited, resolved, undone.
-import { appendFileSync } from "node:fs";
+import { appendFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { plain } from "../code.mjs";
 import { discard, draft, equal, folder, glyphs, inner, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
@@ -37,8 +37,11 @@ export async function reopened(code, windows) {
         for (let times = 0; times < 6; times += 1) await keyboard.press(key);
         await window.until(key, async () => (await window.lines()).findIndex((line) => line.includes("use z;")) === (key === "Enter" ? 7 : 1));
     }
+    // A tab looks saved while it is still being written.
+    const written = () => statSync(join(folder, "dup.rs")).mtimeMs;
+    const before = written();
     await keyboard.press("Control+s");
-    await window.page.locator(".tab.active:not(.dirty)", { hasText: "dup.rs" }).waitFor();
+    await window.until("the file is saved", () => written() > before);
     await window.command("View: Close Editor");
     await window.page.locator(".tab", { hasText: "dup.rs" }).waitFor({ state: "detached" });
     appendFileSync(join(folder, "dup.rs"), "// from elsewhere\n");
