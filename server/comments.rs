@@ -16,8 +16,9 @@ use embed::{Embedded, Part};
 use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 pub use place::Place;
+pub use scan::Change;
 use scan::Scan;
-pub(crate) use scan::{BACK, Change, Uncut};
+pub(crate) use scan::{BACK, Uncut};
 
 mod asked;
 mod embed;
@@ -147,31 +148,30 @@ impl Syntax {
     /// The structure of the changed `text`; reuses what it can. `splices` in the order they were applied,
     /// each counting in the text that the one before left. Splices that do not fit the text, or none
     /// where it changed, leave the structure wrong, never unsound.
-    pub fn update(&mut self, splices: &[Splice], text: &str) {
-        if splices.is_empty() {
-            return;
-        }
+    ///
+    /// Tells where what the tree says of comments may be otherwise than before; `None`: anywhere.
+    pub fn update(&mut self, splices: &[Splice], text: &str) -> Option<Change> {
+        self.asked.anew();
+        let typed = Change::of(splices)?;
         if self.is_notebook() {
             self.notebook = OnceLock::new();
-            return;
+            return None;
         }
         let mut earlier = self.earlier.take();
         if let Some(scan) = self.scan.take() {
-            earlier = Change::of(splices).map(|change| (scan, change));
+            earlier = Some((scan, typed));
         } else if let Some((_, change)) = &mut earlier {
             *change = splices.iter().fold(*change, Change::then);
         }
         self.earlier = earlier;
         self.embedded.update(splices, text);
-        let Some(language) = self.language else {
-            return;
-        };
+        let language = self.language?;
         if let (Some(tree), [splice]) = (&mut self.tree, splices)
             && let Some(same) = tree::inside_comment(tree, splice, text, language)
         {
             tree::edit(tree, &same);
             self.asked.follow(splice);
-            return;
+            return Some(typed);
         }
         let was_read = self.tree.is_some();
         let mut old = self.tree.take().or(self.stale.take());
@@ -179,19 +179,32 @@ impl Syntax {
             splices.iter().for_each(|splice| tree::edit(tree, splice));
         }
         self.tree = tree::parse(text, language, old.as_ref());
-        match (&self.tree, &old) {
+        let touched = match (&self.tree, &old) {
             // In markup what a comment is may depend on the name of its element, wherever that stands.
             (Some(new), Some(old)) if was_read && !embed::hosts(language) => {
                 splices.iter().for_each(|splice| self.asked.follow(splice));
-                let changed = old.changed_ranges(new);
-                self.asked
-                    .forget(changed.map(|range| range.start_byte..range.end_byte));
+                let changed: Vec<Range<usize>> = old
+                    .changed_ranges(new)
+                    .map(|range| range.start_byte..range.end_byte)
+                    .collect();
+                self.asked.forget(changed.iter().cloned());
+                Some(changed.iter().fold(typed, Change::and))
             }
-            _ => self.asked = Asked::default(),
-        }
+            _ => {
+                self.asked = Asked::default();
+                None
+            }
+        };
         if self.tree.is_none() {
             self.stale = old;
         }
+        touched
+    }
+
+    /// Whether the comments that were asked for since the last change came from the tree alone: then they depend on
+    /// nothing but what [`Self::update`] told of.
+    pub(crate) fn is_told_by_its_tree(&self) -> bool {
+        self.tree.is_some() && !self.language.is_none_or(embed::hosts) && !self.asked.is_beyond()
     }
 
     pub fn language(&self) -> Option<&'static Language> {

@@ -44,7 +44,7 @@ pub struct Buffer {
     /// used already; this tells the two apart.
     pub generation: u64,
     pub syntax: Structure,
-    /// Where the text is too large to be read anew for each key.
+    /// What was read of the text, where it can be followed through changes.
     pub pieces: Option<Arc<Pieces>>,
     /// The editor's language id.
     pub language_id: String,
@@ -85,21 +85,31 @@ impl Open {
             ..
         } = buffer;
         let language = syntax.language();
-        if *whole || !in_pieces(document.len(), language) {
-            *pieces = None;
-            syntax.update(pending, document);
-        } else {
-            let kept = match pieces {
-                Some(known) => Arc::make_mut(known).update(pending, document),
-                None => {
-                    *pieces = Pieces::read(document, language).map(Arc::new);
-                    pieces.is_some()
-                }
-            };
+        let large = in_pieces(document.len(), language);
+        if large && !*whole {
+            let kept = pieces
+                .as_mut()
+                .is_some_and(|known| Arc::make_mut(known).update(pending, document));
             if !kept {
-                (*pieces, *whole) = (None, true);
+                *pieces = Pieces::read(document, language).map(Arc::new);
+                *whole = pieces.is_none();
             }
             syntax.update_later(pending, document);
+        } else {
+            let touched = syntax.update(pending, document);
+            let text = document.whole();
+            let kept = pieces
+                .as_mut()
+                .is_some_and(|known| Arc::make_mut(known).follow(touched, text, syntax));
+            if !kept {
+                // Of a text with errors the tree may not tell all for as long as they are there.
+                let may = !large && !*whole && !syntax.has_errors();
+                *pieces = may
+                    .then(|| Pieces::of_tree(text, syntax))
+                    .flatten()
+                    .map(Arc::new);
+                *whole |= may && pieces.is_none();
+            }
         }
         pending.clear();
     }

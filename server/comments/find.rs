@@ -30,12 +30,27 @@ impl Syntax {
                 Some(comment)
             }
             Found::Code => None,
-            Found::Lost => self.scanned_at(text, at),
-            Found::Unknown(node) => match embed::language_of(node, text, self.row()) {
-                Some(inner) => self.inner_at(text, at, &Part::new(node.byte_range(), inner)),
-                None if is_silent(node) => None,
-                None => self.scanned_at(text, at),
-            },
+            Found::Lost => {
+                self.asked.beyond();
+                self.scanned_at(text, at)
+            }
+            Found::Unknown(node) => {
+                self.asked.beyond();
+                match embed::language_of(node, text, self.row()) {
+                    Some(inner) => self.inner_at(text, at, &Part::new(node.byte_range(), inner)),
+                    None if is_silent(node) => None,
+                    None => self.scanned_at(text, at),
+                }
+            }
+        }
+    }
+
+    /// The comment that covers byte `at`, if any, where the tree alone tells.
+    pub(crate) fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Comment>> {
+        match tree::comment_at(self.tree.as_ref()?, text, self.row(), at) {
+            Found::Comment(comment) => Some(Some(comment)),
+            Found::Code => Some(None),
+            Found::Lost | Found::Unknown(_) => None,
         }
     }
 

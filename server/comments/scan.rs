@@ -8,7 +8,7 @@ use postil_grammars::{Block, Escape, Language, Place, Quote, Template};
 
 use super::Comment;
 use super::embed::Part;
-pub(crate) use again::Change;
+pub use again::Change;
 pub(super) use again::rescan;
 use again::{Known, Rest};
 pub(super) use cut::scan_piece;

@@ -4,6 +4,15 @@ mod changes;
 mod definitions;
 mod names;
 pub(crate) mod samples;
+
+/// The structure without what it was asked before.
+pub(crate) fn unasked(syntax: &Syntax) -> Syntax {
+    Syntax {
+        asked: Asked::default(),
+        ..syntax.clone()
+    }
+}
+
 #[test]
 fn a_broken_text_keeps_its_comments() {
     let cases = [

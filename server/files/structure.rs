@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::comments::{Language, Syntax};
+use crate::comments::{Change, Language, Syntax};
 use crate::text::{Document, Splice};
 
 /// Cheap to clone.
@@ -64,15 +64,16 @@ impl Structure {
         self.0.language
     }
 
-    /// The structure of the changed text, made now.
-    pub(super) fn update(&mut self, splices: &[Splice], document: &Document) {
+    /// The structure of the changed text, made now; tells what [`Syntax::update`] does.
+    pub(super) fn update(&mut self, splices: &[Splice], document: &Document) -> Option<Change> {
         // Whoever holds the structure of the text before keeps it.
         match Arc::get_mut(&mut self.0).and_then(|inner| inner.now.get_mut()) {
             Some(syntax) => syntax.update(splices, document.whole()),
             None => {
                 let mut syntax = Syntax::clone(self);
-                syntax.update(splices, document.whole());
+                let touched = syntax.update(splices, document.whole());
                 *self = syntax.into();
+                touched
             }
         }
     }

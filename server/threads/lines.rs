@@ -1,5 +1,7 @@
 //! Lines of a text by byte offsets. A line ends at `\n`, `\r\n` or `\r`, as in LSP.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr_iter, memchr2, memrchr2};
 
 /// Where the line that holds byte `at` begins.
@@ -77,11 +79,17 @@ pub(crate) struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let returns = memchr(b'\r', text.as_bytes()).is_some();
+        Self::of_part(text, 0..text.len())
+    }
+
+    /// Counts from the first line of a part.
+    pub(crate) fn of_part(text: &'a str, part: Range<usize>) -> Self {
+        let at = part.start;
+        let bytes = text.as_bytes().get(part).unwrap_or_default();
         Self {
             text,
-            returns,
-            at: 0,
+            returns: memchr(b'\r', bytes).is_some(),
+            at,
             line: 0,
         }
     }

@@ -50,18 +50,20 @@ pub(crate) fn parse(text: &str) -> Option<Marker> {
     })
 }
 
-/// The places in `text` where a marker may begin, in order.
-pub(super) fn candidates(text: &str) -> Vec<usize> {
-    let mut found = spelled(text);
+/// The places in a part of `text` where a marker may begin, in order.
+pub(super) fn candidates(text: &str, part: Range<usize>) -> Vec<usize> {
+    let mut found = spelled(text, part);
     found.retain(|at| !ends_a_word(text, *at));
     found
 }
 
 /// The places where a marker is spelled, be it as the end of a longer word, in order.
-pub(super) fn spelled(text: &str) -> Vec<usize> {
-    let bytes = text.as_bytes();
+pub(super) fn spelled(text: &str, part: Range<usize>) -> Vec<usize> {
+    let start = part.start;
+    let bytes = text.as_bytes().get(part).unwrap_or_default();
     let mut found: Vec<usize> = memmem::find_iter(bytes, AUTHOR)
         .chain(memmem::find_iter(bytes, AGENT))
+        .map(|at| start + at)
         .collect();
     found.retain(|at| text.get(*at..).is_some_and(|rest| parse(rest).is_some()));
     found.sort_unstable();

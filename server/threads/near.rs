@@ -1,5 +1,6 @@
 //! Markers that are almost markers: what the person may have meant, and how it is written.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Match, packed};
@@ -29,9 +30,14 @@ impl Searcher {
         vectors.or_else(|| AhoCorasick::new(WORDS).ok().map(Self::Automaton))
     }
 
-    /// Where the words stand, in order.
-    fn places(&self, text: &str) -> Vec<(usize, &'static str)> {
-        let place = |hit: Match| Some((hit.start(), *WORDS.get(hit.pattern().as_usize())?));
+    /// Where the words stand in a part, in order.
+    fn places(&self, text: &str, part: Range<usize>) -> Vec<(usize, &'static str)> {
+        let start = part.start;
+        let text = text.get(part).unwrap_or_default();
+        let place = |hit: Match| {
+            let word = WORDS.get(hit.pattern().as_usize())?;
+            Some((start + hit.start(), *word))
+        };
         match self {
             Self::Vectors(searcher) => searcher.find_iter(text).filter_map(place).collect(),
             Self::Automaton(searcher) => searcher.find_iter(text).filter_map(place).collect(),
@@ -44,12 +50,17 @@ pub fn near_misses(text: &str, syntax: &Syntax) -> Vec<NearMiss> {
     if let Some(cells) = syntax.notebook(text) {
         return notebook::near_misses(text, cells);
     }
+    near_misses_in(text, 0..text.len(), syntax)
+}
+
+/// Those in a part of the text that begins and ends with a line.
+pub(super) fn near_misses_in(text: &str, part: Range<usize>, syntax: &Syntax) -> Vec<NearMiss> {
     let mut found: Vec<NearMiss> = Vec::new();
     let Some(searcher) = &*SEARCHER else {
         return found;
     };
     // Cheap looks first: most places are no near miss, and only those left ask for their comment.
-    for (at, word) in searcher.places(text) {
+    for (at, word) in searcher.places(text, part) {
         let alone = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_');
         let bytes = text.as_bytes();
         if !alone(at.checked_sub(1).and_then(|before| bytes.get(before)))

@@ -96,7 +96,20 @@ pub(super) fn scan_told(
     syntax: &Syntax,
     none: &mut impl FnMut(usize, WhyNone),
 ) -> Vec<Found> {
-    let mut messages = messages(text, syntax, none);
+    let mut found = scan_part(text, 0..text.len(), syntax, none);
+    identity::number(path, &mut found);
+    found
+}
+
+/// The threads, without ids, whose markers stand in a part of the text that begins a line and that no thread reaches
+/// over; lines count from its first.
+pub(super) fn scan_part(
+    text: &str,
+    part: Range<usize>,
+    syntax: &Syntax,
+    none: &mut impl FnMut(usize, WhyNone),
+) -> Vec<Found> {
+    let mut messages = messages(text, part, syntax, none);
     header::remove(text, syntax, &mut messages, Loose::follows, none);
     let mut runs: Vec<Vec<Loose>> = Vec::new();
     for message in messages {
@@ -105,9 +118,7 @@ pub(super) fn scan_told(
             _ => runs.push(vec![message]),
         }
     }
-    let mut found: Vec<Found> = runs.into_iter().map(thread).collect();
-    identity::number(path, &mut found);
-    found
+    runs.into_iter().map(thread).collect()
 }
 
 fn thread(run: Vec<Loose>) -> Found {
@@ -142,12 +153,17 @@ fn thread(run: Vec<Loose>) -> Found {
     found
 }
 
-/// Every message of the text, headers' fields among them.
-fn messages(text: &str, syntax: &Syntax, none: &mut impl FnMut(usize, WhyNone)) -> Vec<Loose> {
+/// Every message of the part, headers' fields among them.
+fn messages(
+    text: &str,
+    part: Range<usize>,
+    syntax: &Syntax,
+    none: &mut impl FnMut(usize, WhyNone),
+) -> Vec<Loose> {
     let mut messages: Vec<Loose> = Vec::new();
-    let mut counter = Counter::new(text);
+    let mut counter = Counter::of_part(text, part.clone());
     let mut comment: Option<Comment> = None;
-    for at in marker::candidates(text) {
+    for at in marker::candidates(text, part) {
         let Some(marker) = text.get(at..).and_then(marker::parse) else {
             continue;
         };

@@ -72,7 +72,7 @@ pub fn not_threads(text: &str, syntax: &Syntax) -> Vec<NoMarker> {
 }
 
 fn of_text(text: &str, syntax: &Syntax) -> Vec<(usize, WhyNone)> {
-    let mut found: Vec<(usize, WhyNone)> = marker::spelled(text)
+    let mut found: Vec<(usize, WhyNone)> = marker::spelled(text, 0..text.len())
         .into_iter()
         .filter(|at| marker::ends_a_word(text, *at))
         .map(|at| (at, WhyNone::EndOfWord))
@@ -94,7 +94,7 @@ fn of_text(text: &str, syntax: &Syntax) -> Vec<(usize, WhyNone)> {
 /// What a notebook says outside its cells' sources, it says in strings.
 fn in_cells(text: &str, notebook: &Notebook) -> Vec<(usize, WhyNone)> {
     let is_source = |at: &usize| notebook.cells.iter().any(|cell| cell.value.contains(at));
-    let mut found: Vec<(usize, WhyNone)> = marker::spelled(text)
+    let mut found: Vec<(usize, WhyNone)> = marker::spelled(text, 0..text.len())
         .into_iter()
         .filter(|at| !is_source(at))
         .map(|at| (at, WhyNone::InString))

@@ -23,7 +23,7 @@ const STRIDE: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// What changed in a text since it was scanned: one range that holds all changes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
+pub struct Change {
     pub start: usize,
     pub old_end: usize,
     pub new_end: usize,
@@ -41,6 +41,16 @@ impl Change {
             start: splice.start_byte,
             old_end: splice.old_end_byte,
             new_end: splice.new_end_byte,
+        }
+    }
+
+    /// With what is otherwise in `range` of the text after it.
+    pub fn and(self, range: &Range<usize>) -> Self {
+        let end = self.new_end.max(range.end);
+        Self {
+            start: self.start.min(range.start),
+            old_end: self.old_end + (end - self.new_end),
+            new_end: end,
         }
     }
 
