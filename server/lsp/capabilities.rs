@@ -30,10 +30,10 @@ pub(super) struct Client {
     pub watch_configuration: bool,
     /// What of [`PROXIED`] can be registered later.
     pub registers: Vec<&'static Proxied>,
+    /// Asks for diagnostics, and does so again when told: what a turn does changes them without a change of the text.
     pub pull_diagnostics: bool,
     pub related_information: bool,
     pub code_action_literals: bool,
-    pub diagnostic_refresh: bool,
     pub lens_refresh: bool,
     /// Takes semantic tokens.
     pub tokens: bool,
@@ -60,6 +60,8 @@ pub(super) struct Client {
     pub fold_text: bool,
     /// Hover as Markdown.
     pub markdown: bool,
+    /// Takes symbols.
+    pub symbols: bool,
     /// A tree of symbols instead of a list.
     pub symbol_tree: bool,
     /// Shows threads in ways of its own (`initializationOptions.threads`).
@@ -133,12 +135,12 @@ impl Client {
                     ))
                 })
                 .collect(),
-            pull_diagnostics: has("/textDocument/diagnostic"),
+            pull_diagnostics: has("/textDocument/diagnostic")
+                && (can("/workspace/diagnostics/refreshSupport")
+                    || can("/workspace/diagnostic/refreshSupport")),
             related_information: can("/textDocument/publishDiagnostics/relatedInformation")
                 || can("/textDocument/diagnostic/relatedInformation"),
             code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
-            diagnostic_refresh: can("/workspace/diagnostics/refreshSupport")
-                || can("/workspace/diagnostic/refreshSupport"),
             lens_refresh: can("/workspace/codeLens/refreshSupport"),
             tokens: lists("/textDocument/semanticTokens/formats", "relative"),
             tokens_refresh: can("/workspace/semanticTokens/refreshSupport"),
@@ -167,6 +169,9 @@ impl Client {
             fold_lines: can("/textDocument/foldingRange/lineFoldingOnly"),
             fold_text: can("/textDocument/foldingRange/foldingRange/collapsedText"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
+            // lsp-mode puts those of all servers of a file together and takes them for of one kind: beside a list, as
+            // pylsp's, our tree ends its breadcrumb and its menu with an error.
+            symbols: name != Some("emacs"),
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             shows_threads: opted("threads"),
             reviews: opted("reviews"),
@@ -305,7 +310,6 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
         "implementationProvider": true,
         "referencesProvider": true,
         "hoverProvider": true,
-        "documentSymbolProvider": true,
         "workspaceSymbolProvider": true,
         "executeCommandProvider": {"commands": commands::all(&client.prefix)},
         "workspace": {
@@ -329,6 +333,9 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     if client.tokens {
         let provider = semantic_tokens::provider();
         object.insert(String::from("semanticTokensProvider"), provider);
+    }
+    if client.symbols {
+        object.insert(String::from("documentSymbolProvider"), json!(true));
     }
     if client.completion {
         object.insert(
@@ -405,6 +412,9 @@ mod tests {
             |client| announce(client, false)["textDocumentSync"]["willSaveWaitUntil"] == true;
         assert!(asks(&eglot) && !asks(&client));
         assert_eq!(client.prefix, "postil.");
+        let lsp_mode = Client::read(&json!({"clientInfo": {"name": "emacs"}}));
+        let symbols = |client| announce(client, false)["documentSymbolProvider"] == true;
+        assert!(symbols(&client) && symbols(&eglot) && !symbols(&lsp_mode));
         let announced = announce(&client, false);
         for provider in [
             "diagnosticProvider",

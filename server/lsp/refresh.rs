@@ -24,7 +24,7 @@ pub(super) fn all(server: &Arc<Server>) {
     if client.tokens && client.tokens_refresh {
         ask(server, "workspace/semanticTokens/refresh", Value::Null);
     }
-    if client.pull_diagnostics && client.diagnostic_refresh {
+    if client.pull_diagnostics {
         ask(server, "workspace/diagnostic/refresh", Value::Null);
     }
 }

@@ -182,7 +182,7 @@ fn the_threads_of_a_folder_that_goes_are_taken_back() {
     let mut editor = Editor::start_with(
         &workspace,
         Options {
-            capabilities: json!({"textDocument": {"diagnostic": {}}}),
+            capabilities: json!({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": true}}}),
             initialization_options: json!({"threads": true}),
             folders: Some(vec![workspace.path("one"), workspace.path("two")]),
             ..Options::default()

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::CODE;
 use crate::harness::{Editor, Options, Workspace};
+use crate::model::{Model, Step};
 
 fn start(workspace: &Workspace) -> Editor {
     Editor::start_with(
         workspace,
         Options {
-            capabilities: json!({"textDocument": {"diagnostic": {"dynamicRegistration": false}}}),
+            capabilities: json!({"textDocument": {"diagnostic": {"dynamicRegistration": false}}, "workspace": {"diagnostics": {"refreshSupport": true}}}),
             ..Options::default()
         },
     )
@@ -242,4 +243,43 @@ fn a_document_opened_again_is_told_of_whole() {
         assert_eq!(same["kind"], "unchanged");
         editor.close("a.rs");
     }
+}
+
+/// As lsp-mode: it asks when the text has changed, and cannot be told to ask again.
+#[test]
+fn a_client_that_does_not_ask_again_is_told_what_a_turn_does() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\nfn a() {}\n");
+    let model = Model::start(vec![Step::text("So.").held()]);
+    let env = [
+        ("ANTHROPIC_BASE_URL", model.url()),
+        ("ANTHROPIC_API_KEY", "sk-canary-0123456789"),
+    ];
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            capabilities: json!({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": false}}}),
+            initialization_options: json!({"trusted": true}),
+            env: env
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            ..Options::default()
+        },
+    );
+    assert_eq!(editor.capabilities["diagnosticProvider"], json!(null));
+    editor.open("a.rs");
+    // An old habit of asking is no reason to be told less.
+    let document = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    let report = editor.request("textDocument/diagnostic", document);
+    assert_eq!(items(&report.expect("a report")).len(), 1);
+    editor
+        .take_action("a.rs", 0, "Plan only (read-only)")
+        .expect("started");
+    editor.wait_diagnostics("a.rs", |list| {
+        list.iter().any(|d| {
+            d["message"]
+                .as_str()
+                .is_some_and(|m| m.starts_with("agent at work: "))
+        })
+    });
 }
