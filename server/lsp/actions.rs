@@ -143,6 +143,32 @@ impl Offer<'_> {
         }
     }
 
+    /// The answers to what is asked in the thread, or by its turn.
+    fn choices(
+        &mut self,
+        session: &Session,
+        path: &Path,
+        thread: &Thread,
+        name: &dyn Fn(&str) -> String,
+    ) {
+        let (asking, choices) = match session.question_of(path, &thread.id) {
+            Some((run, question)) => (Some(run), question.choices),
+            None if session.is_at_work(path, thread) => (None, Vec::new()),
+            None => (None, present::choices(thread)),
+        };
+        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
+        for choice in choices {
+            let mut argument = argument.clone();
+            argument["text"] = json!(choice);
+            if let Some(run) = &asking {
+                argument["run_id"] = json!(run);
+            }
+            let title = name(&present::visible(&choice));
+            let kind = CodeActionKind::QUICKFIX;
+            self.add(&title, kind, "choose", argument, Some(&thread.id));
+        }
+    }
+
     fn thread(&mut self, session: &Session, path: &Path, thread: &Thread, several: bool) {
         let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
         let name = |what: &str| {
@@ -166,11 +192,16 @@ impl Offer<'_> {
         let run = session.past_run(path, thread);
         if running {
             add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
+            self.choices(session, path, thread, &name);
         } else {
             let goes_on = session.can_go_on(thread, path);
             if goes_on && thread.status == Status::AwaitingUser {
                 add("Continue", CodeActionKind::QUICKFIX, "continue");
             }
+            self.choices(session, path, thread, &name);
+            let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
+                self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
+            };
             if thread.status == Status::Pending {
                 add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent");
                 add("Plan only (read-only)", CodeActionKind::QUICKFIX, "plan");
@@ -198,21 +229,6 @@ impl Offer<'_> {
             && session.can_ask_another(path, thread)
         {
             self.others(session, path, thread, &name);
-        }
-        let (asking, choices) = match session.question_of(path, &thread.id) {
-            Some((run, question)) => (Some(run), question.choices),
-            None if running => (None, Vec::new()),
-            None => (None, present::choices(thread)),
-        };
-        for choice in choices {
-            let mut argument = argument.clone();
-            argument["text"] = json!(choice);
-            if let Some(run) = &asking {
-                argument["run_id"] = json!(run);
-            }
-            let title = name(&present::visible(&choice));
-            let kind = CodeActionKind::QUICKFIX;
-            self.add(&title, kind, "choose", argument, Some(&thread.id));
         }
         let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
             self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))

@@ -58,8 +58,10 @@ fn a_question_suspends_the_run_until_a_choice_is_taken_even_in_another_process()
         .iter()
         .map(|action| action["title"].clone())
         .collect();
-    assert!(
-        titles.contains(&json!("(a) only this one")) && titles.contains(&json!("(b) every caller")),
+    // Before all else that can be done here.
+    assert_eq!(
+        titles.get(..2),
+        Some(&[json!("(a) only this one"), json!("(b) every caller")][..]),
         "{titles:?}"
     );
     assert!(!titles.contains(&json!("Continue")), "{titles:?}");
