@@ -34,7 +34,9 @@ pub(super) async fn preview(
     edits: Vec<BufferEdit>,
 ) -> Result<(), NotApplied> {
     let (sent, mut edit) = prepare(server, edits)?;
-    annotate(&mut edit);
+    let session = server.session.get().ok_or(NotApplied::NoEditor)?;
+    let files = sent.iter().map(|sent| session.relative(&sent.path));
+    annotate(&mut edit, files);
     let mut news = server.documents.news();
     let asked = server
         .client
@@ -55,7 +57,6 @@ pub(super) async fn preview(
     }
     // What was not ticked does not come back: the rest may be on its way.
     let end = Instant::now() + SECOND_ECHO;
-    let session = server.session.get().ok_or(NotApplied::NoEditor)?;
     loop {
         let arrived = |sent: &Sent| {
             let buffer = session.buffers.get(&sent.path);
@@ -72,22 +73,22 @@ pub(super) async fn preview(
     }
 }
 
-/// Each file is one annotation, to be confirmed.
-fn annotate(edit: &mut Value) {
+/// Each file is one annotation, to be confirmed. Some show nothing but its words (coc.nvim): of two files of one name
+/// the path has to tell which is meant.
+fn annotate(edit: &mut Value, files: impl Iterator<Item = String>) {
     let mut annotations = serde_json::Map::new();
     let changes = edit
         .get_mut("documentChanges")
         .and_then(Value::as_array_mut);
-    for (nth, change) in changes.into_iter().flatten().enumerate() {
+    for (nth, (change, file)) in changes.into_iter().flatten().zip(files).enumerate() {
         let id = format!("postil-{nth}");
-        let uri = change.pointer("/textDocument/uri").and_then(Value::as_str);
-        let name = uri
-            .and_then(|uri| uri.rsplit('/').next())
-            .unwrap_or_default();
-        annotations.insert(
-            id.clone(),
-            json!({"label": format!("postil: {name}"), "needsConfirmation": true}),
-        );
+        let file = visible(&file);
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", &file));
+        let mut annotation = json!({"label": format!("postil: {name}"), "needsConfirmation": true});
+        if !folder.is_empty() {
+            annotation["description"] = json!(folder);
+        }
+        annotations.insert(id.clone(), annotation);
         let edits = change.get_mut("edits").and_then(Value::as_array_mut);
         for edit in edits.into_iter().flatten() {
             if let Some(edit) = edit.as_object_mut() {

@@ -359,7 +359,10 @@ fn an_editor_with_annotations_previews_what_is_open_and_makes_what_is_ticked() {
         let id = edit["documentChanges"][0]["edits"][0]["annotationId"]
             .as_str()
             .expect("an annotation");
-        assert_eq!(edit["changeAnnotations"][id]["needsConfirmation"], true);
+        assert_eq!(
+            edit["changeAnnotations"][id],
+            json!({"label": "postil: net.rs", "description": "src", "needsConfirmation": true})
+        );
         if !ticked {
             let told = bench.model.requests()[4].prompt();
             assert!(
