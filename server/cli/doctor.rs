@@ -101,8 +101,17 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.extend("history", history(&session));
     let socket = bridge::owner(&folders.data, &root);
     let through = socket.map_or_else(
-        || String::from("none has this workspace open: `postil mcp` works on the files"),
-        |socket| format!("`postil mcp` goes through {}", socket.display()),
+        || {
+            String::from(
+                "none has this workspace open: `postil mcp` and the commands work on the files",
+            )
+        },
+        |socket| {
+            format!(
+                "`postil mcp` and the commands that change files go through {}",
+                socket.display()
+            )
+        },
     );
     found.add("editor's server", (None, through));
     found.extend("editor", editors());

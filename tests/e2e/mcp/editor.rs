@@ -390,7 +390,10 @@ fn doctor_tells_whether_an_editor_is_there() {
     };
     assert!(doctor().starts_with("none has this workspace open"));
     let editor = listening(&workspace);
-    assert!(doctor().contains(&*socket(&workspace).to_string_lossy()));
+    let told = doctor();
+    assert!(told.contains(&*socket(&workspace).to_string_lossy()));
+    // Not the MCP server alone.
+    assert!(told.contains("commands that change files"), "{told}");
     drop(editor);
     assert!(doctor().starts_with("none has this workspace open"));
 }
