@@ -149,7 +149,8 @@ pub(super) enum Command {
         text: Option<OsString>,
     },
     /// Remove a thread; its conversation stays in the history
-    #[command(after_help = "Example: postil dismiss 3f9a")]
+    // What the editors' menus call it does here, too.
+    #[command(alias = "resolve", after_help = "Example: postil dismiss 3f9a")]
     Dismiss {
         /// The thread's id, or four digits of it or more
         id: String,
