@@ -173,27 +173,24 @@ pub fn rows_for<'a>(
 }
 
 /// The nearest folder above `file` (or `file` itself where it is a folder) with one of the markers,
-/// inside `workspace`, else `workspace`. A member of a Cargo workspace belongs to the workspace's root.
+/// inside `workspace`, else `workspace`. A member of a Cargo workspace belongs to the workspace's root: the nearest one,
+/// as Cargo has it, for a folder with a workspace of its own may lie in another's.
 pub fn root(file: &Path, workspace: &Path, markers: &[String]) -> PathBuf {
-    let mut found: Option<PathBuf> = None;
-    for folder in file.ancestors() {
-        if !folder.starts_with(workspace) {
+    let cargo = markers.iter().any(|m| m == "Cargo.toml");
+    let mut found: Option<&Path> = None;
+    for folder in file.ancestors().take_while(|f| f.starts_with(workspace)) {
+        if cargo && is_cargo_workspace(folder) {
+            found = Some(folder);
             break;
         }
-        match &found {
-            None if folder.is_dir() && markers.iter().any(|m| has(folder, m)) => {
-                found = Some(folder.to_path_buf())
+        if found.is_none() && folder.is_dir() && markers.iter().any(|m| has(folder, m)) {
+            found = Some(folder);
+            if !cargo {
+                break;
             }
-            Some(_) if markers.iter().any(|m| m == "Cargo.toml") && is_cargo_workspace(folder) => {
-                found = Some(folder.to_path_buf())
-            }
-            _ => {}
-        }
-        if found.is_some() && !markers.iter().any(|m| m == "Cargo.toml") {
-            break;
         }
     }
-    found.unwrap_or_else(|| workspace.to_path_buf())
+    found.unwrap_or(workspace).to_path_buf()
 }
 
 fn has(folder: &Path, marker: &str) -> bool {
@@ -356,6 +353,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(of(&["Cargo.toml"]), workspace.join("a"));
+        std::fs::write(workspace.join("Cargo.toml"), "[workspace]").unwrap();
+        assert_eq!(of(&["Cargo.toml"]), workspace.join("a"), "the nearest");
         std::fs::write(workspace.join("a/x.sln"), "").unwrap();
         assert_eq!(of(&["*.sln"]), workspace.join("a"));
     }
