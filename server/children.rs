@@ -95,6 +95,28 @@ pub enum ChildError {
     Cancelled,
 }
 
+impl ChildError {
+    /// There is nobody to ask, and nobody is to be.
+    pub fn is_nobody(&self) -> bool {
+        matches!(
+            self,
+            Self::NoRow(_) | Self::Missing { .. } | Self::Untrusted | Self::Off(_)
+        )
+    }
+
+    /// The child does not know the method.
+    pub fn is_unknown_method(&self) -> bool {
+        const METHOD_NOT_FOUND: i64 = -32601;
+        matches!(
+            self,
+            Self::Answered {
+                code: METHOD_NOT_FOUND,
+                ..
+            }
+        )
+    }
+}
+
 /// One running (or ended) child, for `postil servers`.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct State {
@@ -292,9 +314,14 @@ impl Children {
         write(&self.shared.forward, Some(forward));
     }
 
-    /// Switched off, no child is started or asked.
+    /// Switched off, no child is started or asked, and those that run end.
     pub fn set_off(&self, off: bool) {
         self.off.store(off, Ordering::Relaxed);
+        if off {
+            locked(&self.found).clear();
+            let ended: Vec<Arc<Child>> = locked(&self.children).drain().map(|(_, c)| c).collect();
+            ended.iter().for_each(|child| child.stop());
+        }
     }
 
     /// Folders in which children may start; a child for a file elsewhere is `Untrusted`. Children
@@ -470,17 +497,32 @@ impl Children {
             .collect()
     }
 
-    /// The child of a file, started where there is none.
+    /// The child of a file, started where there is none. Of a missing program a person is told.
     async fn child_of(
         &self,
         file: &Path,
         language: Option<&str>,
     ) -> Result<Arc<Child>, ChildError> {
+        let found = self.find_child(file, language).await;
+        found.map_err(|(error, row)| {
+            if let Some(row) = row {
+                self.tell_missing(&row);
+            }
+            error
+        })
+    }
+
+    /// The same, with the row of a missing program, of which nobody is told.
+    async fn find_child(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+    ) -> Result<Arc<Child>, (ChildError, Option<Row>)> {
         if self.off.load(Ordering::Relaxed) {
-            return Err(ChildError::Off("proxy.mode"));
+            return Err((ChildError::Off("proxy.mode"), None));
         }
         if self.shared.limits().max_children == 0 {
-            return Err(ChildError::Off("proxy.maxChildren"));
+            return Err((ChildError::Off("proxy.maxChildren"), None));
         }
         let name = (file.to_path_buf(), language.map(str::to_string));
         if let Some((child, at)) = locked(&self.found).get(&name)
@@ -494,7 +536,7 @@ impl Children {
             .shared
             .workspace_of(file)
             .or_else(|| self.shared.workspace_of(&real))
-            .ok_or(ChildError::Untrusted)?;
+            .ok_or((ChildError::Untrusted, None))?;
         let file_in = if file.starts_with(&workspace) {
             file
         } else {
@@ -509,9 +551,15 @@ impl Children {
                 .or_else(|| Some(format!(".{}", file.extension()?.to_string_lossy())))
                 .unwrap_or_else(|| file.display().to_string())
         };
-        let first = *rows.first().ok_or_else(|| ChildError::NoRow(kind()))?;
+        let first = *rows
+            .first()
+            .ok_or_else(|| (ChildError::NoRow(kind()), None))?;
         let Some((row, program)) = self.program_of(&rows, &workspace).await else {
-            return Err(self.missing(first));
+            let error = ChildError::Missing {
+                command: first.command.clone(),
+                install: first.install.clone(),
+            };
+            return Err((error, Some(first.clone())));
         };
         let root = registry::root(file_in, &workspace, &row.root_markers);
         let key = Key {
@@ -520,7 +568,7 @@ impl Children {
             env: row.env.clone(),
             root,
         };
-        let child = self.child_at(key, row);
+        let child = self.child_at(key, row).map_err(|error| (error, None))?;
         let mut found = locked(&self.found);
         if found.len() > 1000 {
             found.clear();
@@ -529,14 +577,21 @@ impl Children {
         Ok(child)
     }
 
-    fn child_at(&self, key: Key, row: &Row) -> Arc<Child> {
+    fn child_at(&self, key: Key, row: &Row) -> Result<Arc<Child>, ChildError> {
         let mut children = locked(&self.children);
+        // The trust may have gone while the program was looked for: seen under the lock under which children end with it.
+        if self.shared.workspace_of(&key.root).is_none() {
+            return Err(ChildError::Untrusted);
+        }
+        if self.off.load(Ordering::Relaxed) {
+            return Err(ChildError::Off("proxy.mode"));
+        }
         if let Some(child) = children.get(&key) {
             match child.step() {
                 Step::Stopped => {}
                 Step::Failed(ChildError::Missing { .. }, at) if at.elapsed() > MISSING => {}
                 Step::Failed(_, at) if at.elapsed() > supervisor::WITHIN => {}
-                _ => return Arc::clone(child),
+                _ => return Ok(Arc::clone(child)),
             }
         }
         children.retain(|_, child| !matches!(child.step(), Step::Stopped));
@@ -556,7 +611,7 @@ impl Children {
         let child = Child::launch(key.clone(), row.clone(), Arc::clone(&self.shared));
         child.touch();
         children.insert(key, Arc::clone(&child));
-        child
+        Ok(child)
     }
 
     /// The first row whose program is there, of the rows for one language.
@@ -603,12 +658,8 @@ impl Children {
         there
     }
 
-    /// The error, and for a person a message, once.
-    fn missing(&self, row: &Row) -> ChildError {
-        let error = ChildError::Missing {
-            command: row.command.clone(),
-            install: row.install.clone(),
-        };
+    /// For a person a message, once.
+    fn tell_missing(&self, row: &Row) {
         if self.shared.first_time(&row.command, "missing", 100)
             && let Some(host) = self.shared.host()
         {
@@ -618,6 +669,5 @@ impl Children {
             );
             host.message(Level::Info, &text);
         }
-        error
     }
 }

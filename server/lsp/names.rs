@@ -29,6 +29,27 @@ pub(super) fn raw_to_client(server: &Server, said: Box<RawValue>) -> Box<RawValu
     to_raw_value(&value).unwrap_or(said)
 }
 
+/// The same with a `WorkspaceEdit`. A child counts versions of files too that are open here alone, and an editor would
+/// refuse those: it has none.
+pub(super) fn edit_to_client(server: &Server, edit: &mut Value) {
+    let changes = edit
+        .get_mut("documentChanges")
+        .and_then(Value::as_array_mut);
+    let documents = changes.into_iter().flatten();
+    for document in documents.filter_map(|change| change.get_mut("textDocument")) {
+        let path = document
+            .get("uri")
+            .and_then(Value::as_str)
+            .and_then(uri::to_file);
+        if path.is_some_and(|path| server.documents.uri(&path).is_none())
+            && let Some(version) = document.get_mut("version")
+        {
+            *version = Value::Null;
+        }
+    }
+    to_client(server, edit);
+}
+
 struct Names<'a> {
     server: &'a Server,
     /// What was looked for, and the name where there is another.

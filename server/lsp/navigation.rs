@@ -1,6 +1,7 @@
 //! Going places: from inside a thread's text through the child language server, as if the word stood in the code
 //! beside the thread; elsewhere by `proxy.mode`, with the parameters and the answer as they come.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,20 +26,24 @@ use word::Word;
 const MOST_FILES: usize = 5_000;
 
 /// Methods that tell of a place in a document.
-const AT_A_PLACE: [&str; 6] = [
+const AT_A_PLACE: [&str; 8] = [
     "textDocument/definition",
     "textDocument/declaration",
     "textDocument/typeDefinition",
     "textDocument/implementation",
     "textDocument/references",
-    "textDocument/hover",
+    HOVER,
+    RENAME,
+    PREPARE_RENAME,
 ];
 
+const HOVER: &str = "textDocument/hover";
+const RENAME: &str = "textDocument/rename";
+const PREPARE_RENAME: &str = "textDocument/prepareRename";
+
 /// Methods that are passed on and nothing else.
-const PASSED_ON: [&str; 7] = [
+const PASSED_ON: [&str; 5] = [
     "textDocument/documentHighlight",
-    "textDocument/rename",
-    "textDocument/prepareRename",
     "textDocument/prepareCallHierarchy",
     "callHierarchy/incomingCalls",
     "callHierarchy/outgoingCalls",
@@ -63,7 +68,7 @@ pub(super) fn proxies(session: &Session) -> bool {
         .any(|workspace| workspace.loaded().settings.proxy_mode == ProxyMode::Always)
 }
 
-fn mode(session: &Session, path: &Path) -> ProxyMode {
+pub(super) fn mode(session: &Session, path: &Path) -> ProxyMode {
     session
         .workspace_of(path)
         .map(|workspace| workspace.loaded().settings.proxy_mode)
@@ -90,6 +95,7 @@ pub(super) async fn request(
         return Ok(Answer::Value(Value::Null));
     }
     let mut told = Value::Null;
+    let mut name = Value::Null;
     if AT_A_PLACE.contains(&method.as_str()) {
         let position = params
             .get("position")
@@ -103,9 +109,12 @@ pub(super) async fn request(
                     .await
                     .map(Answer::Value);
             }
-            if method == "textDocument/hover" {
+            if method == HOVER {
                 let line = usize::try_from(position.line).unwrap_or(usize::MAX);
                 told = hover::closed(&server, session, &view, line);
+            }
+            if method == PREPARE_RENAME {
+                name = name_at(&server, &view, at);
             }
         }
     }
@@ -118,22 +127,52 @@ pub(super) async fn request(
         .request_raw(&path, None, &method, params, encoding, &cancel)
         .await;
     match answer {
+        Ok(theirs) if method == RENAME => {
+            let mut edit = serde_json::from_str(theirs.get()).unwrap_or_default();
+            names::edit_to_client(&server, &mut edit);
+            Ok(Answer::Value(edit))
+        }
         Ok(theirs) if told.is_null() => Ok(Answer::Raw(names::raw_to_client(&server, theirs))),
         Ok(theirs) => {
             let theirs = serde_json::from_str(theirs.get()).unwrap_or_default();
             Ok(Answer::Value(hover::joined(theirs, &told)))
         }
         // Nobody there to ask: the same as nothing found, for an editor asks at every key.
-        Err(ChildError::NoRow(_) | ChildError::Missing { .. } | ChildError::Untrusted) => {
-            Ok(Answer::Value(told))
-        }
+        Err(error) if error.is_nobody() => Ok(Answer::Value(told)),
+        // It was asked for what it never offered, as we offer it for all: no fault that a person could do anything
+        // about. One that renames without being asked before takes whatever name stands there.
+        Err(error) if error.is_unknown_method() => match told {
+            Value::Null => Ok(Answer::Value(name)),
+            told => Ok(Answer::Value(told)),
+        },
         Err(ChildError::Cancelled) => Err(Error::request_cancelled()),
         Err(_) if !told.is_null() => Ok(Answer::Value(told)),
         Err(error) => Err(child_error(error)),
     }
 }
 
-fn child_error(error: ChildError) -> Error {
+/// The name in the code at a byte, as an answer to `prepareRename`.
+fn name_at(server: &Server, view: &View, at: usize) -> Value {
+    // A hyphen is a part of names in some languages.
+    let found = ["", "-"].iter().find_map(|more| {
+        let name = word::around(&view.text, at, more);
+        let mut all = view.syntax.identifiers(&view.text, name).into_iter();
+        all.find(|range| range.start <= at && at <= range.end)
+    });
+    found.map_or(Value::Null, |range| to_rename(server, view, &range))
+}
+
+fn to_rename(server: &Server, view: &View, range: &Range<usize>) -> Value {
+    let placeholder = view.text.get(range.clone()).unwrap_or_default();
+    json!({"range": shown(server, view, range), "placeholder": placeholder})
+}
+
+fn shown(server: &Server, view: &View, range: &Range<usize>) -> Value {
+    let encoding = server.capabilities().encoding;
+    to_proto::range(to_proto::document(view).range(range, encoding))
+}
+
+pub(super) fn child_error(error: ChildError) -> Error {
     let message = error.to_string();
     match error {
         ChildError::Answered { code, data, .. } => Error {
@@ -173,37 +212,74 @@ async fn from_thread(
 ) -> Result<Value> {
     let session = server.session()?;
     let word = word::at(&view.text, at, thread);
+    let goes = ![HOVER, RENAME, PREPARE_RENAME].contains(&method);
+    let mut name = None;
     let found = match word {
-        Some(Word::Place { path, line, column }) if method != "textDocument/hover" => {
+        Some(Word::Place { path, line, column }) if goes => {
             place(server, session, view, &path, line, column)
         }
-        Some(Word::Name { name, segment }) => {
-            named(
-                server, session, method, view, thread, &name, &segment, params, cancel,
-            )
-            .await?
+        Some(Word::Name {
+            name: whole,
+            segment,
+        }) => {
+            let found = named(
+                server, session, method, view, thread, &whole, &segment, params, cancel,
+            );
+            let found = found.await?;
+            name = Some(segment);
+            found
         }
         Some(Word::At(said)) => {
-            let file = match method {
-                "textDocument/hover" => Value::Null,
-                _ => place(server, session, view, &said, 1, 1),
+            let file = match goes {
+                true => place(server, session, view, &said, 1, 1),
+                false => Value::Null,
             };
             if is_nothing(&file) {
                 let segment = word::last_name(&said);
-                named(
+                let found = named(
                     server, session, method, view, thread, &said, segment, params, cancel,
-                )
-                .await?
+                );
+                let found = found.await?;
+                name = Some(segment.to_owned());
+                found
             } else {
                 file
             }
         }
         _ => Value::Null,
     };
-    if method == "textDocument/hover" && is_nothing(&found) {
+    if method == HOVER && is_nothing(&found) {
         return Ok(hover::thread(server, session, view, thread));
     }
-    Ok(found)
+    let span = name.and_then(|name| word::span(&view.text, at, &name));
+    Ok(match span {
+        Some(span) => from_here(server, view, method, found, &span),
+        None => found,
+    })
+}
+
+/// What was found for a name in the code is about the name in the thread, as far as it says what was pointed at.
+fn from_here(
+    server: &Server,
+    view: &View,
+    method: &str,
+    mut found: Value,
+    span: &Range<usize>,
+) -> Value {
+    match &mut found {
+        Value::Object(_) if method == PREPARE_RENAME => return to_rename(server, view, span),
+        Value::Object(hover) if method == HOVER && hover.contains_key("range") => {
+            hover.insert(String::from("range"), shown(server, view, span));
+        }
+        Value::Array(links) => {
+            let origins = links
+                .iter_mut()
+                .filter_map(|link| link.get_mut("originSelectionRange"));
+            origins.for_each(|origin| *origin = shown(server, view, span));
+        }
+        _ => {}
+    }
+    found
 }
 
 fn is_nothing(found: &Value) -> bool {
@@ -266,6 +342,8 @@ async fn named(
         .messages
         .last()
         .map_or(0, |message| message.range.end);
+    let renames = matches!(method, RENAME | PREPARE_RENAME);
+    let (mut refused, mut answers) = (None, true);
     for occurrence in occurrences(view, name, segment, end) {
         let mut params = params.clone();
         if let Some(params) = params.as_object_mut() {
@@ -283,35 +361,53 @@ async fn named(
             .await
         {
             Ok(mut found) if !is_nothing(&found) => {
-                names::to_client(server, &mut found);
+                match method {
+                    RENAME => names::edit_to_client(server, &mut found),
+                    _ => names::to_client(server, &mut found),
+                }
                 return Ok(found);
             }
             Ok(_) => {}
             Err(ChildError::Cancelled) => return Err(Error::request_cancelled()),
+            Err(error) if method == PREPARE_RENAME && error.is_unknown_method() => {
+                return Ok(json!({}));
+            }
+            // Whether it can be renamed there, each place says for itself.
+            Err(error @ ChildError::Answered { .. }) if renames => refused = Some(error),
             Err(error) => {
                 tracing::info!("{segment} in a thread: {error}");
+                answers = matches!(error, ChildError::Answered { .. });
+                refused = Some(error);
                 break;
             }
         }
     }
-    if method == "textDocument/hover" {
+    if method == RENAME {
+        let refused = refused.filter(|error| !error.is_nobody());
+        return refused.map_or(Ok(Value::Null), |error| Err(child_error(error)));
+    }
+    if renames || method == HOVER {
         return Ok(Value::Null);
     }
     if method == "textDocument/references" {
         return Ok(own_references(server, view, &document, segment));
     }
-    let asked = session
-        .children
-        .request(
-            &view.path,
-            None,
-            "workspace/symbol",
-            json!({"query": segment}),
-            encoding,
-            cancel,
-        )
-        .await;
-    if let Ok(Value::Array(symbols)) = asked {
+    // One that does not answer is not waited for a second time.
+    let symbols = match answers {
+        true => {
+            let asked = session.children.request(
+                &view.path,
+                None,
+                "workspace/symbol",
+                json!({"query": segment}),
+                encoding,
+                cancel,
+            );
+            asked.await.ok()
+        }
+        false => None,
+    };
+    if let Some(Value::Array(symbols)) = symbols {
         let mut places: Value = symbols
             .into_iter()
             .filter(|symbol| {

@@ -1,6 +1,7 @@
 //! Threads in the outline and in the list of the workspace's symbols. With `proxy.mode = "always"` the code's own
 //! symbols come along, and a thread stands below the one that it is in.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::{Params, Server, invalid, names, navigation, to_proto, uri_of};
+use crate::children::ChildError;
 use crate::config::ProxyMode;
 use crate::present;
 use crate::session::View;
@@ -28,7 +30,7 @@ pub(super) async fn document(
     params: Params,
     cancel: CancellationToken,
 ) -> Result<Value> {
-    let params = params.unwrap_or_default();
+    let params = whole(params);
     let session = server.session()?;
     let uri = uri_of(&params)?.to_owned();
     let Some(path) = server.fit(&uri) else {
@@ -39,24 +41,22 @@ pub(super) async fn document(
     };
     let client = server.capabilities();
     let mut theirs = Vec::new();
-    if session
-        .workspace_of(&path)
-        .is_some_and(|workspace| workspace.loaded().settings.proxy_mode == ProxyMode::Always)
-        && let Ok(mut said) = session
+    if navigation::mode(session, &path) == ProxyMode::Always {
+        let method = "textDocument/documentSymbol";
+        let ask = session
             .children
-            .request(
-                &path,
-                None,
-                "textDocument/documentSymbol",
-                params,
-                client.encoding,
-                &cancel,
-            )
-            .await
-    {
-        names::to_client(&server, &mut said);
-        if let Value::Array(list) = said {
-            theirs = list;
+            .request(&path, None, method, params, client.encoding, &cancel);
+        match ask.await {
+            Ok(mut said) => {
+                names::to_client(&server, &mut said);
+                if let Value::Array(list) = said {
+                    theirs = list;
+                }
+            }
+            Err(error) if view.threads.is_empty() && is_failure(&error) => {
+                return Err(navigation::child_error(error));
+            }
+            Err(_) => {}
         }
     }
     // One answer has one form: the child's, where it has symbols.
@@ -139,7 +139,7 @@ pub(super) async fn workspace(
     params: Params,
     cancel: CancellationToken,
 ) -> Result<Value> {
-    let params = params.unwrap_or_default();
+    let params = whole(params);
     let query = params
         .get("query")
         .and_then(Value::as_str)
@@ -150,30 +150,48 @@ pub(super) async fn workspace(
     let own = tokio::task::spawn_blocking(move || own(&asked, &query, &stop));
     let mut all = own.await.unwrap_or_else(|_| Err(Error::internal_error()))?;
     let session = server.session()?;
-    if navigation::proxies(session) {
-        // The child of whatever is open: which language is meant, nobody says.
-        for path in session.buffers.paths().into_iter().take(1) {
-            let encoding = server.capabilities().encoding;
-            if let Ok(mut said) = session
-                .children
-                .request(
-                    &path,
-                    None,
-                    "workspace/symbol",
-                    params.clone(),
-                    encoding,
-                    &cancel,
-                )
-                .await
-            {
+    // Which language is meant, nobody says: the children of all that is open.
+    let is_proxied = |path: &PathBuf| navigation::mode(session, path) == ProxyMode::Always;
+    let mut files = session.buffers.paths();
+    files.retain(is_proxied);
+    files.sort();
+    let method = "workspace/symbol";
+    let encoding = server.capabilities().encoding;
+    let mut failed = None;
+    let said = session
+        .children
+        .request_each(&files, method, &params, encoding, &cancel)
+        .await;
+    for said in said {
+        match said {
+            Ok(mut said) => {
                 names::to_client(&server, &mut said);
                 if let Value::Array(theirs) = said {
                     all.extend(theirs);
                 }
             }
+            Err(error) if is_failure(&error) => failed = Some(error),
+            Err(_) => {}
         }
     }
+    if let Some(error) = failed.filter(|_| all.is_empty()) {
+        return Err(navigation::child_error(error));
+    }
     Ok(Value::Array(all))
+}
+
+/// Asks for the answer in one piece: a child's own pieces would not be all of it.
+fn whole(params: Params) -> Value {
+    let mut params = params.unwrap_or_default();
+    if let Some(params) = params.as_object_mut() {
+        params.remove("partialResultToken");
+    }
+    params
+}
+
+/// It could have had an answer: «nothing» would be another one.
+fn is_failure(error: &ChildError) -> bool {
+    !error.is_nobody() && !error.is_unknown_method()
 }
 
 /// Whether the letters of `query` stand in `name` in their order, as LSP 3.17 §workspace/symbol asks for.

@@ -5,4 +5,5 @@ mod bench;
 mod faults;
 mod links;
 mod passes;
+mod proxied;
 mod real;

@@ -1,6 +1,6 @@
 //! The questions that the engine itself has, with plain answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::edits::{self, FileEdits};
 use super::super::positions::{self, Texts};
+use super::super::supervisor::Child;
 use super::super::{ChildError, Children, uri};
 use super::Exchange;
 use crate::text::{Document, Encoding};
@@ -84,6 +85,41 @@ impl Children {
             .patiently(file, language, method, params, cancel)
             .await?;
         Ok(serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null))
+    }
+
+    /// Asks the children of all these files what is about no file, each child once and all at the same time.
+    pub async fn request_each(
+        &self,
+        files: &[PathBuf],
+        method: &str,
+        params: &Value,
+        encoding: Encoding,
+        cancel: &CancellationToken,
+    ) -> Vec<Result<Value, ChildError>> {
+        let mut asked: Vec<(Arc<Child>, &PathBuf)> = Vec::new();
+        let most = self.shared.limits().max_children;
+        let mut kinds = HashSet::new();
+        for file in files {
+            // More would end each other.
+            if asked.len() >= most {
+                break;
+            }
+            if kinds.insert((file.parent(), file.extension()))
+                && let Ok(child) = self.find_child(file, None).await
+                && !asked.iter().any(|(other, _)| Arc::ptr_eq(other, &child))
+            {
+                asked.push((child, file));
+            }
+        }
+        let ask = |(_, file): &(Arc<Child>, &PathBuf)| {
+            let file = file.to_path_buf();
+            async move {
+                let params = params.clone();
+                self.request(&file, None, method, params, encoding, cancel)
+                    .await
+            }
+        };
+        futures::future::join_all(asked.iter().map(ask)).await
     }
 
     /// Locations and links (counted in UTF-8) as places; what is no file is left out.

@@ -1,5 +1,7 @@
 //! What the cursor stands on in a thread's text: a name in back quotes, or a place. Pure.
 
+use std::ops::Range;
+
 use crate::threads::{self, Thread};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,36 @@ fn name(quoted: &str, cursor: usize) -> Option<Word> {
         name,
         segment: segment.to_owned(),
     })
+}
+
+/// Where `name` stands on the line of byte `at`, nearest to it.
+pub(super) fn span(text: &str, at: usize, name: &str) -> Option<Range<usize>> {
+    let ends = ['\n', '\r'];
+    let from = text.get(..at)?.rfind(ends).map_or(0, |end| end + 1);
+    let to = text
+        .get(at..)?
+        .find(ends)
+        .map_or(text.len(), |end| at + end);
+    let ranges = text.get(from..to)?.match_indices(name).map(|(found, _)| {
+        let start = from + found;
+        start..start + name.len()
+    });
+    let distance =
+        |range: &Range<usize>| range.start.saturating_sub(at) + at.saturating_sub(range.end);
+    ranges
+        .min_by_key(distance)
+        .filter(|range| !range.is_empty())
+}
+
+/// The word at a byte, of letters and what is `more`; empty where there is none.
+pub(super) fn around<'a>(text: &'a str, at: usize, more: &str) -> &'a str {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || more.contains(c);
+    let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else {
+        return "";
+    };
+    let start = before.trim_end_matches(part).len();
+    let end = text.len() - after.trim_start_matches(part).len();
+    text.get(start..end).unwrap_or_default()
 }
 
 fn place(text: &str) -> Option<Word> {
