@@ -189,8 +189,13 @@ impl Children {
             };
             let scope = scope(&asking.params).unwrap_or_else(|| uri::from_path(file));
             let mut texts = Texts::new(told, Arc::clone(&self.shared.buffers));
+            // Its pieces would reach the editor counted as the child counts: such an answer comes whole.
+            let partial = !convert && asking.params.get("partialResultToken").is_some();
             let answer = if convert {
                 let mut params = asking.params.clone();
+                if let Some(params) = params.as_object_mut() {
+                    params.shift_remove("partialResultToken");
+                }
                 positions::convert(&mut params, &scope, encoding, child_counts, &mut texts);
                 connection.call(method, &params, timeout, cancel).await?
             } else {
@@ -199,7 +204,7 @@ impl Children {
                     .await?
             };
             if needs_index(method)
-                && asking.params.get("partialResultToken").is_none()
+                && !partial
                 && locked(&connection.documents).is_young()
                 && last.as_deref().map(RawValue::get) != Some(answer.get())
             {

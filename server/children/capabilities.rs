@@ -53,6 +53,15 @@ pub fn of(encoding: Option<Encoding>, client: &Value) -> Value {
             }
         }
     }
+    // What a rename makes reaches the editor as it is, too.
+    let mut edits = json!({"documentChanges": true});
+    if client.is_object() {
+        let own = |name: &str| client.pointer(&format!("/workspace/workspaceEdit/{name}"));
+        edits["documentChanges"] = json!(own("documentChanges") == Some(&Value::Bool(true)));
+        if let Some(operations) = own("resourceOperations") {
+            edits["resourceOperations"] = operations.clone();
+        }
+    }
     json!({
         "general": {"positionEncodings": encodings(encoding)},
         // clangd's name for the same, before it was in the protocol.
@@ -60,7 +69,7 @@ pub fn of(encoding: Option<Encoding>, client: &Value) -> Value {
         "textDocument": text_document,
         "workspace": {
             "applyEdit": true,
-            "workspaceEdit": {"documentChanges": true},
+            "workspaceEdit": edits,
             "configuration": true,
             "workspaceFolders": true,
             "didChangeConfiguration": {"dynamicRegistration": false},
@@ -100,6 +109,11 @@ mod tests {
             json!({"linkSupport": false, "dynamicRegistration": false})
         );
         assert_eq!(all["textDocument"]["completion"], Value::Null);
+        let edits = |all: &Value| all["workspace"]["workspaceEdit"].clone();
+        assert_eq!(edits(&all), json!({"documentChanges": false}));
+        let own = json!({"documentChanges": true, "resourceOperations": ["rename"]});
+        let client = json!({"workspace": {"workspaceEdit": own}});
+        assert_eq!(edits(&of(None, &client)), own);
         assert_eq!(
             all["general"]["positionEncodings"],
             json!(["utf-16", "utf-8", "utf-32"])

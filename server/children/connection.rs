@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::activity::Activity;
 use super::documents::{Documents, Manner, Notice};
 use super::framing::{self, Framer};
-use super::outgoing::{Outgoing, Unsent};
+use super::outgoing::{Outgoing, Unsent, Weight};
 use super::{ChildError, Row, Shared, questions, uri};
 
 /// Frames that are no message, until the child is given up.
@@ -177,8 +177,8 @@ impl Connection {
 
     // -- sending ---------------------------------------------------------------------------------
 
-    fn send(&self, body: &[u8]) -> bool {
-        match self.outgoing.send(framing::frame(body)) {
+    fn send(&self, body: &[u8], weight: Weight) -> bool {
+        match self.outgoing.send(framing::frame(body), weight) {
             Ok(()) => true,
             Err(Unsent::Closed) => false,
             Err(Unsent::Full) => {
@@ -189,6 +189,10 @@ impl Connection {
     }
 
     pub fn notify(&self, method: &str, params: &Value) {
+        self.notify_as(Weight::Little, method, params);
+    }
+
+    fn notify_as(&self, weight: Weight, method: &str, params: &Value) {
         let mut body = format!(
             r#"{{"jsonrpc":"2.0","method":{},"params":"#,
             Value::from(method)
@@ -196,13 +200,20 @@ impl Connection {
         .into_bytes();
         if serde_json::to_writer(&mut body, params).is_ok() {
             body.push(b'}');
-            self.send(&body);
+            self.send(&body, weight);
         }
     }
 
     fn notify_all(&self, notices: Vec<Notice>) {
         for (method, params) in notices {
-            self.notify(method, &params);
+            if method == "textDocument/didClose" {
+                // Its versions begin again: what was said of one is not of the next that is numbered so.
+                let uri = params.pointer("/textDocument/uri").and_then(Value::as_str);
+                if let Some(path) = uri.and_then(uri::to_path) {
+                    locked(&self.published).remove(&path);
+                }
+            }
+            self.notify_as(Weight::Text, method, &params);
         }
     }
 
@@ -216,7 +227,7 @@ impl Connection {
                 json!({"code": code, "message": message})
             ),
         };
-        self.send(body.as_bytes());
+        self.send(body.as_bytes(), Weight::Little);
     }
 
     /// Asks, and waits for the answer: `timeout`, and up to [`INDEXING_FACTOR`] times that while the
@@ -259,7 +270,7 @@ impl Connection {
             id,
         };
         let heard = self.heard.load(Ordering::Relaxed);
-        if !self.send(&body) {
+        if !self.send(&body, Weight::Little) {
             // What waits was failed by the end of the connection, or never will be.
             return Err(self.stopped());
         }
@@ -328,7 +339,6 @@ impl Connection {
         let mut notices = Vec::new();
         documents.close(path, &mut notices);
         self.notify_all(notices);
-        locked(&self.published).remove(path);
     }
 
     /// What happened to a file on disk, as `FileChangeType` (LSP 3.17 §FileEvent). Some servers look for new files

@@ -353,6 +353,22 @@ async fn diagnostics_are_of_the_present_text() {
 }
 
 #[tokio::test]
+async fn diagnostics_of_an_older_text_are_not_of_another_under_the_same_version() {
+    let quick = Limits {
+        timeout: 1,
+        ..limits()
+    };
+    let bench = Bench::with_limits(json!({}), quick);
+    let path = bench.open("a.scripted", "scripted", 3, "BAD\n");
+    let told = bench.children.diagnostics(&path, &bench.cancel).await;
+    assert!(matches!(told, Ok((items, true)) if items.len() == 1));
+    // As of an editor that does not count, and the child says nothing of it yet.
+    bench.change(&path, 3, "good QUIET\n");
+    let told = bench.children.diagnostics(&path, &bench.cancel).await;
+    assert!(matches!(told, Err(ChildError::TimedOut(..))), "{told:?}");
+}
+
+#[tokio::test]
 async fn nothing_from_a_child_that_indexes_is_no_answer() {
     let bench = Bench::new(json!({"index": 0.5, "on": {"textDocument/definition": "index"}}));
     let path = bench.write("a.scripted", "name def name\n");
@@ -404,6 +420,98 @@ async fn progress_of_the_asker_is_passed_on() {
         ("$/progress", &json!("theirs"))
     );
     assert!(heard.try_recv().is_err(), "the child's own stays here");
+}
+
+#[tokio::test]
+async fn pieces_of_an_answer_are_asked_for_only_where_both_count_alike() {
+    for (encoding, pieces) in [("utf-16", true), ("utf-8", false)] {
+        let bench = Bench::new(json!({"encoding": encoding}));
+        bench
+            .children
+            .set_forward(std::sync::Arc::new(|_: &str, _: Value| {}));
+        let path = bench.write("a.scripted", "name def name\n");
+        let mut params = at(&path, 0, 1);
+        params["partialResultToken"] = json!("theirs");
+        let ask = bench.children.request(
+            &path,
+            None,
+            "textDocument/references",
+            params,
+            Encoding::Utf16,
+            &bench.cancel,
+        );
+        ask.await.unwrap();
+        let log = bench.log();
+        let asked = log
+            .iter()
+            .find(|m| m["method"] == "textDocument/references")
+            .unwrap();
+        assert_eq!(
+            asked["params"]["partialResultToken"].is_string(),
+            pieces,
+            "{encoding}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn large_documents_are_told_to_one_that_takes_its_time() {
+    let bench = Bench::new(json!({}));
+    for name in ["b", "c", "d"] {
+        let large = "x".repeat(13 << 20);
+        bench.open(&format!("{name}.scripted"), "scripted", 1, &large);
+    }
+    let path = bench.open("a.scripted", "scripted", 1, "name def name\n");
+    let found = bench.define(&path).await.unwrap();
+    assert_eq!(found[0]["targetRange"]["start"]["character"], 9);
+    assert_eq!(bench.children.states()[0].restarts, 0);
+}
+
+#[tokio::test]
+async fn switched_off_they_end() {
+    let bench = Bench::new(json!({}));
+    let path = bench.write("a.scripted", "x");
+    bench.define(&path).await.unwrap();
+    let pid = bench.log()[0]["pid"].as_u64().unwrap();
+    bench.children.set_off(true);
+    let refused = bench.define(&path).await.unwrap_err();
+    assert!(matches!(refused, ChildError::Off("proxy.mode")));
+    assert!(gone(pid, crate::harness::DEADLINE).await);
+    bench.children.set_off(false);
+    bench.define(&path).await.unwrap();
+}
+
+#[tokio::test]
+async fn none_starts_where_the_trust_went_while_its_program_was_looked_for() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    // rustup's stand-in of a program is asked whether it has it, and takes its time.
+    let (asked, go, started) = (base.join("asked"), base.join("go"), base.join("started"));
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || : > '{}'\n: > '{}'\nwhile [ ! -e '{}' ]; do sleep 0.01; done\n",
+        started.display(),
+        asked.display(),
+        go.display()
+    );
+    let program = base.join("rustup");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("rustup", base.join("a-server")).unwrap();
+    let mut row = row("scripted", &base.join("x.log"), json!({}));
+    row.command = base.join("a-server").to_string_lossy().into_owned();
+    let bench = Bench::with_rows(folder, vec![row], limits());
+    let path = bench.write("a.scripted", "x");
+    let revoke = async {
+        while !asked.exists() {
+            tokio::task::yield_now().await;
+        }
+        bench.children.set_trusted(Vec::new());
+        std::fs::write(&go, "").unwrap();
+    };
+    let (answer, ()) = tokio::join!(bench.define(&path), revoke);
+    assert!(matches!(answer, Err(ChildError::Untrusted)), "{answer:?}");
+    assert!(bench.children.states().is_empty() && !started.exists());
 }
 
 #[tokio::test]
