@@ -17,6 +17,11 @@ const MOST: usize = 50;
 const DEPTH: usize = 8;
 /// Places in one command that are looked at.
 const SUSPECTS: usize = 400;
+/// Words of one simple command, each of which may be the one that does something.
+const WORDS: usize = 1000;
+/// Bytes; no system takes more as one argument of `sh -c` (Linux: 128 KB).
+const LONGEST: usize = 128 << 10;
+const TOO_LONG: &str = "Nobody can tell what it destroys: it is too long.";
 
 /// One simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +36,11 @@ struct Simple {
 impl Simple {
     fn text(&self) -> String {
         self.words.join(" ")
+    }
+
+    /// Nobody looks at what each of its words may begin.
+    fn is_long(&self) -> bool {
+        self.words.len() > WORDS
     }
 
     /// With the program by its name alone.
@@ -55,6 +65,9 @@ struct Commands {
 
 /// What the rules say of `command`, the last that matches first; `otherwise` where none does.
 pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Decision) -> Decision {
+    if command.len() > LONGEST {
+        return worse(Decision::Ask, otherwise);
+    }
     let commands = read(command);
     let unsure = commands.unsure || commands.unreadable;
     let mut worst = Decision::Allow;
@@ -90,7 +103,8 @@ fn one(
     // What it starts, as far as it can be told, and what it may.
     let started = started(simple);
     let maybe = suspects(simple);
-    let unsure = unsure || maybe.len() == SUSPECTS;
+    let is_cut = text.split_whitespace().nth(WORDS).is_some();
+    let unsure = unsure || maybe.len() == SUSPECTS || is_cut || simple.is_long();
     for rule in rules.iter().rev() {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         let fits = |text: &str| super::wildcard(pattern, text);
@@ -131,7 +145,13 @@ fn one(
 
 /// Why this command, begun in `root`, is asked about each time: what it destroys, nobody brings back.
 pub fn destroys(command: &str, root: &Path) -> Option<&'static str> {
+    if command.len() > LONGEST {
+        return Some(TOO_LONG);
+    }
     let commands = read(command);
+    if commands.all.iter().any(Simple::is_long) {
+        return Some(TOO_LONG);
+    }
     let all = commands.all.iter().flat_map(|simple| {
         let mut all = vec![simple.clone()];
         all.extend(started(simple));
@@ -275,7 +295,7 @@ const READERS: &[&str] = &[
 /// What `simple` starts for certain.
 fn started(simple: &Simple) -> Vec<Simple> {
     let mut found = Vec::new();
-    let Some((program, rest)) = simple.words.split_first() else {
+    let Some((program, rest)) = simple.words.split_first().filter(|_| !simple.is_long()) else {
         return found;
     };
     let program = program.rsplit('/').next().unwrap_or_default();
@@ -307,7 +327,10 @@ fn started(simple: &Simple) -> Vec<Simple> {
 
 /// What it may start: everything from any place on where the name of a program could begin.
 fn suspects(simple: &Simple) -> Vec<Simple> {
-    let text = simple.text();
+    let text = match simple.is_long() {
+        true => String::new(),
+        false => simple.text(),
+    };
     let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     let mut before = ' ';
     let mut found = Vec::new();
@@ -316,6 +339,7 @@ fn suspects(simple: &Simple) -> Vec<Simple> {
             let rest = text.get(at..).unwrap_or_default();
             let words = rest
                 .split_whitespace()
+                .take(WORDS)
                 .map(|word| word.trim_matches(|c| "'\"`();{}".contains(c)).to_owned());
             found.push(Simple {
                 words: words.collect(),

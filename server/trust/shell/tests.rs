@@ -213,6 +213,31 @@ fn attack_22_what_destroys_is_known() {
     }
 }
 
+#[test]
+fn attack_06_a_command_that_is_too_long_to_be_looked_through_is_asked_about() {
+    let root = std::path::Path::new("/home/me/work/proj");
+    let words = "a ".repeat(30_000);
+    let begun = std::time::Instant::now();
+    for command in [
+        format!("env {words}"),
+        format!("env {words} rm x"),
+        format!("xargs {words}; ls"),
+        format!("echo {}", "a ".repeat(5_000_000)),
+    ] {
+        assert_ne!(forbidden(&command), Decision::Allow);
+        assert_eq!(allowed(&command), Decision::Ask);
+        assert!(destroys(&command, root).is_some());
+    }
+    let inside = format!("python3 -c '{words}'");
+    assert_eq!(forbidden(&inside), Decision::Ask);
+    assert_eq!(destroys(&inside, root), None);
+    let many = "env a b c d;".repeat(10_000);
+    assert_ne!(forbidden(&many), Decision::Allow);
+    assert_eq!(destroys(&many, root), None);
+    // Each place once more for each place takes minutes, and all of a machine's memory.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
 proptest! {
     #[test]
     fn anything_can_be_read(command in r#"[ a-c;|&$(){}<>`'"\\\n\r#=*!-]{0,60}"#) {
