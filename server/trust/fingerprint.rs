@@ -1,6 +1,7 @@
 //! What a workspace has that would make us run something, as a hash and in words.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::os;
@@ -95,11 +96,19 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
 }
 
 fn small_text(path: &Path) -> Option<String> {
-    let metadata = std::fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > 1 << 16 {
+    String::from_utf8(bytes(path, 1 << 16)?).ok()
+}
+
+/// All of an ordinary file that has no more than `most`. A pipe never ends, and what the system makes up as it is
+/// read (`/proc/self/pagemap`, to which a link may lead) says that it is empty.
+fn bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
+    if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    std::fs::read_to_string(path).ok()
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    let read = file.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (read as u64 <= most).then_some(bytes)
 }
 
 /// Hex; `None` where it cannot be told.
@@ -127,8 +136,9 @@ pub(super) fn of(root: &Path) -> Option<String> {
         }
         let metadata = std::fs::metadata(&path);
         if metadata.as_ref().is_ok_and(std::fs::Metadata::is_file) {
-            left = left.checked_sub(metadata.ok()?.len())?;
-            part("file", &std::fs::read(&path).ok()?);
+            let bytes = bytes(&path, left)?;
+            left -= bytes.len() as u64;
+            part("file", &bytes);
         }
     }
     for (name, value) in vcs::runs(root).settings {
@@ -148,11 +158,7 @@ pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
     let hashed = |bytes: &[u8]| hex(Sha256::new().chain_update(bytes));
     for path in files(root).unwrap_or_default() {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
-        // A pipe never ends.
-        let readable =
-            |metadata: std::fs::Metadata| metadata.is_file() && metadata.len() <= MAX_BYTES;
-        let readable = std::fs::metadata(&path).is_ok_and(readable);
-        let bytes = readable.then(|| std::fs::read(&path).ok()).flatten();
+        let bytes = bytes(&path, MAX_BYTES);
         parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
     }
     for (name, value) in vcs::runs(root).settings {

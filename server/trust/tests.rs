@@ -52,6 +52,30 @@ fn trust_is_given_and_taken() {
     assert!(!p.trust.revoke(&p.root).unwrap());
 }
 
+/// A repository can bring a link to what the system makes up, which says that it is empty and is read for as long as
+/// there is memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_has_no_end_is_not_read_whole() {
+    let p = place();
+    std::os::unix::fs::symlink("/proc/self/pagemap", p.root.join(".mcp.json")).unwrap();
+    let error = p.trust.grant(&p.root).unwrap_err().to_string();
+    assert!(error.contains("cannot be read whole"), "{error}");
+    assert!(!p.trust.is_trusted(&p.root));
+    let said = p.trust.would_allow(&p.root).join("\n");
+    assert!(said.contains("`.mcp.json` may name MCP servers"), "{said}");
+    // What it took at most, in kilobytes.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let most: u64 = most
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    assert!(most < 1 << 20, "{most} KB");
+}
+
 #[test]
 fn record_is_the_users_alone() {
     let p = place();
