@@ -1,6 +1,6 @@
 //! The database file: where it lies, its tables, and what happens when it is newer, older or damaged.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -183,7 +183,7 @@ pub(super) fn open(
     private_folder(folder)?;
     // Opening, migrating and setting aside are one process at a time.
     let lock = private_file(&folder.join("lock"))?;
-    lock.lock().map_err(|source| io(folder, source))?;
+    wait_for(&lock, folder)?;
     refuse_newer_header(&path)?;
     let opened = connect_and_check(&path, root);
     match opened {
@@ -191,6 +191,22 @@ pub(super) fn open(
         Err(OpenFault::Sqlite(error)) => Err(said(error, &path)),
         Err(OpenFault::Other(error)) => Err(error),
         Ok((durable, light)) => Ok((path, durable, light)),
+    }
+}
+
+/// One that was stopped meanwhile, or that waits itself, does not stop us for ever.
+fn wait_for(lock: &File, folder: &Path) -> Result<(), StoreError> {
+    let mut tries = 0;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(io(folder, source)),
+            Err(TryLockError::WouldBlock) if wait_busy(tries) => tries += 1,
+            Err(TryLockError::WouldBlock) => {
+                let path = folder.display().to_string();
+                return Err(StoreError::Locked { path });
+            }
+        }
     }
 }
 

@@ -38,6 +38,24 @@ impl Place {
 }
 
 #[test]
+fn a_process_that_never_ends_its_opening_is_not_waited_for_without_end() {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    let lock = fs::File::open(place.database().with_file_name("lock")).unwrap();
+    lock.lock().unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    let (data, root) = (place.data(), place.root());
+    std::thread::spawn(move || told.send(Store::open(&data, &root).map(drop)));
+    let refused = hears.recv_timeout(std::time::Duration::from_secs(30));
+    assert!(
+        matches!(refused, Ok(Err(StoreError::Locked { .. }))),
+        "{refused:?}"
+    );
+    lock.unlock().unwrap();
+    place.open().unwrap();
+}
+
+#[test]
 fn rounds_are_numbered_from_one_and_read_back() {
     let place = Place::new();
     let store = place.open().unwrap();
