@@ -16,8 +16,8 @@ mod touched;
 mod walk;
 mod watch;
 
-pub use at::Folder;
-pub use confine::folder;
+pub use at::{Folder, Kind};
+pub use confine::{folder, make_folder};
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
 pub use structure::Structure;

@@ -2,7 +2,8 @@
 //! meanwhile: the kernel's `openat` and its relatives on Unix, a handle that holds the folder where it is on
 //! Windows. The one module of this layer that differs by system.
 
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path};
 
 #[cfg(unix)]
@@ -31,6 +32,39 @@ impl Folder {
             at = at.step(name)?;
         }
         Ok(at)
+    }
+}
+
+/// For who works in a tree that others may change meanwhile; no link is followed.
+impl Folder {
+    /// # Errors
+    /// Where it is not there.
+    pub fn state(&self, name: &OsStr) -> io::Result<Status> {
+        self.status(name)
+    }
+
+    /// All of an ordinary file; `None`: it is none, or has more than `most` bytes.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn bytes(&self, name: &OsStr, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let file = self.read(name)?;
+        if status_of_file(&file)?.kind != Kind::File {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(most + 1).read_to_end(&mut bytes)?;
+        Ok((read as u64 <= most).then_some(bytes))
+    }
+
+    /// A file of that name, where nothing is.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_new(&self, name: &OsStr, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let mut file = self.create(name)?;
+        file.write_all(bytes)?;
+        self.set_mode(&file, mode)
     }
 }
 

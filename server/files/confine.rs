@@ -165,7 +165,10 @@ pub(super) fn error(path: &str, source: io::Error) -> FileError {
 }
 
 /// Opens the folder `relative` below `root`, making what is missing of it (0755).
-pub(super) fn make_folder(root: &Path, relative: &Path) -> io::Result<Folder> {
+///
+/// # Errors
+/// As [`folder`], and where it cannot be made.
+pub fn make_folder(root: &Path, relative: &Path) -> io::Result<Folder> {
     match folder(root, relative) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         other => return other,

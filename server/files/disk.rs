@@ -264,7 +264,7 @@ impl<'a> Temporary<'a> {
         let name = fresh_name();
         Ok(Self {
             folder,
-            file: folder.create(&name)?,
+            file: folder.create(name.as_ref())?,
             name: Some(name),
         })
     }

@@ -17,7 +17,7 @@ mod look;
 
 use look::{Id, Kept, Look, changed, files, id, is_git, is_of_worktrees};
 
-use crate::files::{self as tree, Buffers};
+use crate::files::{self as tree, Buffers, Kind};
 use crate::trust;
 
 /// Mounts of guarded places; the more there are, the longer a command takes to begin (twice as many, four times).
@@ -155,6 +155,14 @@ impl Guarded {
         self.fixed.iter().map(|path| self.root.join(path)).collect()
     }
 
+    /// What stands at a place, by the system's numbers for it; `None`: nothing, or there is a link, or one above.
+    pub fn number(&self, place: &Path) -> Option<(u64, u64)> {
+        let relative = place.strip_prefix(&self.root).ok()?;
+        let folder = tree::folder(&self.root, relative.parent()?).ok()?;
+        let state = folder.state(relative.file_name()?).ok()?;
+        (state.kind != Kind::Link).then_some((state.device, state.inode))
+    }
+
     /// Sets aside what came into being, and what stands where something was moved away together with its mount.
     /// Whatever runs meanwhile cannot lead it astray.
     pub fn set_aside(&self) -> Told {
@@ -210,7 +218,7 @@ impl Guarded {
     /// A mount goes with the file that it was put on: what has replaced it since was written by the author first.
     fn look_at(&self, path: &Path, place: &Place, told: &mut Told) {
         let full = self.root.join(path);
-        let (Some(before), Some(now)) = (place.kept.get(path), Kept::read(&full)) else {
+        let (Some(before), Some(now)) = (place.kept.get(path), Kept::read(&self.root, path)) else {
             return;
         };
         let is_same = *before == now || self.ids.get(path).copied() == Some(id(&full));
@@ -242,8 +250,7 @@ impl Guarded {
             }
         }
         for (file, before) in &place.kept {
-            let full = self.root.join(file);
-            let now = Kept::read(&full);
+            let now = Kept::read(&self.root, file);
             if now.as_ref() == Some(before)
                 || *before == Kept::Other
                 || is_theirs(file)
@@ -254,7 +261,7 @@ impl Guarded {
             let aside = self.clear(file);
             if over {
                 let back = match &aside {
-                    Ok(_) => self.write_back(file, before),
+                    Ok(_) => before.write(&self.root, file),
                     Err(error) => Err(error.kind().into()),
                 };
                 told.put_back(file, aside.unwrap_or_default().as_deref(), back);
@@ -275,13 +282,6 @@ impl Guarded {
             }
         }
         self.put_away(file)
-    }
-
-    /// For where it was cleared.
-    fn write_back(&self, file: &Path, before: &Kept) -> std::io::Result<()> {
-        let full = self.root.join(file);
-        full.parent().map_or(Ok(()), fs::create_dir_all)?;
-        before.write(&full)
     }
 
     /// What came into being is given another name, but for what the author saved in it.

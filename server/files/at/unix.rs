@@ -133,6 +133,23 @@ impl Folder {
         Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?.into())
     }
 
+    /// Where a link of that name leads, as it is written.
+    ///
+    /// # Errors
+    /// Where it is not there or no link.
+    pub fn link_target(&self, name: &OsStr) -> io::Result<PathBuf> {
+        let target = rustix::fs::readlinkat(&self.0, name, Vec::new())?;
+        Ok(PathBuf::from(name_of(target.as_bytes())))
+    }
+
+    /// A link of that name, where nothing is.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.0, name)?)
+    }
+
     /// Whether we may write the file.
     pub(in crate::files) fn may_write(&self, name: &OsStr) -> io::Result<()> {
         let asked = rustix::fs::Access::WRITE_OK;
@@ -145,7 +162,7 @@ impl Folder {
     }
 
     /// A new file (0644) for writing.
-    pub(in crate::files) fn create(&self, name: &str) -> io::Result<File> {
+    pub(in crate::files) fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);

@@ -125,6 +125,22 @@ impl Folder {
         Ok(Status::from(&metadata))
     }
 
+    /// Where a link of that name leads, as it is written.
+    ///
+    /// # Errors
+    /// Where it is not there or no link.
+    pub fn link_target(&self, name: &OsStr) -> io::Result<PathBuf> {
+        std::fs::read_link(self.path.join(name))
+    }
+
+    /// There a link needs rights that most have not.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn make_link(&self, _: &Path, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(in crate::files) fn own_status(&self) -> io::Result<Status> {
         match self.held.last() {
             Some(handle) => status_of_file(handle),
@@ -156,7 +172,7 @@ impl Folder {
     }
 
     /// A new file for writing.
-    pub(in crate::files) fn create(&self, name: &str) -> io::Result<File> {
+    pub(in crate::files) fn create(&self, name: &OsStr) -> io::Result<File> {
         OpenOptions::new()
             .write(true)
             .create_new(true)

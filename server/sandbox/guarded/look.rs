@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
-use std::io::Write as _;
 #[cfg(unix)]
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::files::{self as tree, Kind};
 use crate::trust;
 
 /// Folders whose content others made and nobody opens as a project.
@@ -211,17 +211,20 @@ pub(super) enum Kept {
     Other,
 }
 
+/// All through the folder's handle: other commands of the run may go on, and put a link in the place of any folder.
 impl Kept {
-    /// `None`: there is nothing.
-    pub fn read(path: &Path) -> Option<Self> {
-        let about = fs::symlink_metadata(path).ok()?;
-        if about.is_symlink() {
-            return fs::read_link(path).ok().map(Self::Link);
-        }
-        let bytes = (about.is_file() && about.len() <= KEPT).then(|| fs::read(path).ok());
-        Some(match bytes.flatten() {
-            Some(bytes) => Self::File(bytes, mode(&about)),
-            None => Self::Other,
+    /// `None`: there is nothing, or a link above it.
+    pub fn read(root: &Path, file: &Path) -> Option<Self> {
+        let (folder, name) = (file.parent()?, file.file_name()?);
+        let folder = tree::folder(root, folder).ok()?;
+        let state = folder.state(name).ok()?;
+        Some(match state.kind {
+            Kind::Link => Self::Link(folder.link_target(name).ok()?),
+            Kind::File => match folder.bytes(name, KEPT) {
+                Ok(Some(bytes)) => Self::File(bytes, state.mode),
+                _ => Self::Other,
+            },
+            Kind::Folder | Kind::Other => Self::Other,
         })
     }
 
@@ -229,39 +232,24 @@ impl Kept {
     pub fn all(root: &Path, place: &Path) -> (BTreeMap<PathBuf, Self>, bool) {
         let (files, whole) = files(root, place);
         let kept = files.into_iter().filter_map(|file| {
-            let kept = Self::read(&root.join(&file))?;
+            let kept = Self::read(root, &file)?;
             Some((file, kept))
         });
         (kept.collect(), whole)
     }
 
     /// Puts it where nothing is.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+    pub fn write(&self, root: &Path, file: &Path) -> std::io::Result<()> {
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+            return Ok(());
+        };
+        let folder = tree::make_folder(root, folder)?;
         match self {
-            Self::File(bytes, mode) => {
-                let mut file = fs::File::create_new(path)?;
-                file.write_all(bytes)?;
-                set_mode(path, *mode)
-            }
-            Self::Link(target) => link(target, path),
+            Self::File(bytes, mode) => folder.write_new(name, bytes, *mode),
+            Self::Link(target) => folder.make_link(target, name),
             Self::Other => Ok(()),
         }
     }
-}
-
-#[cfg(unix)]
-fn mode(about: &fs::Metadata) -> u32 {
-    about.permissions().mode() & 0o7777
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-#[cfg(unix)]
-fn link(target: &Path, path: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(target, path)
 }
 
 /// `None`: it is not there, or the system does not tell.
@@ -278,23 +266,6 @@ pub(super) fn changed(path: &Path) -> Option<SystemTime> {
     let seconds = std::time::Duration::from_secs(u64::try_from(about.ctime()).ok()?);
     let rest = std::time::Duration::from_nanos(u64::try_from(about.ctime_nsec()).ok()?);
     Some(SystemTime::UNIX_EPOCH + seconds + rest)
-}
-
-/// Windows has no modes.
-#[cfg(not(unix))]
-fn mode(_: &fs::Metadata) -> u32 {
-    0
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &Path, _: u32) -> std::io::Result<()> {
-    Ok(())
-}
-
-/// There a link needs rights that most have not.
-#[cfg(not(unix))]
-fn link(_: &Path, _: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(unix))]

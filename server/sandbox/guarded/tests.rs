@@ -108,6 +108,36 @@ fn a_link_in_the_way_is_not_followed() {
     assert!(outside.path().join(".vscode/settings.json").exists());
 }
 
+/// Another command of the run goes on while one is put right.
+#[test]
+fn attack_07_nothing_is_read_or_written_by_a_link_that_came_in_between() {
+    let outside = root(&[".ssh/id", ".envrc"]);
+    let root = root(&["a/.ssh/id", "a/.envrc", "a/CLAUDE.md"]);
+    let guarded = look(root.path(), true);
+    let file = Path::new("a/.envrc");
+    let before = Kept::read(root.path(), file).unwrap();
+    assert!(guarded.number(&root.path().join("a/.ssh")).is_some());
+    fs::rename(root.path().join("a"), root.path().join("b")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), root.path().join("a")).unwrap();
+    assert_eq!(Kept::read(root.path(), file), None);
+    assert_eq!(guarded.number(&root.path().join("a/.ssh")), None);
+    assert!(Kept::all(root.path(), Path::new("a/.ssh")).0.is_empty());
+    fs::remove_file(outside.path().join(".envrc")).unwrap();
+    assert!(before.write(root.path(), file).is_err());
+    assert!(!outside.path().join(".envrc").exists());
+    // Nor is a pipe waited for.
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        root.path().join("b/.mcp.json"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    let pipe = Kept::read(root.path(), Path::new("b/.mcp.json"));
+    assert_eq!(pipe, Some(Kept::Other));
+}
+
 #[test]
 fn without_bubblewrap_what_changed_is_put_back() {
     let root = root(&[
