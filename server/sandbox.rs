@@ -16,6 +16,9 @@ mod order;
 mod output;
 mod rules;
 mod run;
+#[cfg(target_os = "linux")]
+mod sockets;
+mod temporary;
 mod view;
 mod way;
 

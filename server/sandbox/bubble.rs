@@ -5,6 +5,18 @@ use std::path::{Path, PathBuf};
 
 use super::view::{Access, View};
 
+/// Devices that all need, and its own processes. Bubblewrap leaves `/proc/sys` as it is, of which every file is
+/// root's: who is root outside, rights or none, could set what the kernel does.
+pub(super) const SYSTEM: [&str; 7] = [
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--ro-bind-try",
+    "/proc/sys",
+    "/proc/sys",
+];
+
 /// Alone: no process, message or name of the others; no network unless granted; ended with us.
 pub(super) fn alone(no_userns: bool, network: bool) -> Vec<&'static str> {
     let mut arguments = vec![
@@ -41,6 +53,16 @@ pub(super) fn read_only(program: &Path, root: &Path, folders: &[PathBuf]) -> Vec
     words
 }
 
+/// Whether something is mounted for such a place in the midst of such a one.
+pub(super) fn is_mounted(access: Access, around: Option<Access>) -> bool {
+    match (access, around) {
+        // It is there already.
+        (Access::Read, Some(Access::Read)) => false,
+        (Access::Hidden, Some(Access::Hidden | Access::Private)) => false,
+        _ => true,
+    }
+}
+
 /// The file system as `view` has it; `private` stands where [`Access::Private`] does.
 pub(super) fn mounts(view: &View, private: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
@@ -48,19 +70,19 @@ pub(super) fn mounts(view: &View, private: &Path) -> Vec<OsString> {
         |words: &[&std::ffi::OsStr]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
     let mut emptied = Vec::new();
     for (path, access, around) in view.entries() {
+        if !is_mounted(access, around) {
+            continue;
+        }
         let at = path.as_os_str();
         match (access, around) {
             (Access::Read, None) => {
                 add(&["--ro-bind".as_ref(), at, at]);
-                add(&["--dev", "/dev", "--proc", "/proc"].map(AsRef::as_ref));
+                add(&SYSTEM.map(AsRef::as_ref));
             }
-            // What is there already.
-            (Access::Read, Some(Access::Read)) => {}
             // What is gone meanwhile needs nothing.
             (Access::Read, _) => add(&["--ro-bind-try".as_ref(), at, at]),
             (Access::Write, _) => add(&["--bind-try".as_ref(), at, at]),
             (Access::Private, _) => add(&["--bind".as_ref(), private.as_os_str(), at]),
-            (Access::Hidden, Some(Access::Hidden | Access::Private)) => {}
             (Access::Hidden, _) if path.is_dir() => {
                 add(&["--tmpfs".as_ref(), at]);
                 emptied.push(at);

@@ -20,6 +20,8 @@ pub struct Found {
     pub bubblewrap: Option<PathBuf>,
     /// That it lets nobody make namespaces inside.
     pub(super) no_userns: bool,
+    /// That it can put something in the place of a socket.
+    pub(super) hides_sockets: bool,
     /// The version of the kernel's Landlock; 0: none.
     pub landlock: u8,
     /// What stands in the way of bubblewrap, a sentence.
@@ -112,6 +114,7 @@ fn tried(program: Option<&Path>) -> Found {
     let mut found = Found {
         bubblewrap: None,
         no_userns: false,
+        hides_sockets: false,
         landlock: rules::landlock(),
         missing: None,
     };
@@ -131,6 +134,7 @@ fn tried(program: Option<&Path>) -> Found {
             Ok(()) => {
                 found.bubblewrap = Some(program.to_owned());
                 found.no_userns = no_userns;
+                found.hides_sockets = hides_sockets(program);
                 return found;
             }
             Err(why) => said = why,
@@ -144,21 +148,27 @@ fn tried(program: Option<&Path>) -> Found {
     found
 }
 
+/// Before 0.5 it refuses to put anything there.
+fn hides_sockets(program: &Path) -> bool {
+    let told = Command::new(program).arg("--version").env_clear().output();
+    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+    let version = told.unwrap_or_default();
+    let mut numbers = version
+        .trim()
+        .rsplit(' ')
+        .next()
+        .unwrap_or_default()
+        .split('.');
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    (number(), number()) >= (Some(0), Some(5))
+}
+
 /// Runs the smallest command in it.
 fn works(program: &Path, no_userns: bool) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(bubble::alone(no_userns, false));
-    command.args([
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--",
-        "/bin/true",
-    ]);
+    command.args(["--ro-bind", "/", "/"]);
+    command.args(bubble::SYSTEM).args(["--", "/bin/true"]);
     command.env_clear().current_dir("/");
     command
         .stdin(Stdio::null())

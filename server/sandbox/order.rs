@@ -20,6 +20,17 @@ pub(super) struct Order {
     /// `None`: the author allowed to go without.
     pub sockets: Option<Sockets>,
     pub limits: super::limits::Limits,
+    /// What was mounted in the root.
+    pub mounted: Vec<Mounted>,
+}
+
+/// A place of the root that is mounted by its name. A command that runs already can put a link there, or something
+/// else, before that is done: so it is looked at afterwards.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Mounted {
+    pub place: Bytes,
+    pub device: u64,
+    pub inode: u64,
 }
 
 /// Paths that may be used, each with all that lies below it.

@@ -6,13 +6,15 @@ pub(super) use linux::*;
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
+    use std::os::fd::OwnedFd;
     use std::path::Path;
 
     use anyhow::Context as _;
     use landlock::{
-        ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+        ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
         RulesetCreatedAttr, RulesetStatus, Scope,
     };
+    use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
     use seccompiler::{
         SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
         SeccompRule, TargetArch, apply_filter,
@@ -63,11 +65,12 @@ mod linux {
         for (paths, access) in [(&rules.read, read), (&rules.write, all)] {
             for path in paths {
                 let path = path.path();
-                // What is gone meanwhile needs no rule.
-                let Ok(handle) = PathFd::new(&path) else {
+                // What is gone meanwhile needs no rule; nor does a link, which another command may have put there.
+                let Ok(handle) = open(&path) else {
                     continue;
                 };
-                let access = if Path::new(&path).is_dir() {
+                let about = rustix::fs::fstat(&handle)?;
+                let access = if FileType::from_raw_mode(about.st_mode).is_dir() {
                     access
                 } else {
                     access & AccessFs::from_file(NEWEST)
@@ -83,6 +86,13 @@ mod linux {
             "this kernel has no Landlock"
         );
         Ok(())
+    }
+
+    /// The very place: no part of its path is a link.
+    fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let rules = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), rules)
     }
 
     /// From now on being root is no more than being the owner of root's files.
@@ -136,6 +146,26 @@ mod linux {
             libc::SYS_userfaultfd,
         ] {
             rules.insert(call, Vec::new());
+        }
+        // No namespace keeps it from what others share by a number or a name.
+        if sockets != Sockets::Usual {
+            for call in [
+                libc::SYS_shmget,
+                libc::SYS_shmat,
+                libc::SYS_shmctl,
+                libc::SYS_msgget,
+                libc::SYS_msgsnd,
+                libc::SYS_msgrcv,
+                libc::SYS_msgctl,
+                libc::SYS_semget,
+                libc::SYS_semop,
+                libc::SYS_semtimedop,
+                libc::SYS_semctl,
+                libc::SYS_mq_open,
+                libc::SYS_mq_unlink,
+            ] {
+                rules.insert(call, Vec::new());
+            }
         }
         let allowed: &[i32] = match sockets {
             Sockets::Usual => &[

@@ -1,7 +1,7 @@
 //! The commands of one run, and what they have in common: a private temporary folder, an end.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::guarded::Guarded;
 use super::job::{Job, Parts, reader};
 use super::limits::Limits;
-use super::order::{Order, Sockets};
+use super::order::{Mounted, Order, Sockets};
+use super::temporary::Temporary;
 use super::view::{View, Wanted};
 use super::way::{Network, Tell};
 use super::{Found, WORD, bubble, find, way};
@@ -24,7 +25,6 @@ use crate::os;
 
 /// Background commands of a run at the same time.
 const AT_ONCE: usize = 16;
-const PREFIX: &str = "postil-run-";
 /// Landlock knows no addresses, only ports: who may ask one server by its port may ask any.
 const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
 /// `cmd /C` ends at the first line's end, without a word.
@@ -170,7 +170,7 @@ impl Processes {
         let found = self.found().clone();
         let (root, policy) = (self.root.clone(), self.policy.clone());
         let buffers = Arc::clone(&self.buffers);
-        let private = temporary.folder.clone();
+        let private = temporary.folder().to_owned();
         // Folders are listed for this.
         let prepared = tokio::task::spawn_blocking(move || {
             let guarded = look(&found, &root, &policy, &buffers);
@@ -314,14 +314,21 @@ fn prepare(
         &std::env::var_os("PATH").unwrap_or_default(),
         &[root.to_owned()],
     );
+    let numbers = |places: Vec<PathBuf>| -> BTreeMap<PathBuf, (u64, u64)> {
+        let number = |place: PathBuf| Some((place.clone(), guarded?.number(&place)?));
+        places.into_iter().filter_map(number).collect()
+    };
+    let mut held = numbers(guarded.map(Guarded::held).unwrap_or_default());
+    let mut fixed = numbers(guarded.map(Guarded::fixed).unwrap_or_default());
     let wanted = Wanted {
         root,
         private,
         policy,
         homes: &homes(),
         programs: &path,
-        guarded: &guarded.map(Guarded::held).unwrap_or_default(),
-        fixed: &guarded.map(Guarded::fixed).unwrap_or_default(),
+        guarded: &held.keys().cloned().collect::<Vec<_>>(),
+        fixed: &fixed.keys().cloned().collect::<Vec<_>>(),
+        sockets: &sockets(found, policy),
         alone,
     };
     let view = View::new(&wanted);
@@ -332,6 +339,7 @@ fn prepare(
         rules: None,
         sockets: None,
         limits: Limits::new(background),
+        mounted: Vec::new(),
     };
     let mut program = match &found.bubblewrap {
         Some(bubblewrap) => {
@@ -344,6 +352,16 @@ fn prepare(
                 .arg("--")
                 .arg(own);
             order.rules = (found.landlock > 0).then(|| view.writable());
+            held.append(&mut fixed);
+            let mounted = view.entries().filter_map(|(path, access, around)| {
+                let (device, inode) = *held.get(path)?;
+                bubble::is_mounted(access, around).then_some(Mounted {
+                    place: path.into(),
+                    device,
+                    inode,
+                })
+            });
+            order.mounted = mounted.collect();
             order.sockets = Some(Sockets::Usual);
             program
         }
@@ -374,6 +392,16 @@ fn prepare(
     program.env("XDG_CACHE_HOME", temporary.join("cache"));
     program.env("npm_config_cache", temporary.join("npm"));
     (program, order)
+}
+
+/// Those that no command may reach, and that bubblewrap can hide.
+fn sockets(found: &Found, policy: &Policy) -> Vec<PathBuf> {
+    #[cfg(target_os = "linux")]
+    if found.hides_sockets && !policy.network.is_whole() {
+        return super::sockets::of_others();
+    }
+    let _ = (found, policy);
+    Vec::new()
 }
 
 /// Names that are handed on: what programs need to find their way, and no more.
@@ -449,62 +477,4 @@ fn homes() -> Vec<PathBuf> {
     homes.extend(os::home_of_system().filter(|home| home.as_os_str() != "/"));
     homes.dedup();
     homes
-}
-
-/// A folder that is removed with its run; one that a killed server left behind is removed by the next.
-struct Temporary {
-    /// Held as long as we live.
-    _lock: fs::File,
-    /// What the commands see.
-    folder: PathBuf,
-    _all: tempfile::TempDir,
-}
-
-impl Temporary {
-    fn new() -> std::io::Result<Self> {
-        let base = os::canonical(&std::env::temp_dir())?;
-        sweep(&base);
-        let all = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
-        let lock = fs::File::create(all.path().join("lock"))?;
-        lock.try_lock()?;
-        let folder = all.path().join("tmp");
-        fs::create_dir(&folder)?;
-        Ok(Self {
-            _lock: lock,
-            folder,
-            _all: all,
-        })
-    }
-}
-
-/// Removes what nobody holds any more.
-fn sweep(base: &Path) {
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && entry
-                .metadata()
-                .is_ok_and(|about| about.is_dir() && is_own(&about));
-        if !ours {
-            continue;
-        }
-        // Without a lock it is being made just now.
-        let Ok(lock) = fs::File::open(entry.path().join("lock")) else {
-            continue;
-        };
-        if lock.try_lock().is_ok() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Of ours, and not another user's of this machine.
-#[cfg(unix)]
-fn is_own(about: &fs::Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(about) == rustix::process::getuid().as_raw()
-}
-
-/// There every user has a folder of temporary files.
-#[cfg(not(unix))]
-fn is_own(_: &fs::Metadata) -> bool {
-    true
 }

@@ -27,6 +27,8 @@ pub(super) struct Wanted<'a> {
     pub guarded: &'a [PathBuf],
     /// The same, used as the root is, and not to be moved from where they are.
     pub fixed: &'a [PathBuf],
+    /// Of other programs: they lead out of what a command is kept in.
+    pub sockets: &'a [PathBuf],
     /// Without bubblewrap: nothing can be put in the place of something else.
     pub alone: bool,
 }
@@ -130,6 +132,19 @@ impl View {
                 .retain(|path, access| *access != Access::Write || !path.starts_with(wanted.root));
             view.put(wanted.root, Access::Read);
         } else {
+            // What is written with the root needs no mount of its own, which a command could lead astray.
+            let inside = view.0.iter().filter(|(path, access)| {
+                let mut above = path
+                    .ancestors()
+                    .skip(1)
+                    .take_while(|a| a.starts_with(wanted.root));
+                **access == Access::Write
+                    && path.starts_with(wanted.root)
+                    && above.all(|a| view.0.get(a).is_none_or(|access| *access == Access::Write))
+            });
+            for path in inside.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+                view.0.remove(&path);
+            }
             view.put(wanted.root, Access::Write);
         }
         if wanted.alone {
@@ -137,11 +152,20 @@ impl View {
             view.put(Path::new("/dev"), Access::Hidden);
         } else {
             let access = view.at(wanted.root);
-            for path in wanted.fixed {
-                view.0.insert(path.clone(), access);
+            // What is hidden stays so, where the root holds a home.
+            for (paths, access) in [(wanted.fixed, access), (wanted.guarded, Access::Read)] {
+                for path in paths {
+                    if view.at(path) != Access::Hidden {
+                        view.0.insert(path.clone(), access);
+                    }
+                }
             }
-            for path in wanted.guarded {
-                view.0.insert(path.clone(), Access::Read);
+            let granted = wanted.policy.read.iter().chain(&wanted.policy.write);
+            let granted: Vec<PathBuf> = granted.map(|place| os::resolved(place)).collect();
+            for path in os::resolved_all(wanted.sockets.iter().cloned()) {
+                if !granted.iter().any(|place| path.starts_with(place)) {
+                    view.put(&path, Access::Hidden);
+                }
             }
         }
         // Through bubblewrap we start ourselves.
@@ -197,7 +221,10 @@ impl View {
     /// For Landlock inside bubblewrap, which hides what is hidden.
     pub fn writable(&self) -> Rules {
         let kept = |access| matches!(access, Access::Write | Access::Private);
-        let written = self.entries().filter(|(_, access, _)| kept(*access));
+        // What is written with what is around it needs no rule.
+        let written = self
+            .entries()
+            .filter(|(_, access, around)| kept(*access) && !around.is_some_and(kept));
         let own = ["/dev", "/proc"].map(Path::new);
         Rules {
             read: vec![Path::new("/").into()],
@@ -266,5 +293,48 @@ impl View {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_guarded_in_a_root_that_holds_the_home_stays_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = os::canonical(folder.path()).unwrap();
+        let home = root.join("home");
+        let [keys, tokens, nested, own] = [
+            ".ssh",
+            ".npmrc",
+            ".config/nvim/.git/config",
+            "src/.git/config",
+        ]
+        .map(|n| home.join(n));
+        for file in [&keys.join("id"), &tokens, &nested, &own] {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let view = View::new(&Wanted {
+            root: &root,
+            private: Path::new("/nowhere"),
+            policy: &super::super::Policy::default(),
+            homes: std::slice::from_ref(&home),
+            programs: &[],
+            guarded: &[keys.clone(), tokens.clone(), nested.clone(), own.clone()],
+            fixed: &[
+                home.join(".config"),
+                home.join(".config/nvim"),
+                home.join("src"),
+            ],
+            sockets: &[],
+            alone: false,
+        });
+        for path in [&keys, &tokens, &nested, &home.join(".config")] {
+            assert_eq!(view.at(path), Access::Hidden, "{}", path.display());
+        }
+        assert_eq!(view.at(&own), Access::Read);
+        assert_eq!(view.at(&home.join("src")), Access::Write);
     }
 }

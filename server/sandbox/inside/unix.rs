@@ -7,6 +7,8 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Context as _;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
+#[cfg(target_os = "linux")]
+use super::super::order::Mounted;
 use super::super::order::Order;
 use super::{WORD, begin, when_left};
 use crate::os;
@@ -24,6 +26,7 @@ fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
     #[cfg(target_os = "linux")]
     {
         os::keep_standard_streams().context("open files")?;
+        are_in_place(&order.mounted)?;
         if order.way {
             super::super::way::hand_over()?;
         }
@@ -48,6 +51,24 @@ fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(&order.command).stdin(Stdio::null());
     Err(shell.exec()).context("/bin/sh")
+}
+
+/// An error where a mount is of something else, or somewhere else, than was meant.
+#[cfg(target_os = "linux")]
+fn are_in_place(mounted: &[Mounted]) -> anyhow::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let places = super::super::sockets::mounts();
+    for mounted in mounted {
+        let place = mounted.place.path();
+        let about = std::fs::symlink_metadata(&place);
+        let is_same = about.is_ok_and(|a| (a.dev(), a.ino()) == (mounted.device, mounted.inode));
+        anyhow::ensure!(
+            is_same && places.contains(&place),
+            "`{}` was moved or replaced just then; try it again",
+            place.display()
+        );
+    }
+    Ok(())
 }
 
 /// Starts the one that becomes the command, and ends all that it began when it has ended, or when the server has.
@@ -105,5 +126,45 @@ fn end_all(command: u32) {
         left.into_iter().for_each(os::kill);
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         std::thread::yield_now();
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn attack_07_a_mount_that_was_led_astray_is_noticed() {
+        let mounted = |place: &Path| {
+            let about = std::fs::metadata(place).unwrap();
+            Mounted {
+                place: place.into(),
+                device: about.dev(),
+                inode: about.ino(),
+            }
+        };
+        let proc = mounted(Path::new("/proc"));
+        are_in_place(std::slice::from_ref(&proc)).unwrap();
+        let of_another = Mounted {
+            inode: proc.inode + 1,
+            ..proc.clone()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = mounted(folder.path());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/proc", &link).unwrap();
+        let by_a_link = Mounted {
+            place: (&*link).into(),
+            ..proc.clone()
+        };
+        for wrong in [of_another, elsewhere, by_a_link] {
+            let error = are_in_place(&[proc.clone(), wrong])
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("was moved or replaced just then"), "{error}");
+        }
     }
 }

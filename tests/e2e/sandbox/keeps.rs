@@ -50,6 +50,8 @@ fn attack_07_a_command_cannot_write_outside() {
             outside.path().display()
         ),
         "mount -t tmpfs none /mnt; unshare -Ur true; chroot / true; exit 0",
+        // As root a command is the owner of what the kernel is told by. The same again does no harm.
+        "cd /proc/sys/kernel; for f in core_pattern panic printk; do v=$(cat $f); echo \"$v\" > $f && echo written; done; true",
     ];
     let run: Vec<&str> = run.iter().map(|c| c.as_ref()).collect();
     in_each(&run, |bench, _, told| {
@@ -75,6 +77,7 @@ fn attack_07_a_command_cannot_write_outside() {
             assert!(!bench.home.path().join(made).exists(), "{made}: {told:#?}");
         }
         assert!(!Path::new("/etc/postil-was-here").exists());
+        assert!(!told[9].contains("written"), "{}", told[9]);
     });
 }
 
@@ -170,6 +173,110 @@ tell("packet", lambda: socket.socket(17, 3, 0))
             "nobody came"
         );
     }
+}
+
+#[test]
+fn attack_07_no_socket_of_another_program_is_reached_by_its_path() {
+    let outside = folder("outside-");
+    let path = outside.path().join("a b.sock");
+    let by_path = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let mail = outside.path().join("mail.sock");
+    let letters = std::os::unix::net::UnixDatagram::bind(&mail).unwrap();
+    let granted = outside.path().join("granted/it.sock");
+    std::fs::create_dir(granted.parent().unwrap()).unwrap();
+    let known = std::os::unix::net::UnixListener::bind(&granted).unwrap();
+    by_path.set_nonblocking(true).unwrap();
+    letters.set_nonblocking(true).unwrap();
+    known.set_nonblocking(true).unwrap();
+    let settings = format!(
+        "[permissions]\ndefault = 'allow'\n[sandbox]\nread = [{:?}]\n",
+        granted.parent().unwrap().display().to_string()
+    );
+    for kind in kinds() {
+        let (path, mail, granted) = (path.display(), mail.display(), granted.display());
+        let program = format!(
+            r#"
+import socket
+def tell(name, make):
+    try:
+        make()
+        print(name, "reached")
+    except OSError as e:
+        print(name, "refused")
+tell("path", lambda: socket.socket(socket.AF_UNIX).connect("{path}"))
+tell("mail", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "{mail}"))
+tell("here", lambda: socket.socket(socket.AF_UNIX).connect("here.sock"))
+tell("granted", lambda: socket.socket(socket.AF_UNIX).connect("{granted}"))
+def own():
+    one = socket.socket(socket.AF_UNIX)
+    one.bind("own.sock")
+    one.listen()
+    socket.socket(socket.AF_UNIX).connect("own.sock")
+tell("own", own)
+"#
+        );
+        let bench = Bench::with(
+            kind,
+            commands(&["python3 try.py; rm -f own.sock"]),
+            &settings,
+        );
+        bench.workspace.write("try.py", &program);
+        // By a name that says nothing to anybody who stands elsewhere, as an editor in that folder gives it.
+        let listen = "import socket; s = socket.socket(socket.AF_UNIX); s.bind(\"./here.sock\"); s.listen(); print(1, flush=True); s.accept(); print(2, flush=True); input()";
+        let mut here = std::process::Command::new("python3")
+            .args(["-c", listen])
+            .current_dir(bench.workspace.root())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = here.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut said, &mut [0; 2]).unwrap();
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        here.kill().unwrap();
+        here.wait().unwrap();
+        let reached = match kind {
+            Kind::Bubblewrap => "reached",
+            _ => "refused",
+        };
+        assert_eq!(
+            told[0],
+            format!("path refused\nmail refused\nhere refused\ngranted {reached}\nown {reached}\n"),
+            "{kind:?}"
+        );
+        let mut more = String::new();
+        std::io::Read::read_to_string(&mut said, &mut more).unwrap();
+        assert_eq!(more, "", "nobody came");
+        assert!(by_path.accept().is_err() && letters.recv(&mut [0; 1]).is_err());
+        assert_eq!(known.accept().is_ok(), kind == Kind::Bubblewrap);
+    }
+}
+
+#[test]
+fn attack_07_no_memory_that_others_share_is_reached() {
+    let key = i64::from(std::process::id()) + 0x5000_0000;
+    let share = format!(
+        "import ctypes\nl = ctypes.CDLL(None)\nl.shmat.restype = ctypes.c_void_p\n\
+         i = l.shmget({key}, 4096, 0o1600)\na = l.shmat(i, None, 0)\n\
+         ctypes.memmove(a, b\"{CANARY}\", {})\nprint(1, flush=True)\ninput()\nl.shmctl(i, 0, None)\n",
+        CANARY.len()
+    );
+    let mut other = std::process::Command::new("python3")
+        .args(["-c", &share])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = other.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut said, &mut [0; 2]).unwrap();
+    let look = python(&format!(
+        "import ctypes; l = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p; i = l.shmget({key}, 4096, 0); a = l.shmat(i, None, 0) if i >= 0 else 0; print(ctypes.string_at(a, {}) if a else \"none\")",
+        CANARY.len()
+    ));
+    in_each(&[&look], |_, _, told| assert_eq!(told[0], "none\n"));
+    writeln!(other.stdin.take().unwrap()).unwrap();
+    other.wait().unwrap();
 }
 
 #[test]

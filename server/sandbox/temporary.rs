@@ -1,0 +1,114 @@
+//! The folder of temporary files that the commands of one run have for themselves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::os;
+
+const PREFIX: &str = "postil-run-";
+
+/// A folder that is removed with its run; one that a killed server left behind is removed by the next.
+pub(super) struct Temporary {
+    /// Held as long as we live.
+    _lock: fs::File,
+    /// What the commands see.
+    folder: PathBuf,
+    all: tempfile::TempDir,
+}
+
+impl Temporary {
+    pub fn new() -> std::io::Result<Self> {
+        let base = os::canonical(&std::env::temp_dir())?;
+        sweep(&base);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let mut all = builder.tempdir_in(base)?;
+        let lock = fs::File::create(all.path().join("lock"))?;
+        lock.try_lock()?;
+        let folder = all.path().join("tmp");
+        fs::create_dir(&folder)?;
+        // We see to it ourselves.
+        all.disable_cleanup(true);
+        Ok(Self {
+            _lock: lock,
+            folder,
+            all,
+        })
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        remove(self.all.path());
+    }
+}
+
+/// Removes what nobody holds any more.
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry
+                .metadata()
+                .is_ok_and(|about| about.is_dir() && is_own(&about));
+        if !ours {
+            continue;
+        }
+        // Without a lock it is being made just now.
+        let Ok(lock) = fs::File::open(entry.path().join("lock")) else {
+            continue;
+        };
+        if lock.try_lock().is_ok() {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes such a folder; its lock goes last, for without one it is never looked at again.
+fn remove(folder: &Path) {
+    let inside = folder.join("tmp");
+    if fs::remove_dir_all(&inside).is_err() {
+        // What a command made so that nothing can be removed from it, as Go does with the sources that it fetches.
+        open_up(&inside);
+        let _ = fs::remove_dir_all(&inside);
+    }
+    if !inside.exists() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Lets us remove what is in a folder, and follows no link out of it.
+#[cfg(unix)]
+fn open_up(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        if !fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
+            continue;
+        }
+        let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o700));
+        let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+        open.extend(inside.map(|entry| entry.path()));
+    }
+}
+
+/// There what is read-only is so by itself, and its folder says nothing.
+#[cfg(not(unix))]
+fn open_up(_: &Path) {}
+
+/// Of ours, and not another user's of this machine.
+#[cfg(unix)]
+fn is_own(about: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(about) == rustix::process::getuid().as_raw()
+}
+
+/// There every user has a folder of temporary files.
+#[cfg(not(unix))]
+fn is_own(_: &fs::Metadata) -> bool {
+    true
+}
