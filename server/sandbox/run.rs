@@ -17,7 +17,7 @@ use super::job::{Job, Parts, reader};
 use super::limits::Limits;
 use super::order::{Mounted, Order, Sockets};
 use super::temporary::Temporary;
-use super::view::{View, Wanted};
+use super::view::{Access, View, Wanted};
 use super::way::{Network, Tell};
 use super::{Found, WORD, bubble, find, way};
 use crate::files::Buffers;
@@ -353,7 +353,10 @@ fn prepare(
                 .arg(own);
             order.rules = (found.landlock > 0).then(|| view.writable());
             held.append(&mut fixed);
-            let mounted = view.entries().filter_map(|(path, access, around)| {
+            let shown = view
+                .entries()
+                .filter(|(_, access, _)| *access != Access::Hidden);
+            let mounted = shown.filter_map(|(path, access, around)| {
                 let (device, inode) = *held.get(path)?;
                 bubble::is_mounted(access, around).then_some(Mounted {
                     place: path.into(),
