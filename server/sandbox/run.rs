@@ -144,7 +144,7 @@ impl Processes {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(temporary) = temporary {
-            let _ = tokio::task::spawn_blocking(move || drop(temporary)).await;
+            let _ = tokio::task::spawn_blocking(move || temporary.empty()).await;
         }
     }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::os;
 
 const PREFIX: &str = "postil-run-";
+/// So often a folder that another server took away is made anew.
+const ANEW: u32 = 100;
 
 /// A folder that is removed with its run; one that a killed server left behind is removed by the next.
 pub(super) struct Temporary {
@@ -18,8 +20,24 @@ pub(super) struct Temporary {
 
 impl Temporary {
     pub fn new() -> std::io::Result<Self> {
-        let base = os::canonical(&std::env::temp_dir())?;
-        sweep(&base);
+        Self::new_in(&os::canonical(&std::env::temp_dir())?)
+    }
+
+    fn new_in(base: &Path) -> std::io::Result<Self> {
+        use std::io::ErrorKind::{NotFound, WouldBlock};
+        sweep(base);
+        let mut anew = 0..ANEW;
+        loop {
+            match Self::make(base) {
+                // Another server swept between the making of the lock and its taking: it saw one that nobody held.
+                Err(error)
+                    if matches!(error.kind(), NotFound | WouldBlock) && anew.next().is_some() => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn make(base: &Path) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX);
         #[cfg(unix)]
@@ -28,6 +46,7 @@ impl Temporary {
         let lock = fs::File::create(all.path().join("lock"))?;
         lock.try_lock()?;
         let folder = all.path().join("tmp");
+        // Whoever swept did so under the lock: what is there now stays.
         fs::create_dir(&folder)?;
         // We see to it ourselves.
         all.disable_cleanup(true);
@@ -40,6 +59,11 @@ impl Temporary {
 
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// What commands wrote goes, also where one of them is slow to end and holds the folder until then.
+    pub fn empty(&self) {
+        clear(&self.folder);
     }
 }
 
@@ -72,12 +96,16 @@ fn sweep(base: &Path) {
 /// Removes such a folder; its lock goes last, for without one it is never looked at again.
 fn remove(folder: &Path) {
     let inside = folder.join("tmp");
-    if fs::remove_dir_all(&inside).is_err() {
-        // What a command made so that nothing can be removed from it, as Go does with the sources that it fetches.
-        open_up(&inside);
-        let _ = fs::remove_dir_all(&inside);
-    }
+    clear(&inside);
     if !inside.exists() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+fn clear(folder: &Path) {
+    if fs::remove_dir_all(folder).is_err() {
+        // What a command made so that nothing can be removed from it, as Go does with the sources that it fetches.
+        open_up(folder);
         let _ = fs::remove_dir_all(folder);
     }
 }
@@ -111,4 +139,30 @@ fn is_own(about: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_own(_: &fs::Metadata) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_many_make_at_once_are_all_there() {
+        let base = tempfile::tempdir().expect("a folder");
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..300 {
+                        let made = Temporary::new_in(base.path()).expect("made");
+                        fs::write(made.folder.join("file"), "").expect("it is there");
+                    }
+                });
+            }
+        });
+        // What a killed one left behind goes.
+        let left = base.path().join(format!("{PREFIX}left"));
+        fs::create_dir_all(left.join("tmp")).expect("a folder");
+        fs::write(left.join("lock"), "").expect("a file");
+        let _kept = Temporary::new_in(base.path()).expect("made");
+        assert_eq!(fs::read_dir(base.path()).expect("listed").count(), 1);
+    }
 }
