@@ -17,7 +17,7 @@ pub use places::{
 };
 pub use processes::{descendants, group_memory, resident, started};
 pub use signals::signalled;
-pub use spawn::spawn;
+pub use spawn::{spawn, spawn_keeper};
 #[cfg(windows)]
 pub use windows::end_children_with_us;
 

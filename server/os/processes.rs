@@ -1,5 +1,7 @@
 //! What the system tells of processes.
 
+use std::collections::HashMap;
+
 /// When a process began, by which it is told from a later one of its number: clock ticks since boot on Linux, seconds
 /// since 1970 elsewhere. `None` where it is gone, or ended and not yet collected.
 #[cfg(target_os = "linux")]
@@ -70,16 +72,17 @@ fn stat(pid: u32, field: usize) -> Option<String> {
 /// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
 /// deepest last. None where the system does not tell.
 pub fn descendants(pid: u32) -> Vec<u32> {
-    let parents = parents();
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (child, parent) in parents() {
+        if child != pid {
+            children.entry(parent).or_default().push(child);
+        }
+    }
     let mut found = vec![pid];
     let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let children = parents.iter().filter(|(_, of)| *of == parent);
-        for (child, _) in children {
-            if !found.contains(child) {
-                found.push(*child);
-            }
-        }
+    // Each is looked at once, however many there are, also where a number that was given anew leads in a circle.
+    while let Some(parent) = found.get(at) {
+        found.extend(children.remove(parent).unwrap_or_default());
         at += 1;
     }
     found.remove(0);

@@ -18,10 +18,29 @@ struct Job {
 /// # Errors
 /// Those of the operating system.
 pub async fn spawn(command: std::process::Command) -> std::io::Result<Child> {
+    start(command, true).await
+}
+
+/// Starts a program that ends by itself when its input does, and has something to do before; dropping the child leaves
+/// it at that. A group of its own: a terminal's Ctrl-C must not reach it either.
+///
+/// # Errors
+/// Those of the operating system.
+#[cfg_attr(
+    not(unix),
+    expect(unused_mut, reason = "it leads no group of that kind there")
+)]
+pub async fn spawn_keeper(mut command: std::process::Command) -> std::io::Result<Child> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    start(command, cfg!(windows)).await
+}
+
+async fn start(command: std::process::Command, kill: bool) -> std::io::Result<Child> {
     let mut command = Command::from(command);
     #[cfg(windows)]
     super::windows::lead_group(command.as_std_mut());
-    command.kill_on_drop(true);
+    command.kill_on_drop(kill);
     let (reply, answer) = oneshot::channel();
     let job = Job {
         command,

@@ -380,7 +380,10 @@ async fn end(parts: &mut Parts) -> Option<ExitStatus> {
             return status.ok();
         }
     }
-    if let Some(own) = parts.child.id() {
+    // A keeper goes on until none is left, and ends then: killed now, it would leave behind what is still to be ended.
+    if let Some(own) = parts.child.id()
+        && (!parts.keeper || cfg!(windows))
+    {
         os::end_group(own, true);
     }
     None

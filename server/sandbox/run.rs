@@ -220,12 +220,13 @@ impl Processes {
             .stdout(writer)
             .stderr(errors)
             .current_dir(&self.root);
-        if !keeper {
+        let started = if keeper {
+            os::spawn_keeper(program).await
+        } else {
             os::die_with_parent(&mut program);
-        }
-        let mut child = os::spawn(program)
-            .await
-            .map_err(|e| failed("its process", &e))?;
+            os::spawn(program).await
+        };
+        let mut child = started.map_err(|e| failed("its process", &e))?;
         let output = reader(output).map_err(|e| failed("a pipe", &e))?;
         let mut leash = child.stdin.take();
         if let Some(input) = leash.as_mut() {
