@@ -117,7 +117,7 @@ impl Tail {
                 return;
             }
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(chunk.iter().take(count));
+            kept.extend(chunk.get(..count).unwrap_or_default());
             let surplus = kept.len().saturating_sub(STDERR_KEPT);
             kept.drain(..surplus);
         }
