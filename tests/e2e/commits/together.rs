@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::ends::SLOW;
 use super::{ASKED, CLEAN, CLEARED, Repository, editor, said};
 use crate::harness::wait_until;
 
@@ -14,7 +15,7 @@ fn files_that_are_saved_together_are_all_committed() {
         it.workspace.write(file, ASKED);
     }
     // As long as the first one's runs, the others would find the index locked.
-    it.hook("pre-commit", "touch begun; while ! test -e go; do :; done");
+    it.hook("pre-commit", SLOW);
     let mut editor = editor(&it);
     for file in files {
         if file != "a.py" {
