@@ -10,6 +10,13 @@ fn mark() -> String {
     format!("98765.{:07}{number:03}", std::process::id())
 }
 
+/// A bomb leaves no time for a test that counts seconds: they are not run beside each other.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static BOMB: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    BOMB.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn one(command: &str, timeout: u64) -> Vec<Step> {
     let input = json!({"command": command, "timeout": timeout});
     vec![
@@ -37,6 +44,7 @@ fn attack_19_a_command_that_sleeps_for_ever_is_ended_in_time_with_all_it_started
 
 #[test]
 fn attack_19_a_daemon_does_not_outlive_its_command() {
+    let _alone = alone();
     for kind in kinds() {
         let mark = mark();
         let program = format!(
@@ -69,14 +77,9 @@ fn attack_19_endless_output_is_cut_and_ended() {
     }
 }
 
-/// A bomb leaves no time for a test that counts seconds.
-static BOMB: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 #[test]
 fn attack_19_a_bomb_of_processes_is_ended() {
-    let _alone = BOMB
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     for kind in kinds() {
         let mark = mark();
         // It stops by itself, should nobody stop it.
@@ -294,9 +297,7 @@ fn background_commands_are_read_listed_and_ended() {
 
 #[test]
 fn a_command_can_be_looked_at_as_long_as_it_prints() {
-    let _alone = BOMB
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     let Some(kind) = kinds().into_iter().next() else {
         return;
     };
