@@ -85,7 +85,7 @@ pub(super) fn reader(pipe: std::io::PipeReader) -> std::io::Result<Reader> {
 /// What the task takes along.
 pub(super) struct Parts {
     pub child: Child,
-    /// Kept open as long as the command may run.
+    /// Kept open until the command runs; where there is a keeper, as long as it may run.
     pub leash: Option<ChildStdin>,
     pub output: Reader,
     pub guarded: Option<Guarded>,
@@ -285,6 +285,9 @@ impl Job {
                 read = parts.output.read(&mut chunk), if open => match read {
                     Ok(count) if count > 0 => {
                         self.receive(chunk.get(..count).unwrap_or_default(), &mut before);
+                        if before.is_none() && !parts.keeper {
+                            parts.leash = None;
+                        }
                         self.news.notify_one();
                         came += count as u64;
                         if came > limits::OUTPUT {

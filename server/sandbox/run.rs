@@ -237,9 +237,6 @@ impl Processes {
         if let Some(input) = pair.as_mut() {
             let _ = input.write_all(&line).await;
         }
-        if !keeper {
-            leash = None;
-        }
         let number = if background {
             self.last.fetch_add(1, Ordering::Relaxed) + 1
         } else {

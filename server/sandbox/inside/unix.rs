@@ -23,6 +23,7 @@ pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
 }
 
 fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
+    anyhow::ensure!(is_held()?, "postil is gone");
     #[cfg(target_os = "linux")]
     {
         os::keep_standard_streams().context("open files")?;
@@ -71,6 +72,17 @@ fn are_in_place(mounted: &[Mounted]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether the one that sent the order is there still: it holds its end until we begin. Bubblewrap asks for a signal of
+/// its parent's death when it is up, which comes too late where that died before; from here on it does not.
+fn is_held() -> std::io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let input = std::io::stdin();
+    let mut ends = [PollFd::new(&input, PollFlags::empty())];
+    poll(&mut ends, Some(&rustix::event::Timespec::default()))?;
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    Ok(ends.iter().all(|end| !end.revents().intersects(gone)))
+}
+
 /// Starts the one that becomes the command, and ends all that it began when it has ended, or when the server has.
 fn keep(order: Order) -> anyhow::Result<ExitCode> {
     #[cfg(target_os = "linux")]
@@ -84,7 +96,9 @@ fn keep(order: Order) -> anyhow::Result<ExitCode> {
         keeper: false,
         ..order
     };
-    if let Some(mut input) = child.stdin.take() {
+    // Held until all is over.
+    let mut input = child.stdin.take();
+    if let Some(mut input) = input.as_mut() {
         serde_json::to_writer(&mut input, &order)?;
         input.write_all(b"\n")?;
     }
