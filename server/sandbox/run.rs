@@ -397,11 +397,12 @@ fn prepare(
 
 /// Those that no command may reach, and that bubblewrap can hide.
 fn sockets(found: &Found, policy: &Policy) -> Vec<PathBuf> {
-    #[cfg(target_os = "linux")]
-    if found.hides_sockets && !policy.network.is_whole() {
-        return super::sockets::of_others();
+    if !found.hides_sockets || policy.network.is_whole() {
+        return Vec::new();
     }
-    let _ = (found, policy);
+    #[cfg(target_os = "linux")]
+    return super::sockets::of_others();
+    #[cfg(not(target_os = "linux"))]
     Vec::new()
 }
 

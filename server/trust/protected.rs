@@ -156,8 +156,8 @@ pub fn protected(relative: &str) -> Option<&'static str> {
     })
 }
 
-/// [`protected`], and what lies where a repository's `core.hooksPath` has git look for hooks: that of the root, or that
-/// which the file belongs to.
+/// [`protected`], and what a repository's configuration has git obey: that of the root, or that which the file belongs
+/// to.
 pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     if let Some(why) = protected(relative) {
         return Some(why);
@@ -167,33 +167,49 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
     let mut repositories = vec![&*root];
     repositories.extend((folder != root).then_some(folder));
-    let mut hooks = repositories.iter().filter_map(|folder| Hooks::of(folder));
-    hooks.any(|hooks| hooks.hold(&file)).then_some(GIT)
+    let mut all = repositories.iter().filter_map(|folder| Obeyed::of(folder));
+    all.any(|obeyed| obeyed.hold(&file)).then_some(GIT)
 }
 
-/// The folder where a repository's `core.hooksPath` has git look for hooks in the work tree, its name compared as the
-/// most careless file system would.
+/// What in the work tree a repository's own configuration has git obey: the folder where `core.hooksPath` has it look
+/// for hooks, and files that the configuration goes on in. Names are compared as the most careless file system would.
 #[derive(Clone)]
-pub struct Hooks(Vec<String>);
+pub struct Obeyed(Vec<Vec<String>>);
 
-impl Hooks {
+impl Obeyed {
     /// Of the repository at or above `folder`.
     pub fn of(folder: &Path) -> Option<Self> {
-        Some(Self(parts(&vcs::runs(folder).hooks?)))
+        let runs = vcs::runs(folder);
+        let places = runs.hooks.iter().chain(&runs.includes);
+        let places: Vec<_> = places.map(|place| parts(place)).collect();
+        (!places.is_empty()).then_some(Self(places))
     }
 
-    /// Relative to a root that it lies in, as the paths then are that it is compared with.
+    /// Relative to a root that they lie in, as the paths then are that they are compared with.
     pub fn below(&self, root: &Path) -> Option<Self> {
-        let below = self.0.strip_prefix(&*parts(&os::canonical(root).ok()?))?;
-        (!below.is_empty()).then(|| Self(below.to_vec()))
+        let root = parts(&os::canonical(root).ok()?);
+        let below = self.0.iter().filter_map(|place| place.strip_prefix(&*root));
+        let below: Vec<_> = below.filter(|b| !b.is_empty()).map(<[_]>::to_vec).collect();
+        (!below.is_empty()).then_some(Self(below))
     }
 
+    /// Whether it is one of them.
     pub fn is(&self, path: &Path) -> bool {
-        path.components().count() == self.0.len() && parts(path) == self.0
+        let count = path.components().count();
+        let mut alike = self
+            .0
+            .iter()
+            .filter(|place| place.len() == count)
+            .peekable();
+        alike.peek().is_some() && {
+            let path = parts(path);
+            alike.any(|place| *place == path)
+        }
     }
 
     fn hold(&self, path: &Path) -> bool {
-        parts(path).starts_with(&self.0)
+        let path = parts(path);
+        self.0.iter().any(|place| path.starts_with(place))
     }
 }
 

@@ -77,6 +77,31 @@ fn what_has_no_end_is_not_read_whole() {
 }
 
 #[test]
+fn attack_04_a_file_that_gits_configuration_goes_on_in_is_guarded() {
+    let p = place();
+    for folder in [".git/objects", ".git/refs"] {
+        std::fs::create_dir_all(p.root.join(folder)).unwrap();
+    }
+    write(p.root.join(".git/HEAD"), "ref: refs/heads/main\n");
+    write(
+        p.root.join(".git/config"),
+        "[include]\n\tpath = ../tools/gitconfig\n[includeIf \"gitdir:/\"]\n\tpath = ../not/yet/there\n",
+    );
+    write(p.root.join("tools/gitconfig"), "[include]\n\tpath = more\n");
+    for file in [
+        "tools/gitconfig",
+        "Tools/GitConfig",
+        "not/yet/there",
+        "tools/more",
+    ] {
+        assert!(guarded(&p.root, file).is_some(), "{file}");
+    }
+    for file in ["tools/other", "not/yet", "more.rs"] {
+        assert_eq!(guarded(&p.root, file), None, "{file}");
+    }
+}
+
+#[test]
 fn record_is_the_users_alone() {
     let p = place();
     p.trust.grant(&p.root).unwrap();

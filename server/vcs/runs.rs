@@ -1,7 +1,7 @@
 //! What of a repository git would run for a commit.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use git2::{ConfigLevel, ErrorCode, Repository};
 
@@ -18,11 +18,16 @@ const HOOKS: &[&str] = &[
     "post-commit",
 ];
 
+/// Included files that are looked for; more have no meaning.
+const MOST: usize = 50;
+
 /// What the configuration names that git runs for the repository at or above `root`.
 #[derive(Default)]
 pub struct Runs {
     /// Where `core.hooksPath` has it look for hooks, if that lies in the work tree.
     pub hooks: Option<PathBuf>,
+    /// Files in the work tree that its settings go on in (`include.path`), also those that are not there yet.
+    pub includes: Vec<PathBuf>,
     /// The repository's own settings that are a program or a folder of such: name and value.
     pub settings: Vec<(String, String)>,
 }
@@ -40,6 +45,7 @@ pub fn runs(root: &Path) -> Runs {
 fn read(repository: &Repository) -> Option<Runs> {
     let config = repository.config().ok()?.snapshot().ok()?;
     let mut settings = Vec::new();
+    let mut included = Vec::new();
     let mut entries = config.entries(None).ok()?;
     while let Some(Ok(entry)) = entries.next() {
         let is_own = matches!(entry.level(), ConfigLevel::Local | ConfigLevel::Worktree);
@@ -47,14 +53,18 @@ fn read(repository: &Repository) -> Option<Runs> {
         if is_own && names_program(&name) {
             let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
             settings.push((name, value));
+        } else if is_own && includes(&name) {
+            included.push(super::bytes_to_path(entry.value_bytes()).into_owned());
         }
     }
-    let hooks = || {
-        let top = os::canonical(repository.workdir()?).ok()?;
-        in_work_tree(&top, &config.get_path("core.hooksPath").ok()?)
-    };
+    let top = repository.workdir().and_then(|top| os::canonical(top).ok());
+    let hooks = || in_work_tree(top.as_deref()?, &config.get_path("core.hooksPath").ok()?);
+    let includes = top
+        .as_deref()
+        .map(|top| in_it(top, repository.commondir(), &included));
     Some(Runs {
         hooks: hooks(),
+        includes: includes.unwrap_or_default(),
         settings,
     })
 }
@@ -69,9 +79,13 @@ fn asked(root: &Path) -> Option<Runs> {
     }
     let mut runs = Runs::default();
     let mut hooks = None;
+    let mut included = Vec::new();
     let mut parts = out.stdout.split(|byte| *byte == 0);
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
         let (name, value) = setting(entry);
+        if includes(&name) && (scope == b"local" || scope == b"worktree") {
+            included.push(super::bytes_to_path(value).into_owned());
+        }
         // What we hand over ourselves keeps hooks off.
         if scope == b"command" || !names_program(&name) {
             continue;
@@ -84,6 +98,7 @@ fn asked(root: &Path) -> Option<Runs> {
             runs.settings.push((name, value));
         }
     }
+    runs.includes = in_it(&top, &top.join(".git"), &included);
     runs.hooks = hooks.and_then(|folder| {
         let folder = match (folder.strip_prefix("~"), os::home()) {
             (Ok(below), Some(home)) => home.join(below),
@@ -103,6 +118,40 @@ fn setting(entry: &[u8]) -> (String, &[u8]) {
 
 fn names_program(name: &str) -> bool {
     name == "core.hookspath" || name.starts_with("gpg.") && name.ends_with("program")
+}
+
+fn includes(name: &str) -> bool {
+    name == "include.path" || name.starts_with("includeif.") && name.ends_with(".path")
+}
+
+/// Those of the files that lie in the work tree. A relative one is named from where the file lies that names it: the
+/// repository's, in `own`, or one of the others that is there.
+fn in_it(top: &Path, own: &Path, named: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut folders = vec![own.to_owned()];
+    let mut at = 0;
+    while let Some(folder) = folders.get(at).cloned() {
+        for path in named.iter().take(MOST) {
+            // What is not there yet has no path without `..` but by its name.
+            let mut plain = PathBuf::new();
+            for part in folder.join(path).components() {
+                match part {
+                    Component::ParentDir => drop(plain.pop()),
+                    part => plain.push(part),
+                }
+            }
+            let file = os::resolved(&plain);
+            if !file.starts_with(top) || found.contains(&file) {
+                continue;
+            }
+            if file.is_file() && folders.len() < MOST {
+                folders.extend(file.parent().map(Path::to_owned));
+            }
+            found.push(file);
+        }
+        at += 1;
+    }
+    found
 }
 
 /// `folder`, which is relative to the top of the work tree or absolute, if it lies in there.

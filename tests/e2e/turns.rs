@@ -468,6 +468,7 @@ fn an_answer_to_a_thread_that_is_gone_changes_no_text() {
         .expect("the turn starts");
     bench.model.wait_for_requests(1);
     editor.splice(FILE, 0..THREAD.len(), "");
+    editor.settle();
     bench.model.release();
     let message = editor.wait_saying("window/showMessage", "Too late.");
     assert!(

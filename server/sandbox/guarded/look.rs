@@ -52,8 +52,8 @@ pub(super) struct Look {
     pub known: BTreeSet<PathBuf>,
     /// Of these, the folders of repositories: guarded by their parts.
     pub repositories: BTreeSet<PathBuf>,
-    /// The folder that `core.hooksPath` names, guarded whatever it is called.
-    hooks: Option<trust::Hooks>,
+    /// What git's configuration names in the work tree, guarded whatever it is called.
+    obeyed: Option<trust::Obeyed>,
     /// The folders that were listed.
     reached: BTreeSet<PathBuf>,
     /// Those that were there and were not listed, by name and by what they are: they may be renamed meanwhile.
@@ -66,7 +66,7 @@ impl Look {
     /// what is in them nobody knows what is new.
     pub fn new(root: &Path, earlier: &Self, most: usize) -> Self {
         let mut look = Self {
-            hooks: earlier.hooks.clone(),
+            obeyed: earlier.obeyed.clone(),
             ..Self::default()
         };
         let mut left = most;
@@ -88,7 +88,7 @@ impl Look {
                 count += 1;
                 let path = folder.join(entry.file_name());
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_guarded(&path) || look.is_hooks(&path) {
+                if is_guarded(&path) || look.is_obeyed(&path) {
                     look.add(root, path, is_folder);
                 } else if is_folder && depth < DEPTH && !is_passed_over(&path) {
                     let queue = if earlier.reached.contains(&path) {
@@ -109,7 +109,7 @@ impl Look {
 
     pub fn first(root: &Path) -> Self {
         let none = Self {
-            hooks: trust::Hooks::of(root).and_then(|hooks| hooks.below(root)),
+            obeyed: trust::Obeyed::of(root).and_then(|obeyed| obeyed.below(root)),
             ..Self::default()
         };
         Self::new(root, &none, ENTRIES)
@@ -131,8 +131,8 @@ impl Look {
         self.known.insert(path);
     }
 
-    fn is_hooks(&self, path: &Path) -> bool {
-        self.hooks.as_ref().is_some_and(|hooks| hooks.is(path))
+    fn is_obeyed(&self, path: &Path) -> bool {
+        self.obeyed.as_ref().is_some_and(|obeyed| obeyed.is(path))
     }
 
     fn has_left_out(&self, folder: &Path, full: &Path) -> bool {

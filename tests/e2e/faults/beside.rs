@@ -275,6 +275,7 @@ fn fault_19_whatever_the_author_does_during_a_turn_their_text_stands() {
         for (old, new) in act.edits {
             desk.editor.replace(FILE, old, new);
         }
+        desk.editor.settle();
         desk.world.model.release();
         let text = desk
             .editor
@@ -296,6 +297,7 @@ fn fault_19_whatever_the_author_does_during_a_turn_their_text_stands() {
     desk.ask();
     desk.world.model.wait_for_requests(2);
     desk.editor.close(FILE);
+    desk.editor.settle();
     desk.world.model.release();
     desk.wait_status("cancelled");
     assert_eq!(desk.world.workspace.read(FILE), CODE);

@@ -27,6 +27,13 @@ pub fn wait_until(what: &str, mut fits: impl FnMut() -> bool) {
 }
 
 impl Editor {
+    /// Waits until the server has read what it was told so far: it takes changes in the order of the wire, and answers
+    /// what was asked behind them. Whatever else may reach it first, as an answer of the model does.
+    pub fn settle(&mut self) {
+        self.request("$/settle", Value::Null)
+            .expect_err("there is no such request");
+    }
+
     /// As `wait_message`, of the first whose `message` has `words` in it.
     pub fn wait_saying(&self, method: &str, words: &str) -> Value {
         self.wait_message(method, |params| {

@@ -378,6 +378,7 @@ fn fault_19_a_line_that_the_author_changes_during_the_turn_stays_the_authors() {
     bench.model.wait_for_requests(2);
     editor.replace(FILE, "    7", "    7 + mine");
     editor.replace(FILE, "pub fn load", "pub fn loads");
+    editor.settle();
     bench.model.release();
     editor.wait_codes(FILE, &["awaiting_user"]);
     let results = bench.model.wait_for_requests(3)[2].results();

@@ -165,6 +165,7 @@ fn an_answer_does_not_go_to_another_thread_that_begins_alike() {
         .expect("the turn starts");
     bench.model.wait_for_requests(1);
     editor.replace(FILE, first, "fn a() {}\n");
+    editor.settle();
     bench.model.release();
     told(&editor, "The answer was: For the first.");
     assert_eq!(
@@ -182,6 +183,7 @@ fn what_is_said_during_a_turn_waits_for_the_next_one() {
         .expect("the turn starts");
     bench.model.wait_for_requests(1);
     editor.replace(FILE, "why?\n", "why?\n// AUTHOR: and delete nothing\n");
+    editor.settle();
     bench.model.release();
     let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
     let head = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: and delete nothing\n";

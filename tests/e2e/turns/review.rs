@@ -551,6 +551,7 @@ fn reviewed_edits_keep_what_the_author_typed_meanwhile() {
     bench
         .workspace
         .write(OTHER, MAIN.replace("load()", "load(1)"));
+    editor.settle();
     bench.model.release();
     let text = editor.wait_text(FILE, |text| text.contains("AGENT:"));
     assert!(
