@@ -213,45 +213,31 @@ async fn from_thread(
     let session = server.session()?;
     let word = word::at(&view.text, at, thread);
     let goes = ![HOVER, RENAME, PREPARE_RENAME].contains(&method);
-    let mut name = None;
-    let found = match word {
+    let at_once = match &word {
         Some(Word::Place { path, line, column }) if goes => {
-            place(server, session, view, &path, line, column)
+            place(server, session, view, path, *line, *column)
         }
-        Some(Word::Name {
-            name: whole,
-            segment,
-        }) => {
-            let found = named(
-                server, session, method, view, thread, &whole, &segment, params, cancel,
-            );
-            let found = found.await?;
-            name = Some(segment);
-            found
-        }
-        Some(Word::At(said)) => {
-            let file = match goes {
-                true => place(server, session, view, &said, 1, 1),
-                false => Value::Null,
-            };
-            if is_nothing(&file) {
-                let segment = word::last_name(&said);
-                let found = named(
-                    server, session, method, view, thread, &said, segment, params, cancel,
-                );
-                let found = found.await?;
-                name = Some(segment.to_owned());
-                found
-            } else {
-                file
-            }
-        }
+        Some(Word::At(said)) if goes => place(server, session, view, said, 1, 1),
         _ => Value::Null,
+    };
+    let name = match &word {
+        Some(Word::Name { name, segment }) => Some((name, segment.as_str())),
+        Some(Word::At(said)) if is_nothing(&at_once) => Some((said, word::last_name(said))),
+        _ => None,
+    };
+    let found = match name {
+        Some((name, segment)) => {
+            let found = named(
+                server, session, method, view, thread, name, segment, params, cancel,
+            );
+            found.await?
+        }
+        None => at_once,
     };
     if method == HOVER && is_nothing(&found) {
         return Ok(hover::thread(server, session, view, thread));
     }
-    let span = name.and_then(|name| word::span(&view.text, at, &name));
+    let span = name.and_then(|(_, segment)| word::span(&view.text, at, segment));
     Ok(match span {
         Some(span) => from_here(server, view, method, found, &span),
         None => found,

@@ -240,6 +240,9 @@ pub struct Model {
     shared: Arc<Shared>,
 }
 
+/// The key that it is asked with in [`Model::env`].
+pub const KEY: &str = "sk-canary-0123456789";
+
 impl Model {
     pub fn start(script: Vec<Step>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
@@ -272,6 +275,15 @@ impl Model {
     /// The base URL, for `ANTHROPIC_BASE_URL`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The environment in which it is asked.
+    pub fn env(&self) -> Vec<(String, String)> {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        vec![
+            pair("ANTHROPIC_BASE_URL", self.url()),
+            pair("ANTHROPIC_API_KEY", KEY),
+        ]
     }
 
     /// The base URL as OpenAI's clients know it.

@@ -275,14 +275,10 @@ fn a_running_turn_is_seen() {
     let workspace = Workspace::new();
     workspace.write("a.rs", "fn a() {}\r\n");
     let model = Model::start(vec![Step::text("So.").held()]);
-    let env = [
-        ("ANTHROPIC_BASE_URL", model.url()),
-        ("ANTHROPIC_API_KEY", "sk-canary-0123456789"),
-    ];
     let mut editor = Editor::start_with(
         &workspace,
         Options {
-            env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec(),
+            env: model.env(),
             initialization_options: json!({"trusted": true}),
             ..can("utf-16")
         },

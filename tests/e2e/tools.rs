@@ -33,11 +33,7 @@ impl Bench {
     }
 
     fn env(&self) -> Vec<(String, String)> {
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        vec![
-            pair("ANTHROPIC_BASE_URL", self.model.url()),
-            pair("ANTHROPIC_API_KEY", "sk-canary-0123456789"),
-        ]
+        self.model.env()
     }
 
     /// The file open, with the thread typed into it.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
-use crate::model::{Model, Step, call};
+use crate::model::{KEY, Model, Step, call};
 
 mod cancel; // a cancel wherever a turn waits
 mod folders; // threads with one id
@@ -19,7 +19,6 @@ mod stops; // turns that stop half-way and go on
 mod typing; // keys and edits in the same lines
 mod waits; // two turns with one question
 
-const KEY: &str = "sk-canary-0123456789";
 const FILE: &str = "src/net.rs";
 const CODE: &str = "pub fn load() -> u32 {\n    7\n}\n";
 const THREAD: &str = "// AUTHOR: should we rename this to load_data?\n";
@@ -40,13 +39,7 @@ impl Bench {
     }
 
     fn env(&self) -> Vec<(String, String)> {
-        vec![
-            (
-                String::from("ANTHROPIC_BASE_URL"),
-                self.model.url().to_owned(),
-            ),
-            (String::from("ANTHROPIC_API_KEY"), KEY.to_owned()),
-        ]
+        self.model.env()
     }
 
     fn editor(&self, trusted: bool) -> Editor {

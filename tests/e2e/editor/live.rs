@@ -16,18 +16,11 @@ fn start(workspace: &Workspace, model: &Model) -> Editor {
             "textDocumentContent": {"dynamicRegistration": false},
         },
     });
-    let env = vec![
-        (String::from("ANTHROPIC_BASE_URL"), model.url().to_owned()),
-        (
-            String::from("ANTHROPIC_API_KEY"),
-            String::from("sk-canary-0123456789"),
-        ),
-    ];
     let editor = Editor::start_with(
         workspace,
         Options {
             capabilities,
-            env,
+            env: model.env(),
             initialization_options: json!({"trusted": true}),
             ..Options::default()
         },

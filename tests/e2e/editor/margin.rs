@@ -382,15 +382,7 @@ fn trust_that_changes_counts_from_then_on() {
     let workspace = Workspace::new();
     workspace.write("a.rs", "fn a() {}\n");
     let model = Model::start(vec![Step::text("Only looked."), Step::text("Could write.")]);
-    let env = vec![
-        ("ANTHROPIC_BASE_URL".to_owned(), model.url().to_owned()),
-        ("ANTHROPIC_API_KEY".to_owned(), "sk-canary".to_owned()),
-        (
-            "POSTIL_MODEL".to_owned(),
-            "anthropic/claude-sonnet-4-5".to_owned(),
-        ),
-    ];
-    let mut editor = start(&workspace, json!({"trusted": false}), env);
+    let mut editor = start(&workspace, json!({"trusted": false}), asking(&model));
     editor.open("a.rs");
     for (question, tool) in [("one", false), ("two", true)] {
         editor.replace("a.rs", "fn a", &format!("// AUTHOR: {question}\nfn a"));

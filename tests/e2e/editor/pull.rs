@@ -251,18 +251,12 @@ fn a_client_that_does_not_ask_again_is_told_what_a_turn_does() {
     let workspace = Workspace::new();
     workspace.write("a.rs", "// AUTHOR: why?\nfn a() {}\n");
     let model = Model::start(vec![Step::text("So.").held()]);
-    let env = [
-        ("ANTHROPIC_BASE_URL", model.url()),
-        ("ANTHROPIC_API_KEY", "sk-canary-0123456789"),
-    ];
     let mut editor = Editor::start_with(
         &workspace,
         Options {
             capabilities: json!({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": false}}}),
             initialization_options: json!({"trusted": true}),
-            env: env
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .to_vec(),
+            env: model.env(),
             ..Options::default()
         },
     );

@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// Python that says of a socket whether it was reached.
+const TELL: &str = r#"
+import socket
+def tell(name, make):
+    try:
+        make()
+        print(name, "reached")
+    except OSError as e:
+        print(name, "refused")
+"#;
+
 #[test]
 fn a_command_works_in_the_workspace() {
     let run = [
@@ -121,15 +132,7 @@ fn attack_07_no_address_and_no_socket_can_be_reached() {
     let by_name = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
     by_name.set_nonblocking(true).unwrap();
     let try_all = format!(
-        r#"
-import socket
-def tell(name, make):
-    try:
-        make()
-        print(name, "reached")
-    except OSError as e:
-        print(name, "refused")
-tell("tcp", lambda: socket.create_connection(("127.0.0.1", {port}), 3))
+        r#"{TELL}tell("tcp", lambda: socket.create_connection(("127.0.0.1", {port}), 3))
 tell("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 53)))
 tell("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0{abstract_name}"))
 tell("vsock", lambda: socket.socket(40, 1).connect((2, 5000)))
@@ -195,15 +198,7 @@ fn attack_07_no_socket_of_another_program_is_reached_by_its_path() {
     for kind in kinds() {
         let (path, mail, granted) = (path.display(), mail.display(), granted.display());
         let program = format!(
-            r#"
-import socket
-def tell(name, make):
-    try:
-        make()
-        print(name, "reached")
-    except OSError as e:
-        print(name, "refused")
-tell("path", lambda: socket.socket(socket.AF_UNIX).connect("{path}"))
+            r#"{TELL}tell("path", lambda: socket.socket(socket.AF_UNIX).connect("{path}"))
 tell("mail", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", "{mail}"))
 tell("here", lambda: socket.socket(socket.AF_UNIX).connect("here.sock"))
 tell("granted", lambda: socket.socket(socket.AF_UNIX).connect("{granted}"))
