@@ -19,8 +19,11 @@ use crate::os;
 use crate::session::STORM;
 use crate::vcs;
 
-/// A storm is over when nothing has been told for so long and git is at rest.
+/// A storm is over when git is at rest and nothing has been told for as long as the last look at the tree took, but
+/// for no more than this. So of a storm that goes on, looks take half of the time at most.
 const CALM: Duration = Duration::from_millis(100);
+/// How often git is asked whether it is at rest.
+const ASK: Duration = Duration::from_millis(10);
 /// Git may be at work for long (its index is locked while a commit's message is written): some changes
 /// wait so long for it, many so long.
 const LONG: Duration = Duration::from_secs(2);
@@ -89,8 +92,9 @@ impl Watching {
         self.watches.remove(folder);
     }
 
-    /// What happened since the last call; waits for it, and for the end of a storm. `None`: it is over.
-    fn take(&self, roots: &dyn Fn() -> Vec<PathBuf>) -> Option<Taken> {
+    /// What happened since the last call; waits for it, and for the end of a storm. The first changes of a storm are
+    /// not waited behind: more may never come. `None`: it is over.
+    fn take(&self, roots: &dyn Fn() -> Vec<PathBuf>, last: Option<Look>) -> Option<Taken> {
         let mut pending = self.lock();
         while pending.told == pending.done && !pending.stopped {
             pending = self
@@ -102,33 +106,48 @@ impl Watching {
         let roots = roots();
         let busy = || roots.iter().any(|root| vcs::is_busy(root));
         let began = Instant::now();
-        let mut told = usize::MAX;
+        let rest = last
+            .filter(|last| last.ended + LONG > began)
+            .map_or(Duration::ZERO, |last| last.took.min(CALM));
+        let (mut told, mut since) = (0, began);
         pending = self.lock();
         loop {
+            if std::mem::replace(&mut told, pending.told) != pending.told {
+                since = Instant::now();
+            }
             let storm = pending.paths.len() > STORM;
             let most = if storm { LONGEST } else { LONG };
-            let calm = (!storm || pending.told == told) && !busy();
+            let left = match storm {
+                true => rest.saturating_sub(since.elapsed()),
+                false => Duration::ZERO,
+            };
+            let calm = left.is_zero() && !busy();
             if calm || pending.stopped || began.elapsed() > most {
                 break;
             }
-            told = pending.told;
+            let wait = if left.is_zero() { ASK } else { left };
             pending = self
                 .news
-                .wait_timeout_while(pending, CALM, |pending| !pending.stopped)
+                .wait_timeout_while(pending, wait, |pending| !pending.stopped)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
         if pending.stopped {
             return None;
         }
-        let mut paths: Vec<PathBuf> = pending.paths.drain().collect();
-        paths.sort();
         Some(Taken {
-            paths,
+            paths: pending.paths.drain().collect(),
             all: std::mem::take(&mut pending.all),
             told: pending.told,
         })
     }
+}
+
+/// A look at all that changed.
+#[derive(Clone, Copy)]
+struct Look {
+    took: Duration,
+    ended: Instant,
 }
 
 struct Taken {
@@ -149,7 +168,8 @@ pub(super) fn start(server: &Arc<Server>) {
             let roots = workspaces.into_iter().flatten();
             roots.map(|workspace| workspace.root().to_owned()).collect()
         };
-        while let Some(Taken { paths, all, told }) = server.watching.take(&roots) {
+        let mut last = None;
+        while let Some(Taken { paths, all, told }) = server.watching.take(&roots, last) {
             let Some(session) = server.session.get() else {
                 server.watching.done(told);
                 continue;
@@ -167,7 +187,11 @@ pub(super) fn start(server: &Arc<Server>) {
                 Err(_) => tracing::error!("a defect while changed files were read"),
             }
             server.watching.done(told);
-            if began.elapsed() > MUCH {
+            let look = last.insert(Look {
+                took: began.elapsed(),
+                ended: Instant::now(),
+            });
+            if look.took > MUCH {
                 os::return_memory();
             }
         }
@@ -253,7 +277,7 @@ mod tests {
         let looked = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while let Some(taken) = watching.take(&Vec::new) {
+                while let Some(taken) = watching.take(&Vec::new, None) {
                     std::thread::sleep(Duration::from_millis(50));
                     looked.store(taken.all, Ordering::Release);
                     watching.done(taken.told);

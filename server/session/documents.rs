@@ -1,5 +1,6 @@
 //! Open documents and what is read from files: views, diagnostics, lists of threads.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -143,13 +144,11 @@ impl Session {
         let mut shown = Vec::new();
         for workspace in self.workspaces() {
             let Workspace { tree, index, .. } = &*workspace;
-            let mine: Vec<&PathBuf> = paths
-                .iter()
-                .filter(|path| {
-                    self.workspace_of(path)
-                        .is_some_and(|w| w.root() == tree.root())
-                })
-                .collect();
+            let is_mine = |path: &&PathBuf| {
+                let home = self.workspace_of(path);
+                home.is_some_and(|home| home.root() == tree.root())
+            };
+            let mine: HashSet<&PathBuf> = paths.iter().filter(is_mine).collect();
             // Which names count: git's index, which need not lie below the root, and rules of ignored names.
             let git = vcs::index_place(tree.root()).map(|(index, _)| index);
             let rules = |path: &PathBuf| {
@@ -158,11 +157,8 @@ impl Session {
                         .file_name()
                         .is_some_and(|n| n == ".gitignore" || n == ".ignore")
             };
-            let folders = mine.iter().filter(|path| path.is_dir()).count();
-            let many = mine.len() > STORM || folders > MANY_FOLDERS;
-            for path in &mine {
-                workspace.names.changed(tree, path);
-            }
+            let many = mine.len() > STORM
+                || mine.iter().filter(|path| path.is_dir()).count() > MANY_FOLDERS;
             if all || many || paths.iter().any(rules) {
                 workspace.names.forget();
                 if !self.walks(&workspace) {
@@ -173,10 +169,11 @@ impl Session {
                     Err(error) => tracing::warn!("{}: {error}", tree.root().display()),
                 }
                 let same = index.files().into_iter();
-                shown.extend(same.filter(|file| all || mine.binary_search(&file).is_ok()));
+                shown.extend(same.filter(|file| all || mine.contains(file)));
                 continue;
             }
             for path in mine {
+                workspace.names.changed(tree, path);
                 if path.is_dir() {
                     let below = tree.relative(path).filter(|_| tree.enters(path));
                     let changed = below.and_then(|below| index.scan(tree, &below).ok());
