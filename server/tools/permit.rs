@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use dashmap::DashMap;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use serde_json::{Map, Value};
 
 use super::Context;
 use crate::host::{Host, Level, Question, in_turn};
@@ -17,6 +18,8 @@ use crate::trust::{Call, Grant, Grants, Risk, Wanted};
 /// What the author said to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
+    /// By an answer that came while it waited: it was not asked.
+    Granted,
     Once,
     Run,
     Kept(Wanted),
@@ -111,7 +114,7 @@ impl About {
                     host.message(Level::Warning, &text);
                 }
             }
-            Said::Once | Said::Refused | Said::Nobody => {}
+            Said::Granted | Said::Once | Said::Refused | Said::Nobody => {}
         }
     }
 }
@@ -169,7 +172,27 @@ impl Gate {
     /// Asks, or joins the same question of the run that waits already. Where another run's stands there, this
     /// one comes after it, unless the answer counts for both: a grant that covers it, or a no. `identity`: all
     /// that tells it apart.
-    async fn ask(self: &Arc<Self>, cx: &Context, identity: String, asked: Asked) -> Said {
+    ///
+    /// # Errors
+    /// Why it is a no.
+    async fn ask(
+        self: &Arc<Self>,
+        cx: &Context,
+        identity: String,
+        asked: Asked,
+    ) -> Result<(), String> {
+        let (text, choices) = (asked.text.clone(), asked.choices.clone());
+        let tool = asked.about.as_ref().map(|about| about.tool.clone());
+        let said = self.put(cx, identity, asked).await;
+        if said != Said::Granted && !cx.cancel.is_cancelled() {
+            let taken = choices.iter().find(|(_, choice)| *choice == said);
+            let answer = taken.map_or("Nobody answered", |(title, _)| title);
+            record(cx, tool, answer, &text)?;
+        }
+        self.answered(cx, said, &text)
+    }
+
+    async fn put(self: &Arc<Self>, cx: &Context, identity: String, asked: Asked) -> Said {
         let key = (cx.run.clone(), identity);
         let waiting = self.waiting.get(&key).and_then(|known| known.upgrade());
         let asking: Asking = waiting.unwrap_or_else(|| {
@@ -182,14 +205,14 @@ impl Gate {
                 let (before, _) = place.refused();
                 let _place = in_turn(&place.turn, &*host).await;
                 if asked.about.as_ref().is_some_and(|it| it.is_granted(&gate)) {
-                    return Said::Once;
+                    return Said::Granted;
                 }
                 if let (now, Some(said)) = place.refused()
                     && now != before
                 {
                     return said;
                 }
-                let said = put(&*host, &asked).await;
+                let said = show(&*host, &asked).await;
                 if matches!(said, Said::Refused | Said::Nobody) {
                     place.refuse(said);
                 }
@@ -223,7 +246,7 @@ impl Gate {
 
     fn answered(&self, cx: &Context, said: Said, text: &str) -> Result<(), String> {
         match said {
-            Said::Once | Said::Run | Said::Kept(_) => Ok(()),
+            Said::Granted | Said::Once | Said::Run | Said::Kept(_) => Ok(()),
             Said::Refused => Err(format!("The author refused: {text}")),
             Said::Nobody => {
                 if !cx.cancel.is_cancelled() {
@@ -237,7 +260,21 @@ impl Gate {
     }
 }
 
-async fn put(host: &dyn Host, asked: &Asked) -> Said {
+/// What was answered is a round of its own, written before anything follows from it.
+fn record(cx: &Context, tool: Option<String>, answer: &str, text: &str) -> Result<(), String> {
+    let Some(store) = &cx.store else {
+        return Ok(());
+    };
+    let mut metadata = Map::new();
+    metadata.extend(tool.map(|tool| (String::from("tool"), Value::from(tool))));
+    metadata.insert(String::from("answer"), Value::from(answer));
+    let recorded = store.append(&cx.run, "approval", metadata, text);
+    recorded.map(drop).map_err(|error| {
+        format!("Not carried out: the author's answer could not be recorded: {error}")
+    })
+}
+
+async fn show(host: &dyn Host, asked: &Asked) -> Said {
     let question = Question {
         text: asked.text.clone(),
         choices: asked.choices.iter().map(|(text, _)| text.clone()).collect(),
@@ -306,7 +343,7 @@ pub(super) async fn permit(
         each_time: each_time.is_some(),
     };
     let asked = Asked {
-        text: text.clone(),
+        text,
         choices,
         about: Some(about),
     };
@@ -315,8 +352,7 @@ pub(super) async fn permit(
         root.display(),
         each_time.is_some()
     );
-    let said = gate.ask(cx, identity, asked).await;
-    gate.answered(cx, said, &text)
+    gate.ask(cx, identity, asked).await
 }
 
 /// Asks for one act that is asked each time, whatever was granted: a guarded file.
@@ -326,15 +362,14 @@ pub(super) async fn each_time(cx: &Context, text: String) -> Result<(), String> 
         (String::from("Refuse"), Said::Refused),
     ];
     let asked = Asked {
-        text: text.clone(),
+        text,
         choices,
         about: None,
     };
     // Each is a question of its own: two writes to one file are two acts.
     let act = cx.gate.acts.fetch_add(1, Ordering::Relaxed);
     let identity = format!("act {act}");
-    let said = cx.gate.ask(cx, identity, asked).await;
-    cx.gate.answered(cx, said, &text)
+    cx.gate.ask(cx, identity, asked).await
 }
 
 /// Most characters of an argument in a question: half from its beginning, half from its end.

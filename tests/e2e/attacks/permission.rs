@@ -81,6 +81,37 @@ fn attack_21_a_grant_is_bound_to_tool_argument_and_folder_and_can_be_taken_back(
     assert_eq!(asked(&editor).len(), 2);
     assert!(!ground.workspace.path("docs/b.md").exists());
 
+    // Question and answer are rounds, before the call that they are about.
+    let history: Value =
+        serde_json::from_str(&ground.well(&["workflow", "list", "--json"])).expect("JSON");
+    let rounds = |run: usize| -> Vec<Value> {
+        let id = history[run]["id"].as_str().expect("a run");
+        let lines = ground.well(&["workflow", "thread", id, "--json"]);
+        let rounds = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a round"));
+        rounds
+            .filter(|round: &Value| round["role"] == "approval" || round["role"] == "tool")
+            .collect()
+    };
+    for (run, answer) in [(1, "Allow in this workspace"), (0, "Nobody answered")] {
+        let [approval, call] = &rounds(run)[..] else {
+            panic!("{:?}", rounds(run))
+        };
+        let about = json!({"tool": "file_write", "answer": answer});
+        assert_eq!(
+            (&approval["role"], &approval["metadata"]),
+            (&json!("approval"), &about)
+        );
+        assert!(
+            approval["content"]
+                .as_str()
+                .is_some_and(|asked| asked.starts_with("The agent wants to change")),
+            "{approval}"
+        );
+        assert_eq!(call["role"], "tool");
+    }
+
     // It is shown, it is the user's alone, it is taken back: then it is asked again.
     let shown: Value =
         serde_json::from_str(&ground.well(&["permissions", "--json"])).expect("JSON");
