@@ -253,8 +253,10 @@ do something else, or answer.",
     }
 }
 
-/// What makes two calls the same.
+/// What makes two calls the same; in which order the arguments stand does not.
 fn key(name: &str, input: &Value) -> String {
+    let mut input = input.clone();
+    input.sort_all_objects();
     format!("{name} {input}")
 }
 
@@ -295,7 +297,23 @@ fn describe(name: &str, input: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::within;
+    use serde_json::json;
+
+    use super::{key, within};
+
+    #[test]
+    fn a_call_is_the_same_in_whatever_order_its_arguments_stand() {
+        let (a, b) = (
+            json!({"path": "a", "x": {"c": 1, "d": 2}}),
+            json!({"x": {"d": 2, "c": 1}, "path": "a"}),
+        );
+        assert_eq!(key("grep", &a), key("grep", &b));
+        assert_ne!(key("grep", &a), key("glob", &a));
+        assert_ne!(
+            key("grep", &a),
+            key("grep", &json!({"path": "a", "x": [1]}))
+        );
+    }
 
     #[test]
     fn what_is_cut_of_a_result_is_counted() {
