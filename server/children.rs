@@ -5,6 +5,7 @@
 //! answers come back as they are. It can fall, hang or lie: a request then ends with an error that says
 //! so, in bounded time and memory.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,12 +119,12 @@ impl ChildError {
 }
 
 /// One running (or ended) child, for `postil servers`.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct State {
     pub language: String,
     pub command: String,
-    /// `starting`, `ready`, `indexing`, `stopped`, `failed`
-    pub state: &'static str,
+    /// `starting`, `ready`, `indexing`, `ending`, `stopped`, `failed`
+    pub state: Cow<'static, str>,
     pub pid: Option<u32>,
     pub root: PathBuf,
     /// Bytes resident, with what it has started itself.
@@ -453,7 +454,7 @@ impl Children {
                 State {
                     language: child.row.language.clone(),
                     command: child.row.command.clone(),
-                    state,
+                    state: state.into(),
                     pid,
                     root: child.key.root.clone(),
                     memory: pid.and_then(os::group_memory),

@@ -239,7 +239,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             model: named,
             unset,
         } => model::run(cx, named.as_deref(), unset).await,
-        Command::Servers => settings::servers(cx),
+        Command::Servers => settings::servers(cx).await,
         Command::Tools(command) => settings::tools(cx, command).await,
         Command::Config(command) => settings::config(cx, &command),
         Command::Doctor { online } => doctor::doctor(cx, online).await,

@@ -22,8 +22,8 @@ mod inputs;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
 use inputs::{
-    Clear, Dismiss, GetThreads, NewThread, Process, Respond, Say, StatusName, Undo, WhyInput,
-    WorkflowList, WorkflowSearch, WorkflowThread,
+    Clear, Dismiss, GetThreads, NewThread, Process, Respond, Say, Servers, StatusName, Undo,
+    WhyInput, WorkflowList, WorkflowSearch, WorkflowThread,
 };
 
 /// What a verb does to the files.
@@ -68,7 +68,7 @@ impl Verb {
 /// Runs that are listed where nobody says how many.
 pub const RUNS: usize = 50;
 
-/// Every verb; the names are those of threads.md and workflow.md.
+/// Every verb that agents are offered, in the order of the documents.
 pub const ALL: [Verb; 13] = [
     Verb {
         name: "get_threads",
@@ -178,7 +178,7 @@ pub const ALL: [Verb; 13] = [
 ];
 
 /// What the person does, whose command line asks an editor's server for it; no agent is offered these.
-pub const OF_PERSON: [Verb; 3] = [
+pub const OF_PERSON: [Verb; 4] = [
     Verb {
         name: "undo",
         title: "Undo a turn",
@@ -199,6 +199,13 @@ pub const OF_PERSON: [Verb; 3] = [
         description: "Starts a thread above a line with the person's message.",
         effect: Effect::Adds,
         schema: tools::schema::<NewThread>,
+    },
+    Verb {
+        name: "servers",
+        title: "Language servers",
+        description: "The language servers that run for the folder.",
+        effect: Effect::Reads,
+        schema: tools::schema::<Servers>,
     },
 ];
 
@@ -336,6 +343,12 @@ pub async fn call(
             let path = scope.inside(&input.file)?;
             let line = input.line.saturating_sub(1);
             answer(&session.new_thread(&path, line, &input.text).await?)
+        }
+        "servers" => {
+            let Servers {} = read(name, arguments)?;
+            let mut servers = session.children.states();
+            servers.retain(|server| server.root.starts_with(root));
+            Ok(json!({ "servers": servers }).into())
         }
         "workflow_thread" => {
             let input: WorkflowThread = read(name, arguments)?;

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::args::{ConfigCommand, ToolsCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN};
-use super::{Cx, Outcome, Stop};
+use super::{Cx, Outcome, Stop, way};
 use crate::children::{self, State};
 use crate::config;
 use crate::os;
-use crate::present::{one_line, visible};
+use crate::present::{counted, one_line, visible};
 use crate::session::{Error, Session};
 use crate::tools::Registry;
 use crate::vcs;
@@ -112,52 +113,81 @@ fn confirmed() -> Result<bool, Error> {
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The registry's rows, and for each whether its program can be had. This process has started none.
-pub(super) fn servers(cx: &Cx) -> Outcome {
+/// The registry's rows: those that run for the editor's server, if one has the workspace open, and for each other
+/// whether its program can be had.
+pub(super) async fn servers(cx: &Cx) -> Outcome {
+    #[derive(Default, Deserialize)]
+    struct Running {
+        servers: Vec<State>,
+    }
     let session = cx.session()?;
     let root = session
         .workspaces()
         .first()
         .map(|workspace| workspace.root().to_owned())
         .unwrap_or_default();
+    let running: Option<Running> = way::through_editor(cx, "servers", &json!({})).await?;
+    let Running { mut servers } = running.unwrap_or_default();
     let rows = known_servers(&session);
+    for (row, found) in &rows {
+        let is_this =
+            |server: &State| (&server.language, &server.command) == (&row.language, &row.command);
+        if !servers.iter().any(is_this) {
+            let state = if found.is_some() {
+                "stopped"
+            } else {
+                "missing"
+            };
+            servers.push(State {
+                language: row.language.clone(),
+                command: row.command.clone(),
+                state: state.into(),
+                pid: None,
+                root: root.clone(),
+                memory: None,
+                restarts: 0,
+            });
+        }
+    }
     if cx.out.json {
-        let states: Vec<Value> = rows
-            .iter()
-            .map(|(row, found)| {
-                let state = State {
-                    language: row.language.clone(),
-                    command: row.command.clone(),
-                    state: if found.is_some() {
-                        "stopped"
-                    } else {
-                        "missing"
-                    },
-                    pid: None,
-                    root: root.clone(),
-                    memory: None,
-                    restarts: 0,
-                };
-                serde_json::to_value(state).unwrap_or(Value::Null)
-            })
-            .collect();
-        cx.out.data(&states);
+        cx.out.data(&servers);
         return Ok(true);
     }
-    for (row, found) in rows {
-        let state = match found {
-            Some(path) => format!(
+    for server in servers {
+        let row = rows
+            .iter()
+            .find(|(row, _)| (&server.language, &server.command) == (&row.language, &row.command));
+        let state = match (&*server.state, row) {
+            ("stopped", Some((_, Some(path)))) => format!(
                 "{GREEN}found{GREEN:#}    {DIM}{}{DIM:#}",
                 one_line(&path.display().to_string())
             ),
-            None => format!("{DIM}missing  {}{DIM:#}", visible(&row.install)),
+            ("missing", Some((row, _))) => {
+                format!("{DIM}missing  {}{DIM:#}", visible(&row.install))
+            }
+            (state, _) => running_facts(state, &server),
         };
         cx.out.line(format!(
             "{BOLD}{:<16}{BOLD:#} {CYAN}{:<32}{CYAN:#} {state}",
-            row.language, row.command
+            server.language, server.command
         ));
     }
     Ok(true)
+}
+
+/// One that the editor's server has started: its state, process, memory and root.
+fn running_facts(state: &str, server: &State) -> String {
+    let mut facts = Vec::new();
+    facts.extend(server.pid.map(|pid| format!("process {pid}")));
+    facts.extend(server.memory.map(|bytes| format!("{} MB", bytes >> 20)));
+    facts.push(one_line(&server.root.display().to_string()));
+    if server.restarts > 0 {
+        facts.push(counted(u64::from(server.restarts), "restart"));
+    }
+    format!(
+        "{GREEN}{state:<8}{GREEN:#} {DIM}{}{DIM:#}",
+        facts.join(", ")
+    )
 }
 
 pub(super) fn known_servers(session: &Session) -> Vec<(children::Row, Option<PathBuf>)> {

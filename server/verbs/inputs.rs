@@ -24,6 +24,11 @@ pub(super) struct Say {
 /// Of our own command line.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub(super) struct Servers {}
+
+/// Of our own command line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NewThread {
     /// The file, absolute or relative to the workspace root.
     pub file: String,

@@ -625,7 +625,7 @@ async fn unused_children_end_and_there_are_never_too_many() {
     bench.define(&one).await.unwrap();
     let states = bench.children.states();
     assert_eq!(
-        (states.len(), states[0].state, &states[0].root),
+        (states.len(), &*states[0].state, &states[0].root),
         (1, "ready", &bench.root)
     );
     assert!(states[0].memory.is_some_and(|m| m > 1 << 20), "{states:?}");

@@ -201,3 +201,34 @@ fn one_that_does_not_answer_is_waited_for_once() {
     let log = log(&workspace);
     assert!(log.contains("textDocument/definition") && !log.contains("workspace/symbol"));
 }
+
+/// `postil servers` asks the editor's server what runs there.
+#[test]
+fn what_runs_for_the_editor_is_listed_with_its_process_and_memory() {
+    let workspace = Workspace::new();
+    workspace.script_child_of("one", "one", &json!({}));
+    let mut editor = configured(&workspace, "");
+    editor.open_text("a.one", "one", "def more\n");
+    editor
+        .request("textDocument/hover", at(&editor, "a.one", 5))
+        .expect("an answer");
+    let listed = || {
+        let output = workspace.postil().args(["servers", "--json"]).output();
+        let output = output.expect("postil runs");
+        let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let all = all.as_array().expect("a list").clone();
+        let one = all.into_iter().find(|server| server["language"] == "one");
+        one.expect("the row")
+    };
+    let running = listed();
+    assert_eq!(running["state"], "ready", "{running}");
+    assert!(
+        running["pid"].is_u64() && running["memory"].is_u64(),
+        "{running}"
+    );
+    assert_eq!(running["root"], json!(workspace.root()), "{running}");
+    drop(editor);
+    let gone = listed();
+    assert_eq!(gone["state"], "stopped", "{gone}");
+    assert!(gone["pid"].is_null(), "{gone}");
+}
