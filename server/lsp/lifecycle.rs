@@ -242,6 +242,7 @@ async fn publish_all(server: &Arc<Server>) {
             return;
         };
         server.publisher.later(session.files_with_threads());
+        server.publisher.later(session.recall_turns());
         settings_changed(&server, session);
         os::return_memory();
     });

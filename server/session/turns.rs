@@ -1,6 +1,7 @@
 //! Agent turns: taken, spawned, watched, ended; `run` is one of them from its spawn to its end, `who` answers it. The
 //! turn itself is in `crate::turn`.
 
+mod before;
 mod run;
 mod who;
 
@@ -435,16 +436,13 @@ impl Session {
             }
             self.may_go_on(&store, &thread)?;
         }
-        let loaded = workspace.loaded();
         if store.run_of_thread(&thread.id)?.is_none()
             && let Some(run) = store.run_brought_back(&thread)?
         {
             store.reopen(&run.id, &thread.id)?;
         }
-        let stopped = store
-            .run_of_thread(&thread.id)?
-            .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
-        let answerer = answerer(&loaded.settings, &options, stopped.as_ref()).await?;
+        let asked = (&view, &thread);
+        let answerer = self.who_answers(&workspace, asked, &options).await?;
         if options.budget.is_some() && thread.action().is_none() {
             may_be_held(&answerer)?;
         }

@@ -1,0 +1,126 @@
+//! Turns that show as failed though none runs or ran here: those of an earlier process, and those that nobody could
+//! begin to answer.
+
+use std::path::PathBuf;
+
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
+
+use super::{Entry, Error, Session, Store, answerer};
+use crate::session::{TurnEnd, TurnOptions, View, Workspace};
+use crate::store::{Run, RunStatus, StoreError};
+use crate::threads::Thread;
+use crate::turn::Answerer;
+
+/// Runs of one kind that are looked at.
+const MANY: usize = 1000;
+
+impl Session {
+    /// The turns that failed, or broke off with their process, before this one began. The files that show something
+    /// else then. Blocking. Where there is no history, none is made.
+    pub fn recall_turns(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for workspace in self.workspaces() {
+            if !Store::exists(&self.folders.data, workspace.root()) {
+                continue;
+            }
+            let Ok(store) = workspace.store() else {
+                continue;
+            };
+            let of = |status| store.runs(None, Some(status), MANY).unwrap_or_default();
+            let stopped = [of(RunStatus::Failed), of(RunStatus::Interrupted)];
+            for run in stopped.into_iter().flatten() {
+                let newest = match run.thread_id.is_empty() {
+                    true => None,
+                    false => store.run_of_thread(&run.thread_id).ok().flatten(),
+                };
+                if newest.is_none_or(|newest| newest.id != run.id) {
+                    continue;
+                }
+                let why = run.error.clone().unwrap_or_default();
+                let why = match run.status {
+                    RunStatus::Interrupted => format!("{why}: *Reply as agent* goes on with it"),
+                    _ => why,
+                };
+                let whose = (workspace.root().to_owned(), run.thread_id.clone());
+                // One that was begun here meanwhile is newer.
+                self.turns.by_thread.entry(whose).or_insert_with(|| {
+                    files.push(workspace.root().join(&run.file));
+                    self.turns.begin(failed(&run, why));
+                    run.id
+                });
+            }
+        }
+        files
+    }
+
+    /// Who answers. A turn that nobody can answer has failed as one that was begun: with a run, where its thread has
+    /// none that could go on.
+    pub(super) async fn who_answers(
+        &self,
+        workspace: &Workspace,
+        (view, thread): (&View, &Thread),
+        options: &TurnOptions,
+    ) -> Result<Answerer, Error> {
+        let store = workspace.store()?;
+        let stopped = store
+            .run_of_thread(&thread.id)?
+            .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
+        let settings = &workspace.loaded().settings;
+        let found = answerer(settings, options, stopped.as_ref()).await;
+        // Who names a model that there is not is told so, and no more.
+        if let Err(error) = &found
+            && stopped.is_none()
+            && options.model.is_none()
+        {
+            self.unanswered(&store, workspace, view, thread, error);
+        }
+        found
+    }
+
+    fn unanswered(
+        &self,
+        store: &Store,
+        workspace: &Workspace,
+        view: &View,
+        thread: &Thread,
+        error: &Error,
+    ) {
+        let why = error.to_string();
+        let record = || -> Result<Run, StoreError> {
+            let run = store.begin(&thread.id, &self.relative(&view.path), "")?;
+            let asked = thread.messages.last().map_or("", |message| &message.text);
+            store.append(&run.id, "user", Map::new(), asked)?;
+            store.append(&run.id, "error", Map::new(), &why)?;
+            store.finish(&run.id, RunStatus::Failed, Some(&why))?;
+            store.run(&run.id)
+        };
+        match record() {
+            Ok(run) => {
+                self.turns.begin(failed(&run, why));
+                let whose = (workspace.root().to_owned(), thread.id.clone());
+                self.turns.by_thread.insert(whose, run.id);
+                self.host.changed(&[view.path.clone()]);
+            }
+            Err(error) => tracing::warn!(%error, "a turn that nobody answered is not recorded"),
+        }
+    }
+}
+
+/// One that is over.
+fn failed(run: &Run, why: String) -> Entry {
+    let (thread_id, file) = (run.thread_id.clone(), run.file.clone());
+    let mut entry = Entry::new(run, CancellationToken::new(), thread_id, file);
+    entry.state.running = false;
+    entry.state.failed = true;
+    entry.state.message.clone_from(&why);
+    entry.end.send_replace(Some(TurnEnd {
+        run_id: run.id.clone(),
+        thread_id: run.thread_id.clone(),
+        file: run.file.clone(),
+        status: RunStatus::Failed.name().to_owned(),
+        answer: None,
+        error: Some(why),
+    }));
+    entry
+}
