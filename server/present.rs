@@ -5,11 +5,13 @@
 
 use std::ops::Range;
 
+mod amounts;
 mod certificate;
 mod choices;
 mod clean;
 mod tokens;
 
+pub use amounts::{counted, dollars};
 pub use certificate::certificate;
 pub use choices::{choices, chosen};
 pub use clean::{fence, one_line, short, visible};

@@ -34,7 +34,7 @@ pub use second::account;
 use crate::acp::Agent;
 use crate::host::Progress;
 use crate::models::Model;
-use crate::present::visible;
+use crate::present::{dollars, visible};
 use crate::store::{NewRound, Run, Step, Store};
 use crate::threads::Thread;
 use crate::tools::{Context, Registry};
@@ -76,13 +76,33 @@ pub struct Job {
     pub answerer: Answerer,
     pub max_rounds: u32,
     pub max_tokens: u64,
+    /// US dollars: what the settings allow a turn, and what this one was given.
     pub max_cost: f64,
+    pub budget: Option<f64>,
     /// The conversation of a turn that stopped and goes on now; empty: it begins.
     pub talk: Vec<String>,
     /// It had stopped with a question, and the author has seen it: what they wrote since is the answer.
     pub awaited: bool,
     /// Another agent has answered already; its diff goes along.
     pub another: bool,
+}
+
+impl Job {
+    /// A turn that has cost so much goes no further.
+    fn within_cost(&self, cost: f64) -> Result<(), Outcome> {
+        let (most, whose) = match self.budget.filter(|budget| *budget < self.max_cost) {
+            Some(budget) => (budget, "the budget it was given"),
+            None => (self.max_cost, "turn.maxCost"),
+        };
+        if cost < most {
+            return Ok(());
+        }
+        Err(Outcome::Paused(format!(
+            "Paused at {} of {} a turn ({whose}). Write \"continue\" below to go on.",
+            dollars(cost),
+            dollars(most)
+        )))
+    }
 }
 
 /// How a turn ended. The caller writes the answer into the thread.

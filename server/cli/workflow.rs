@@ -5,7 +5,7 @@ use serde_json::json;
 use super::args::{Age, Document, WorkflowCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
-use crate::present::{self, one_line};
+use crate::present::{self, counted, dollars, one_line};
 use crate::store::{Format, Run, RunStatus};
 use crate::verbs::{facts, hit, whole_seconds};
 
@@ -87,14 +87,14 @@ fn line(cx: &Cx, run: &Run) {
         _ => format!("{YELLOW}{status}{YELLOW:#}"),
     };
     cx.out.line(format!(
-        "{BOLD}{}{BOLD:#}  {status}  {DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}  {}  {DIM}{} rounds, {} tokens, ${:.4}{DIM:#}",
+        "{BOLD}{}{BOLD:#}  {status}  {DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}  {}  {DIM}{}, {} tokens, {}{DIM:#}",
         run.id,
         run.thread_id,
         one_line(&run.file),
         whole_seconds(run.started),
-        run.rounds,
+        counted(run.rounds, "round"),
         run.tokens,
-        run.cost,
+        dollars(run.cost),
     ));
 }
 

@@ -198,13 +198,13 @@ pub(super) fn facts(run: &Run) -> Vec<String> {
     let mut facts = vec![
         run.status.name().to_owned(),
         run.model.clone(),
-        format!("{} rounds", run.rounds),
+        present::counted(run.rounds, "round"),
     ];
     if run.tokens > 0 {
         facts.push(format!("{} tokens", run.tokens));
     }
     if run.cost > 0.0 {
-        facts.push(format!("${:.4}", run.cost));
+        facts.push(present::dollars(run.cost));
     }
     facts
 }

@@ -65,6 +65,7 @@ impl Session {
             max_rounds: loaded.settings.max_rounds,
             max_tokens: loaded.settings.max_tokens,
             max_cost: loaded.settings.max_cost,
+            budget: None,
             talk: Vec::new(),
             awaited: false,
             another: false,

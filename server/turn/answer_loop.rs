@@ -16,7 +16,7 @@ use crate::host::Progress;
 use crate::models::{
     Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn, Usage,
 };
-use crate::present::visible;
+use crate::present::{counted, dollars, visible};
 use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
 
@@ -212,8 +212,8 @@ impl Loop<'_> {
         }
         if self.spent.rounds >= self.job.max_rounds {
             return Err(Outcome::Paused(format!(
-                "Paused after {} model rounds (turn.maxRounds). Write \"continue\" below to go on.",
-                self.spent.rounds
+                "Paused after {} (turn.maxRounds). Write \"continue\" below to go on.",
+                counted(u64::from(self.spent.rounds), "model round")
             )));
         }
         if self.spent.tokens >= self.job.max_tokens {
@@ -223,13 +223,7 @@ impl Loop<'_> {
                 thousands(self.job.max_tokens)
             )));
         }
-        if self.spent.cost >= self.job.max_cost {
-            return Err(Outcome::Paused(format!(
-                "Paused at ${:.2} of ${:.2} a turn (turn.maxCost). Write \"continue\" below to go on.",
-                self.spent.cost, self.job.max_cost
-            )));
-        }
-        Ok(())
+        self.job.within_cost(self.spent.cost)
     }
 
     async fn ask(&self) -> Result<Answer, ModelError> {
@@ -320,7 +314,7 @@ impl Loop<'_> {
             message.push_str(&format!(" · {} tokens", thousands(self.spent.tokens)));
         }
         if self.spent.cost > 0.0 {
-            message.push_str(&format!(" · ${:.2}", self.spent.cost));
+            message.push_str(&format!(" · {}", dollars(self.spent.cost)));
         }
         if let Some(todos) = self.cx.todos.progress(self.cx) {
             message.push_str(&format!(" · {todos}"));

@@ -299,12 +299,9 @@ impl Work<'_> {
             Update::Plan(plan) => self.plan(plan).await?,
             Update::Cost(cost) => {
                 self.state().cost = cost;
-                if cost >= self.job.max_cost {
+                if let Err(paused) = self.job.within_cost(cost) {
                     self.recorder.usage(0, cost).await?;
-                    return Err(Outcome::Paused(format!(
-                        "Paused at ${cost:.2} of ${:.2} a turn (turn.maxCost). Write \"continue\" below to go on.",
-                        self.job.max_cost
-                    )));
+                    return Err(paused);
                 }
             }
             Update::Other => {}

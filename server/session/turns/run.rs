@@ -191,12 +191,8 @@ impl Session {
                 answerer: self.answerer(task, &loaded, trusted, &*host).await,
                 max_rounds: loaded.settings.max_rounds,
                 max_tokens: loaded.settings.max_tokens,
-                max_cost: task
-                    .options
-                    .budget
-                    .map_or(loaded.settings.max_cost, |budget| {
-                        budget.min(loaded.settings.max_cost)
-                    }),
+                max_cost: loaded.settings.max_cost,
+                budget: task.options.budget,
                 talk: task.talk.clone(),
                 awaited: task.awaited,
                 another: task.options.another,

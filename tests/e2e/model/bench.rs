@@ -181,6 +181,7 @@ impl Bench {
             max_rounds: self.max_rounds,
             max_tokens: u64::MAX,
             max_cost: self.max_cost,
+            budget: None,
             talk: Vec::new(),
             awaited: false,
             another: false,

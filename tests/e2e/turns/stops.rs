@@ -182,7 +182,7 @@ fn a_turn_that_paused_at_a_cap_goes_on_with_its_whole_context() {
         editor
             .take_action(FILE, 0, "Reply as agent")
             .expect("the turn starts");
-        let text = editor.wait_text(FILE, |text| text.contains("Paused after 1 model rounds"));
+        let text = editor.wait_text(FILE, |text| text.contains("Paused after 1 model round "));
         bench.wait_status("awaiting_user");
         if by_words {
             let at = text.find("// AUTHOR:\n").unwrap() + "// AUTHOR:".len();
@@ -322,7 +322,7 @@ fn plan_mode_that_the_agent_began_outlives_the_process() {
 fn a_turn_goes_on_after_each_cap_in_the_editor_and_on_the_command_line_when_its_process_is_gone() {
     // The price of the scripted model's answer is known: 1000 tokens in, 20 out.
     for (settings, cap) in [
-        ("[turn]\nmaxRounds = 1\n", "Paused after 1 model rounds"),
+        ("[turn]\nmaxRounds = 1\n", "Paused after 1 model round "),
         ("[turn]\nmaxCost = 0.0001\n", "Paused at $"),
         (
             "[turn]\nmaxTokens = 1000\n",

@@ -27,7 +27,7 @@ export async function paused(code, windows) {
     const window = await code.open(folder);
     windows.push(window);
     await askAbove(window);
-    await titleAction(window, "Reply as Agent", async () => (await window.text()).includes("Paused after 1 model rounds"));
+    await titleAction(window, "Reply as Agent", async () => (await window.text()).includes("Paused after 1 model round "));
     const lens = window.page.locator(".codelens-decoration a", { hasText: /^Continue$/ });
     await window.until("the lens", () => lens.isVisible());
     await window.until("the thread tells too", async () => (await head(window)).startsWith("Paused"));
