@@ -1,5 +1,5 @@
 //! L3. Settings: defaults, the user's file, the workspace's `postil.toml`, the client's, the process's
-//! environment; with the provenance of each value. configuration.md.
+//! environment; with the provenance of each value.
 //!
 //! A repository can narrow what the user allows, never widen it: what names a command, an endpoint, a
 //! key or a permission counts in the user's file alone, and a limit elsewhere only where it is lower.

@@ -207,7 +207,9 @@ pub(super) enum Command {
     },
     /// Put back what a run's last turn changed
     ///
-    /// Exit status: 0 where all of it was put back; 1 where something stays as it is; 2 for wrong usage.
+    /// What you have changed yourself since stays, and is named.
+    ///
+    /// Exit status: 0 where every file was put back so; 1 where one stays as it is; 2 for wrong usage.
     #[command(after_help = "Example: postil undo 3f9a")]
     Undo {
         /// The run's id or the thread's

@@ -253,7 +253,9 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
         way::is_free(cx, &path).await?;
         Ok(cx.session()?.new_thread(&path, line - 1, &text).await?)
     };
-    let done = way::done(cx, "new_thread", arguments, here).await?;
+    let mut done: Done = way::done(cx, "new_thread", arguments, here).await?;
+    // As it was asked for: from 1.
+    done.line = done.line.map(|line| line + 1);
     say_done(cx, &done, "started");
     Ok(true)
 }
