@@ -21,7 +21,7 @@ mod verify;
 
 pub use back::{line_edits, take_all_back, take_back};
 pub use open::new_thread;
-pub use remove::{clear, dismiss};
+pub use remove::{clear, dismiss, without_trailing};
 pub use reply::{answer, make_room, respond};
 pub use rewrite::{Rewrite, rewrite};
 pub use verify::touches_threads;

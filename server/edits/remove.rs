@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
-use crate::text::Edit;
+use crate::text::{Edit, apply_edits};
+use crate::threads::Thread;
 use crate::threads::lines::{behind_mark, line_end, line_start, next_line};
 use crate::threads::scan::{Found, Lead, Row, scan};
 
@@ -20,6 +21,15 @@ pub fn dismiss(source: Source, id: &str) -> Result<Written, Refused> {
         .ok_or(Refused::Gone)?;
     let (gone, kept): (Vec<_>, Vec<_>) = found.into_iter().enumerate().partition(|(i, _)| *i == at);
     remove(source, gone, kept)
+}
+
+/// The text without the thread that stands behind the code of `line` (0-based), where one does; the line keeps its number.
+/// So git knows the line, if nobody has committed the thread.
+pub fn without_trailing(source: Source, threads: &[Thread], line: usize) -> Option<String> {
+    let behind = |thread: &&Thread| thread.trailing && thread.first_line() == line;
+    let thread = threads.iter().find(behind)?;
+    let written = dismiss(source, &thread.id).ok()?;
+    Some(apply_edits(source.text, &written.edits))
 }
 
 /// Removes every thread of the file.

@@ -372,11 +372,7 @@ impl Session {
             if view.lossy {
                 return Err(FileError::NotUtf8(relative).into());
             }
-            let source = Source {
-                path: &relative,
-                text: &view.text,
-                syntax: &view.syntax,
-            };
+            let source = view.source(&relative);
             let written = make(source, style, &view.threads).map_err(|refused| match refused {
                 Refused::Gone => Error::Gone(relative.clone()),
                 Refused::Several => Error::Several(relative.clone()),

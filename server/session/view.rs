@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::edits;
 use crate::files::{Buffer, Seen, Structure};
 use crate::text::Document;
 use crate::threads::{self, NearMiss, Thread};
@@ -28,6 +29,15 @@ impl View {
     pub fn has_any_of(&self, other: &Self) -> bool {
         let is_theirs = |id: &String| other.threads.iter().any(|thread| thread.id == *id);
         self.threads.iter().any(|thread| is_theirs(&thread.id))
+    }
+
+    /// Of the file that is called so, relative to its root.
+    pub fn source<'a>(&'a self, path: &'a str) -> edits::Source<'a> {
+        edits::Source {
+            path,
+            text: &self.text,
+            syntax: &self.syntax,
+        }
     }
 
     /// Those of its threads.

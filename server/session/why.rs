@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::closing::{is_plain, words_hash};
 use super::{Error, Session, View, notes};
+use crate::edits;
 use crate::present;
 use crate::store::{Closed, Said};
 use crate::vcs::{self, GitError, Shaped, Trail};
@@ -63,10 +64,17 @@ impl Session {
                 "{file} is not valid UTF-8, so its lines cannot be followed"
             )));
         }
-        let (at, text) = line_of(&view, line)?;
+        let (at, mut text) = line_of(&view.text, line)?;
         let until = Instant::now() + PATIENCE;
         let mut notes = Vec::new();
-        let trail = vcs::trail(path, at + 1, &view.text, until);
+        let mut trail = vcs::trail(path, at + 1, &view.text, until);
+        let is_new = |trail: &Trail| trail.shaped.is_empty();
+        if trail.as_ref().is_ok_and(is_new)
+            && let Some(code) = edits::without_trailing(view.source(&file), &view.threads, at)
+        {
+            trail = vcs::trail(path, at + 1, &code, until);
+            text = line_of(&code, line)?.1;
+        }
         let trail = match trail {
             Ok(trail) => Some(trail),
             Err(GitError::NotARepository(_)) => {
@@ -154,7 +162,7 @@ impl Session {
         if view.lossy || !workspace.has_store() {
             return Vec::new();
         }
-        let Ok((at, text)) = line_of(view, line + 1) else {
+        let Ok((at, text)) = line_of(&view.text, line + 1) else {
             return Vec::new();
         };
         let Some(hash) = words_hash(&text).filter(|_| !is_plain(&text)) else {
@@ -189,8 +197,8 @@ impl Session {
 
 /// A 1-based line as editors count it: its 0-based number as git counts, and its text. By one look at the bytes:
 /// a hover asks for it.
-fn line_of(view: &View, line: usize) -> Result<(usize, String), Error> {
-    let bytes = view.text.as_bytes();
+fn line_of(text: &str, line: usize) -> Result<(usize, String), Error> {
+    let bytes = text.as_bytes();
     let (mut start, mut lines, mut feeds) = (0, 0, 0);
     let ends = memchr::memchr2_iter(b'\n', b'\r', bytes);
     let mut ends =
@@ -202,7 +210,7 @@ fn line_of(view: &View, line: usize) -> Result<(usize, String), Error> {
         if end.is_some() || until > start {
             lines += 1;
             if lines == line {
-                let text = view.text.get(start..until).unwrap_or_default();
+                let text = text.get(start..until).unwrap_or_default();
                 return Ok((feeds, text.trim_end_matches('\r').to_owned()));
             }
         }

@@ -16,6 +16,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::children::{ChildError, Place, canonical_language};
+use crate::edits;
 use crate::host::Level;
 use crate::present::visible;
 use crate::tools::Context;
@@ -326,7 +327,19 @@ impl Offline<'_> {
         };
         let place = self.moves().place(&source.file, line);
         let (path, text) = (source.path.clone(), source.text.clone());
-        let work = blocking(move || vcs::blame(&path, line + 1, text.as_bytes()));
+        let whole = edits::Source {
+            path: &source.file,
+            text: &source.text,
+            syntax: &source.syntax,
+        };
+        let code = edits::without_trailing(whole, std::slice::from_ref(thread), line);
+        let work = blocking(move || {
+            let blame = |text: &str| vcs::blame(&path, line + 1, text.as_bytes());
+            match (blame(&text), code) {
+                (Ok(None), Some(code)) => blame(&code),
+                (found, _) => found,
+            }
+        });
         let show = |found: &Option<Blame>| match found {
             Some(blame) => format!("{} {} {}", blame.commit, blame.author, blame.summary),
             None => String::from("not committed yet"),

@@ -149,6 +149,28 @@ async fn notes_help_and_history() {
             && said.contains("\"Load from the net\""),
         "{said}"
     );
+    // Behind code it stands in the line that is asked about, and in no commit.
+    let bench = Bench::with(&[("src/a.rs", "fn a() {}\nfn b() {}\n")]);
+    bench.workspace.git(&["init", "-q"]);
+    bench.workspace.git(&["add", "."]);
+    bench.workspace.git(&["commit", "-qm", "Two of them"]);
+    let asked = "fn a() {}\nfn b() {} // AUTHOR: who wrote this?\n";
+    bench.workspace.write("src/a.rs", asked);
+    let said = text(bench.offline().await);
+    assert!(
+        // Where the line stands once the answer is above it.
+        said.starts_with("src/a.rs:5 was last changed by A Person on 20"),
+        "{said}"
+    );
+    let why = bench
+        .workspace
+        .postil()
+        .args(["why", "src/a.rs:2"])
+        .output()
+        .expect("postil runs");
+    let why =
+        String::from_utf8_lossy(&why.stdout).into_owned() + &String::from_utf8_lossy(&why.stderr);
+    assert!(why.contains("Two of them"), "{why}");
 }
 
 #[tokio::test]
