@@ -97,13 +97,21 @@ impl Chooser<'_> {
     /// Nothing is named: the first that works.
     async fn first(&self) -> Result<Choice, ModelError> {
         let providers = &self.settings.providers;
-        // What the user wrote down goes before what is merely there.
+        // What the user wrote down goes before what is merely there, and nothing else is asked where it does not work:
+        // who set up a server of their own may not want their code elsewhere. Ollama is looked for in any case.
+        let mut silent = None;
         for (name, provider) in providers.iter().filter(|(_, p)| p.configured) {
-            if self.has_key(provider)
-                && let Some(model) = self.usual(name, provider).await
-            {
-                return self.model(name, provider, &model, "it is configured");
+            if !self.has_key(provider) {
+                continue;
             }
+            match self.usual(name, provider).await {
+                Some(model) => return self.model(name, provider, &model, "it is configured"),
+                None if name == "ollama" => {}
+                None => silent = silent.or(Some(name)),
+            }
+        }
+        if let Some(name) = silent {
+            return self.named(name, "it is configured").await;
         }
         for name in ["anthropic", "openai"] {
             if let Some(provider) = providers.get(name)

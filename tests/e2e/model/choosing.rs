@@ -109,6 +109,22 @@ fn an_ollama_on_this_machine_answers_without_a_key() {
 }
 
 #[test]
+fn a_server_of_their_own_that_is_down_is_named_and_nobody_else_is_asked() {
+    let workspace = project("[providers.mine]\nbaseUrl = \"http://127.0.0.1:9/v1\"\n");
+    let env = [("ANTHROPIC_API_KEY", KEY)];
+    let said = text(&reply(&workspace, &env));
+    assert!(
+        said.contains("does not run at http://127.0.0.1:9/v1"),
+        "{said}"
+    );
+    let said = doctor(&workspace, false, &env);
+    assert!(
+        said.contains("does not run at http://127.0.0.1:9/v1"),
+        "{said}"
+    );
+}
+
+#[test]
 fn attack_08_a_key_from_a_program_is_used_and_found_nowhere() {
     let model = Model::start(vec![Step::text("It is fine.")]);
     let workspace = project(&format!(
