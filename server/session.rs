@@ -97,8 +97,9 @@ pub struct Done {
     pub commit_hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub committed: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub other_staged_files: Vec<String>,
+    /// Of a commit: what else is staged, and was left out of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_staged_files: Option<Vec<String>>,
     /// `already there`, `nothing to commit` …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -387,10 +387,12 @@ fn say_done(cx: &Cx, done: &Done, verb: &str) {
     if done.open && done.committed.is_none() {
         cx.out.note(way::YOURS_TO_SAVE);
     }
-    if !done.other_staged_files.is_empty() {
+    if let Some(others) = &done.other_staged_files
+        && !others.is_empty()
+    {
         cx.out.note(format!(
             "{DIM}still staged: {}{DIM:#}",
-            one_line(&done.other_staged_files.join(", "))
+            one_line(&others.join(", "))
         ));
     }
 }

@@ -349,7 +349,7 @@ impl Session {
                 )),
             },
             commit_hash: commit.hash,
-            other_staged_files: commit.other_staged,
+            other_staged_files: Some(commit.other_staged),
             ..self.done(&view.path)
         }
     }

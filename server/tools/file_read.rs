@@ -18,9 +18,11 @@ struct Input {
     path: String,
     /// The first line to show, counted from 1. Default 1.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     offset: Option<u64>,
     /// How many lines to show at most. Default: as many as fit.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     limit: Option<u64>,
 }
 

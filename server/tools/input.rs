@@ -31,9 +31,14 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, input: &Value) -> Res
     let Some(object) = input.as_object() else {
         return Err(wrong(format!("an object is expected, not {}", kind(input))));
     };
+    let schema = schema::<T>();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in object {
+        if let Some(beyond) = properties.and_then(|p| beyond(p.get(name)?, value)) {
+            return Err(wrong(format!("`{name}` must be {beyond}, not {value}")));
+        }
+    }
     serde_json::from_value(input.clone()).map_err(|e| {
-        let schema = schema::<T>();
-        let properties = schema.get("properties").and_then(Value::as_object);
         // Serde names missing and unknown fields, but not the one of a wrong type.
         for (name, value) in object {
             if let Some(expected) = properties.and_then(|p| p.get(name))
@@ -44,6 +49,20 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, input: &Value) -> Res
         }
         wrong(e.to_string())
     })
+}
+
+/// The bound that a number keeps not.
+fn beyond(schema: &Value, value: &Value) -> Option<String> {
+    let number = value.as_f64()?;
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    match (bound("minimum"), bound("maximum")) {
+        (Some(least), Some(most)) if number < least || number > most => {
+            Some(format!("from {least} to {most}"))
+        }
+        (Some(least), None) if number < least => Some(format!("at least {least}")),
+        (None, Some(most)) if number > most => Some(format!("at most {most}")),
+        _ => None,
+    }
 }
 
 /// What `value` should be, where it is something else.

@@ -17,6 +17,7 @@ const MOST: u64 = 500;
 struct Input {
     /// How many lines, 500 at most. Default 50.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 500))]
     lines: Option<u64>,
 }
 

@@ -25,6 +25,15 @@ async fn file_read_numbers_lines() {
             .await,
         "has 4 lines: offset 5 is past its end",
     );
+    for (name, bound) in [("offset", 1), ("limit", 1)] {
+        let refused = b.err("file_read", json!({"path": "a.rs", name: 0})).await;
+        has(
+            &refused,
+            &format!("`{name}` must be at least {bound}, not 0"),
+        );
+    }
+    let refused = b.err("log_read", json!({"lines": 501})).await;
+    has(&refused, "`lines` must be from 1 to 500, not 501");
     b.write("empty", "");
     assert_eq!(
         b.ok("file_read", json!({"path": "empty"})).await,
