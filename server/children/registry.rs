@@ -174,8 +174,27 @@ pub fn rows_for<'a>(
 
 /// The nearest folder above `file` (or `file` itself where it is a folder) with one of the markers,
 /// inside `workspace`, else `workspace`. A member of a Cargo workspace belongs to the workspace's root: the nearest one,
-/// as Cargo has it, for a folder with a workspace of its own may lie in another's.
+/// as Cargo has it, for a folder with a workspace of its own may lie in another's. A package that was put into a project
+/// for it to use belongs to that project: a server of its own would know none of its uses.
 pub fn root(file: &Path, workspace: &Path, markers: &[String]) -> PathBuf {
+    user_of(file, workspace)
+        .and_then(|user| marked_root(user, workspace, markers))
+        .or_else(|| marked_root(file, workspace, markers))
+        .unwrap_or_else(|| workspace.to_path_buf())
+}
+
+/// The folder that the outermost folder of packages above `file` was put into.
+fn user_of<'a>(file: &'a Path, workspace: &Path) -> Option<&'a Path> {
+    const PACKAGES: [&str; 3] = ["node_modules", "site-packages", "vendor"];
+    let folders = file.ancestors().take_while(|f| *f != workspace);
+    let holds_packages = |folder: &&Path| {
+        let name = folder.file_name();
+        name.is_some_and(|name| PACKAGES.iter().any(|packages| name == *packages))
+    };
+    folders.filter(holds_packages).last()?.parent()
+}
+
+fn marked_root(file: &Path, workspace: &Path, markers: &[String]) -> Option<PathBuf> {
     let cargo = markers.iter().any(|m| m == "Cargo.toml");
     let mut found: Option<&Path> = None;
     for folder in file.ancestors().take_while(|f| f.starts_with(workspace)) {
@@ -190,7 +209,7 @@ pub fn root(file: &Path, workspace: &Path, markers: &[String]) -> PathBuf {
             }
         }
     }
-    found.unwrap_or(workspace).to_path_buf()
+    found.map(Path::to_path_buf)
 }
 
 fn has(folder: &Path, marker: &str) -> bool {
@@ -357,6 +376,20 @@ mod tests {
         assert_eq!(of(&["Cargo.toml"]), workspace.join("a"), "the nearest");
         std::fs::write(workspace.join("a/x.sln"), "").unwrap();
         assert_eq!(of(&["*.sln"]), workspace.join("a"));
+    }
+
+    #[test]
+    fn a_package_that_a_project_uses_has_the_projects_root() {
+        let top = tempfile::tempdir().unwrap();
+        let workspace = top.path().join("w");
+        let inner = workspace.join("app/node_modules/one/node_modules/two");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(inner.join("package.json"), "{}").unwrap();
+        let markers = [String::from("package.json")];
+        let of = || root(&inner.join("index.d.ts"), &workspace, &markers);
+        assert_eq!(of(), inner, "whose it is, nothing tells");
+        std::fs::write(workspace.join("app/package.json"), "{}").unwrap();
+        assert_eq!(of(), workspace.join("app"));
     }
 
     #[cfg(unix)]

@@ -348,7 +348,8 @@ impl Child {
                 return self
                     .fail(
                         connection,
-                        &format!("it refused `initialize`: {}", printable(&message, 200)),
+                        // What to do about it stands at the end, as of TypeScript's.
+                        &format!("it refused `initialize`: {}", printable(&message, 400)),
                     )
                     .await;
             }

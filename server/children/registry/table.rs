@@ -68,7 +68,8 @@ pub(super) const SERVERS: &[Server] = &[
         command: "typescript-language-server",
         args: &["--stdio"],
         markers: &["tsconfig.json", "jsconfig.json", "package.json"],
-        install: "npm install -g typescript-language-server typescript",
+        // TypeScript 7 has no `tsserver`, which this one runs.
+        install: "npm install -g typescript-language-server typescript@6",
     },
     Server {
         languages: PYTHON,
