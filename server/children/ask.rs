@@ -310,11 +310,15 @@ impl Children {
         loop {
             publications.borrow_and_update();
             let newest = self.published(&connection, file);
-            if let Some((items, true)) = newest {
-                return Ok((items, true));
+            let late = late(&connection, file);
+            if let Some((items, true)) = &newest
+                && late.is_none()
+            {
+                return Ok((items.clone(), true));
             }
             tokio::select! {
                 _ = publications.changed() => {}
+                () = tokio::time::sleep(late.unwrap_or_default()), if late.is_some() => {}
                 () = connection.ended() => return Err(connection.stopped()),
                 () = cancel.cancelled() => return Err(ChildError::Cancelled),
                 () = tokio::time::sleep_until(deadline) => {
@@ -351,6 +355,17 @@ impl Children {
         );
         Some((items.as_array()?.clone(), fresh))
     }
+}
+
+/// How long the newest diagnostics of a file may be followed by those of its present text.
+fn late(connection: &Connection, file: &Path) -> Option<Duration> {
+    let is_named = locked(&connection.published)
+        .get(file)
+        .is_none_or(|newest| newest.is_named);
+    if is_named {
+        return None;
+    }
+    locked(&connection.documents).may_be_of_past(file)
 }
 
 /// Waits until the child has its index; an error when that takes longer than a request may.

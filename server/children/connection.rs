@@ -38,6 +38,8 @@ const MAX_SILENT: u32 = 2;
 pub struct Published {
     /// The version of our text they belong to, where that is known.
     pub version: Option<i32>,
+    /// The child named it; else it is that of the text as it was told last.
+    pub is_named: bool,
     pub items: Box<RawValue>,
 }
 
@@ -514,6 +516,7 @@ impl Connection {
                 path.clone(),
                 Published {
                     version,
+                    is_named: params.version.is_some(),
                     items: params.diagnostics.to_owned(),
                 },
             );

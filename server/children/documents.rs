@@ -17,6 +17,10 @@ const MAX_FROM_DISK: usize = 64;
 /// How often all files opened from disk are looked at again.
 const DISK_CHECK: Duration = Duration::from_millis(500);
 
+/// Diagnostics that name no version may be of the text before for so long after a change: they were on their way, or
+/// the child waits for a pause in the typing before it looks at the text anew.
+const LATE: Duration = Duration::from_millis(600);
+
 /// How long a child may take a new document into its index, without saying so.
 const YOUNG: Duration = Duration::from_secs(3);
 
@@ -115,6 +119,8 @@ struct Told {
     version: i32,
     /// The version since which the text has been what it is.
     same_since: i32,
+    /// When another text was told last; not of its opening.
+    changed: Option<Instant>,
     document: Document,
     source: Source,
     used: Instant,
@@ -173,6 +179,13 @@ impl Documents {
         self.told.get(path).is_some_and(|t| {
             version.is_some_and(|v| v >= t.same_since) && !self.dirty.contains(path)
         })
+    }
+
+    /// How long what is said of a file, with no version, may still be of the text before.
+    pub fn may_be_of_past(&self, path: &Path) -> Option<Duration> {
+        let changed = self.told.get(path)?.changed?;
+        LATE.checked_sub(changed.elapsed())
+            .filter(|rest| !rest.is_zero())
     }
 
     pub fn paths(&self) -> Vec<PathBuf> {
@@ -301,6 +314,7 @@ impl Documents {
             Told {
                 version,
                 same_since: version,
+                changed: None,
                 document,
                 source,
                 used: Instant::now(),
@@ -339,6 +353,7 @@ impl Documents {
             changes.or_else(|| (sync != Sync::None && !source.is_disk()).then(|| json!([])));
         if old != new {
             told.same_since = version;
+            told.changed = Some(Instant::now());
         }
         told.document = document;
         told.source = source;

@@ -353,6 +353,17 @@ async fn diagnostics_are_of_the_present_text() {
 }
 
 #[tokio::test]
+async fn diagnostics_without_a_version_that_were_on_their_way_are_not_of_the_new_text() {
+    let bench = Bench::new(json!({"late": 0.2}));
+    let path = bench.open("a.scripted", "scripted", 1, "BAD\n");
+    let told = bench.children.diagnostics(&path, &bench.cancel).await;
+    assert_eq!(told.unwrap().0.len(), 1);
+    bench.change(&path, 2, "good\n");
+    let told = bench.children.diagnostics(&path, &bench.cancel).await;
+    assert_eq!(told.unwrap(), (vec![], true));
+}
+
+#[tokio::test]
 async fn diagnostics_of_an_older_text_are_not_of_another_under_the_same_version() {
     let quick = Limits {
         timeout: 1,
