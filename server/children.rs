@@ -27,6 +27,7 @@ mod capabilities;
 mod connection;
 mod documents;
 mod edits;
+mod finding;
 mod framing;
 mod outgoing;
 mod positions;
@@ -250,11 +251,19 @@ impl Shared {
 /// A file's child, and when it was found.
 type Found = (Arc<Child>, Instant);
 
+fn says(child: &Child, said: &str) -> String {
+    let command = &child.row.command;
+    let name = Path::new(command).file_name().unwrap_or(command.as_ref());
+    format!("`{}` says: {said}", name.to_string_lossy())
+}
+
 /// All children of this process.
 pub struct Children {
     shared: Arc<Shared>,
     children: Mutex<HashMap<Key, Arc<Child>>>,
     found: Mutex<HashMap<(PathBuf, Option<String>), Found>>,
+    /// Files outside of all trusted folders: who led there, and by which name.
+    led: Mutex<HashMap<PathBuf, (Arc<Child>, PathBuf)>>,
     /// rustup's stand-ins, and when each was found to have nothing behind it.
     absent: Mutex<HashMap<PathBuf, Instant>>,
     /// `proxy.mode = "off"`
@@ -286,6 +295,7 @@ impl Children {
             shared: Arc::new(shared),
             children: Mutex::default(),
             found: Mutex::default(),
+            led: Mutex::default(),
             absent: Mutex::default(),
             off: AtomicBool::new(false),
         })
@@ -325,8 +335,8 @@ impl Children {
         }
     }
 
-    /// Folders in which children may start; a child for a file elsewhere is `Untrusted`. Children
-    /// outside of them end.
+    /// Folders in which children may start; a child for a file elsewhere is `Untrusted`, but for one that a child led
+    /// to. Children outside of them end.
     pub fn set_trusted(&self, folders: Vec<PathBuf>) {
         let mut all = folders.clone();
         all.extend(folders.iter().filter_map(|f| os::canonical(f).ok()));
@@ -469,13 +479,34 @@ impl Children {
     /// What the server of a file says is wrong with itself: its answers may lack what it has not read.
     pub async fn trouble(&self, file: &Path, language: Option<&str>) -> Option<String> {
         let child = self.child_of(file, language).await.ok()?;
-        let Step::Ready(connection) = child.step() else {
-            return None;
+        let trouble = child.ready()?.activity.trouble()?;
+        Some(says(&child, &trouble))
+    }
+
+    /// Tells a person the same, once, where an answer was «nothing».
+    pub async fn tell_trouble(&self, file: &Path) {
+        let Ok(child) = self.child_of(file, None).await else {
+            return;
         };
-        let trouble = connection.activity.trouble()?;
-        let command = &child.row.command;
-        let name = Path::new(command).file_name().unwrap_or(command.as_ref());
-        Some(format!("`{}` says: {trouble}", name.to_string_lossy()))
+        let Some(host) = self.shared.host() else {
+            return;
+        };
+        let Some(trouble) = child.ready().and_then(|c| c.activity.untold_trouble()) else {
+            return;
+        };
+        let root = &child.key.root;
+        let markers = child.row.root_markers.iter();
+        let look = markers
+            .filter(|marker| root.join(marker).is_file())
+            .map(|marker| format!(": look at {marker} there"))
+            .next();
+        let text = format!(
+            "{} It may find too little in {} until that is mended{}.",
+            says(&child, &trouble),
+            root.display(),
+            look.unwrap_or_default()
+        );
+        host.message(Level::Warning, &text);
     }
 
     /// Ends all children, within a second.
@@ -496,179 +527,5 @@ impl Children {
             .values()
             .filter_map(|child| Some((Arc::clone(child), child.ready()?)))
             .collect()
-    }
-
-    /// The child of a file, started where there is none. Of a missing program a person is told.
-    async fn child_of(
-        &self,
-        file: &Path,
-        language: Option<&str>,
-    ) -> Result<Arc<Child>, ChildError> {
-        let found = self.find_child(file, language).await;
-        found.map_err(|(error, row)| {
-            if let Some(row) = row {
-                self.tell_missing(&row);
-            }
-            error
-        })
-    }
-
-    /// The same, with the row of a missing program, of which nobody is told.
-    async fn find_child(
-        &self,
-        file: &Path,
-        language: Option<&str>,
-    ) -> Result<Arc<Child>, (ChildError, Option<Row>)> {
-        if self.off.load(Ordering::Relaxed) {
-            return Err((ChildError::Off("proxy.mode"), None));
-        }
-        if self.shared.limits().max_children == 0 {
-            return Err((ChildError::Off("proxy.maxChildren"), None));
-        }
-        let name = (file.to_path_buf(), language.map(str::to_string));
-        if let Some((child, at)) = locked(&self.found).get(&name)
-            && at.elapsed() < REMEMBERED
-            && !matches!(child.step(), Step::Failed(..) | Step::Stopped)
-        {
-            return Ok(Arc::clone(child));
-        }
-        let real = os::canonical(file).unwrap_or_else(|_| file.to_path_buf());
-        let workspace = self
-            .shared
-            .workspace_of(file)
-            .or_else(|| self.shared.workspace_of(&real))
-            .ok_or((ChildError::Untrusted, None))?;
-        let file_in = if file.starts_with(&workspace) {
-            file
-        } else {
-            &real
-        };
-        let rows = read(&self.shared.rows);
-        let editor = self.shared.buffers.get(file).map(|b| b.language_id);
-        let rows = registry::rows_for(&rows, file, language, editor.as_deref());
-        let kind = || {
-            language
-                .map(str::to_string)
-                .or_else(|| Some(format!(".{}", file.extension()?.to_string_lossy())))
-                .unwrap_or_else(|| file.display().to_string())
-        };
-        let first = *rows
-            .first()
-            .ok_or_else(|| (ChildError::NoRow(kind()), None))?;
-        let Some((row, program)) = self.program_of(&rows, &workspace).await else {
-            let error = ChildError::Missing {
-                command: first.command.clone(),
-                install: first.install.clone(),
-            };
-            return Err((error, Some(first.clone())));
-        };
-        let root = registry::root(file_in, &workspace, &row.root_markers);
-        let key = Key {
-            program,
-            args: row.args.clone(),
-            env: row.env.clone(),
-            root,
-        };
-        let child = self.child_at(key, row).map_err(|error| (error, None))?;
-        let mut found = locked(&self.found);
-        if found.len() > 1000 {
-            found.clear();
-        }
-        found.insert(name, (Arc::clone(&child), Instant::now()));
-        Ok(child)
-    }
-
-    fn child_at(&self, key: Key, row: &Row) -> Result<Arc<Child>, ChildError> {
-        let mut children = locked(&self.children);
-        // The trust may have gone while the program was looked for: seen under the lock under which children end with it.
-        if self.shared.workspace_of(&key.root).is_none() {
-            return Err(ChildError::Untrusted);
-        }
-        if self.off.load(Ordering::Relaxed) {
-            return Err(ChildError::Off("proxy.mode"));
-        }
-        if let Some(child) = children.get(&key) {
-            match child.step() {
-                Step::Stopped => {}
-                Step::Failed(ChildError::Missing { .. }, at) if at.elapsed() > MISSING => {}
-                Step::Failed(_, at) if at.elapsed() > supervisor::WITHIN => {}
-                _ => return Ok(Arc::clone(child)),
-            }
-        }
-        children.retain(|_, child| !matches!(child.step(), Step::Stopped));
-        let running = |child: &Arc<Child>| !matches!(child.step(), Step::Failed(..));
-        let limit = self.shared.limits().max_children;
-        while children.values().filter(|c| running(c)).count() >= limit {
-            let least = children
-                .iter()
-                .filter(|(_, c)| running(c))
-                .max_by_key(|(_, c)| (!c.is_busy(), c.unused()))
-                .map(|(k, _)| k.clone());
-            let Some(child) = least.and_then(|key| children.remove(&key)) else {
-                break;
-            };
-            child.stop();
-        }
-        let child = Child::launch(key.clone(), row.clone(), Arc::clone(&self.shared));
-        child.touch();
-        children.insert(key, Arc::clone(&child));
-        Ok(child)
-    }
-
-    /// The first row whose program is there, of the rows for one language.
-    async fn program_of<'a>(&self, rows: &[&'a Row], folder: &Path) -> Option<(&'a Row, PathBuf)> {
-        let workspaces = self.shared.workspaces();
-        let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), &workspaces);
-        for row in rows {
-            for program in registry::programs(&row.command, &path) {
-                if !registry::is_rustup_proxy(&program)
-                    || self.has_component(&program, folder).await
-                {
-                    return Some((row, program));
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether rustup's stand-in has its component: asked of itself, as the folder may name a toolchain.
-    async fn has_component(&self, proxy: &Path, folder: &Path) -> bool {
-        if locked(&self.absent)
-            .get(proxy)
-            .is_some_and(|at| at.elapsed() < MISSING)
-        {
-            return false;
-        }
-        let mut command = tokio::process::Command::new(proxy);
-        command
-            .arg("--version")
-            .current_dir(folder)
-            .env_clear()
-            .envs(os::environment(&self.shared.workspaces()));
-        command.env("RUSTUP_AUTO_INSTALL", "0").kill_on_drop(true);
-        command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
-        os::no_window(command.as_std_mut());
-        let status = tokio::time::timeout(Duration::from_secs(10), command.status()).await;
-        let there = matches!(status, Ok(Ok(status)) if status.success());
-        if !there {
-            locked(&self.absent).insert(proxy.to_path_buf(), Instant::now());
-        }
-        there
-    }
-
-    /// For a person a message, once.
-    fn tell_missing(&self, row: &Row) {
-        if self.shared.first_time(&row.command, "missing", 100)
-            && let Some(host) = self.shared.host()
-        {
-            let text = format!(
-                "Definitions in {} need the language server `{}`, which is not installed ({}); until then postil answers by tree-sitter alone.",
-                row.language, row.command, row.install
-            );
-            host.message(Level::Info, &text);
-        }
     }
 }

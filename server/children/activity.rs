@@ -30,6 +30,8 @@ struct State {
     quiescent: Option<bool>,
     /// What it says is wrong with it: it answers, and knows less than it should.
     trouble: Option<String>,
+    /// What of it a person was told.
+    told: Option<String>,
     ready: Option<Instant>,
     announced: bool,
 }
@@ -70,6 +72,7 @@ impl Activity {
             running: HashMap::new(),
             quiescent: tells.then_some(false),
             trouble: None,
+            told: None,
             ready: None,
             announced: false,
         };
@@ -105,6 +108,16 @@ impl Activity {
         self.with(|s| {
             let reported = || s.running.values().find_map(|work| work.trouble.clone());
             s.trouble.clone().or_else(reported)
+        })
+    }
+
+    /// The same, once: again only when it is something else, or was gone meanwhile.
+    pub fn untold_trouble(&self) -> Option<String> {
+        let trouble = self.trouble();
+        self.with(|s| {
+            let is_new = s.told != trouble;
+            s.told.clone_from(&trouble);
+            trouble.filter(|_| is_new)
         })
     }
 
@@ -260,6 +273,8 @@ mod tests {
         assert!(!activity.is_indexing());
         let said = activity.trouble();
         assert_eq!(said.as_deref(), Some("Error loading workspace: no go.mod"));
+        assert_eq!(activity.untold_trouble(), said);
+        assert_eq!(activity.untold_trouble(), None, "it was told");
         activity.progress(&token, &json!({"kind": "end", "message": "Done."}));
         assert_eq!(activity.trouble(), None);
     }

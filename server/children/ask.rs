@@ -107,6 +107,8 @@ impl Children {
             params.shift_remove("workDoneToken");
             params.shift_remove("partialResultToken");
         }
+        let led_as = self.led_as(file);
+        let file = led_as.as_deref().unwrap_or(file);
         // A child knows each file by one name; the editor may have reached it over a link.
         for name in ["/textDocument/uri", "/item/uri"] {
             if let Some(uri) = params.pointer_mut(name) {
@@ -134,6 +136,9 @@ impl Children {
                 Ok(connection) => {
                     let answer = self.ask_once(&connection, &asking).await;
                     child.touch();
+                    if let Ok(exchange) = &answer {
+                        self.note_led(&child, method, &exchange.answer);
+                    }
                     if again && matches!(answer, Err(ChildError::Stopped(..))) {
                         // Its pipe breaks a moment before its end is known: the next one is asked, not it again.
                         tokio::select! {

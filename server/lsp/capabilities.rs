@@ -260,6 +260,9 @@ pub(super) struct Proxied {
     client: &'static str,
 }
 
+/// Only where postil may be the one server, though a name in a thread could be renamed in any case: Helix takes the
+/// first server that renames and no other, Neovim asks each and says "Nothing to rename" for one that cannot there, and
+/// VS Code, after our refusal, tells the author that instead of going on to a server that renames without a look before.
 const PROXIED: [Proxied; 4] = [
     Proxied {
         method: "textDocument/documentHighlight",

@@ -26,24 +26,25 @@ use word::Word;
 const MOST_FILES: usize = 5_000;
 
 /// Methods that tell of a place in a document.
-const AT_A_PLACE: [&str; 8] = [
+const AT_A_PLACE: [&str; 9] = [
     "textDocument/definition",
     "textDocument/declaration",
     "textDocument/typeDefinition",
     "textDocument/implementation",
     "textDocument/references",
     HOVER,
+    HIGHLIGHT,
     RENAME,
     PREPARE_RENAME,
 ];
 
 const HOVER: &str = "textDocument/hover";
+const HIGHLIGHT: &str = "textDocument/documentHighlight";
 const RENAME: &str = "textDocument/rename";
 const PREPARE_RENAME: &str = "textDocument/prepareRename";
 
 /// Methods that are passed on and nothing else.
-const PASSED_ON: [&str; 5] = [
-    "textDocument/documentHighlight",
+const PASSED_ON: [&str; 4] = [
     "textDocument/prepareCallHierarchy",
     "callHierarchy/incomingCalls",
     "callHierarchy/outgoingCalls",
@@ -68,9 +69,12 @@ pub(super) fn proxies(session: &Session) -> bool {
         .any(|workspace| workspace.loaded().settings.proxy_mode == ProxyMode::Always)
 }
 
+/// A library's file goes by the folder from which a child led there.
 pub(super) fn mode(session: &Session, path: &Path) -> ProxyMode {
+    let led_from = || session.children.led_from(path);
     session
         .workspace_of(path)
+        .or_else(|| session.workspace_of(&led_from()?))
         .map(|workspace| workspace.loaded().settings.proxy_mode)
         .unwrap_or_default()
 }
@@ -126,6 +130,13 @@ pub(super) async fn request(
         .children
         .request_raw(&path, None, &method, params, encoding, &cancel)
         .await;
+    let lacks = match &answer {
+        Ok(theirs) => matches!(theirs.get(), "null" | "[]"),
+        Err(error) => matches!(error, ChildError::Answered { .. }),
+    };
+    if lacks {
+        session.children.tell_trouble(&path).await;
+    }
     match answer {
         Ok(theirs) if method == RENAME => {
             let mut edit = serde_json::from_str(theirs.get()).unwrap_or_default();
@@ -212,7 +223,7 @@ async fn from_thread(
 ) -> Result<Value> {
     let session = server.session()?;
     let word = word::at(&view.text, at, thread);
-    let goes = ![HOVER, RENAME, PREPARE_RENAME].contains(&method);
+    let goes = ![HOVER, HIGHLIGHT, RENAME, PREPARE_RENAME].contains(&method);
     let at_once = match &word {
         Some(Word::Place { path, line, column }) if goes => {
             place(server, session, view, path, *line, *column)
@@ -256,6 +267,10 @@ fn from_here(
         Value::Object(_) if method == PREPARE_RENAME => return to_rename(server, view, span),
         Value::Object(hover) if method == HOVER && hover.contains_key("range") => {
             hover.insert(String::from("range"), shown(server, view, span));
+        }
+        // The name here is one of its places.
+        Value::Array(places) if method == HIGHLIGHT && !places.is_empty() => {
+            places.push(json!({"range": shown(server, view, span)}));
         }
         Value::Array(links) => {
             let origins = links
@@ -368,6 +383,9 @@ async fn named(
             }
         }
     }
+    if answers {
+        session.children.tell_trouble(&view.path).await;
+    }
     if method == RENAME {
         let refused = refused.filter(|error| !error.is_nobody());
         return refused.map_or(Ok(Value::Null), |error| Err(child_error(error)));
@@ -375,8 +393,8 @@ async fn named(
     if renames || method == HOVER {
         return Ok(Value::Null);
     }
-    if method == "textDocument/references" {
-        return Ok(own_references(server, view, &document, segment));
+    if method == "textDocument/references" || method == HIGHLIGHT {
+        return Ok(own_references(server, method, view, &document, segment));
     }
     // One that does not answer is not waited for a second time.
     let symbols = match answers {
@@ -434,11 +452,25 @@ fn occurrences(view: &View, name: &str, segment: &str, end: usize) -> Vec<usize>
     starts
 }
 
-fn own_references(server: &Server, view: &View, document: &Document, segment: &str) -> Value {
+fn own_references(
+    server: &Server,
+    method: &str,
+    view: &View,
+    document: &Document,
+    segment: &str,
+) -> Value {
     let uri = to_proto::uri(server, &view.path);
     let encoding = server.capabilities().encoding;
     let all = view.syntax.identifiers(&view.text, segment);
-    Value::Array(all.iter().map(|range| json!({"uri": uri, "range": to_proto::range(document.range(range, encoding))})).collect())
+    let ranges = all
+        .iter()
+        .map(|range| to_proto::range(document.range(range, encoding)));
+    match method {
+        HIGHLIGHT => ranges.map(|range| json!({"range": range})).collect(),
+        _ => ranges
+            .map(|range| json!({"uri": uri, "range": range}))
+            .collect(),
+    }
 }
 
 /// Definitions as the structure of the files shows them: this file first, then the folder's files of the same language.

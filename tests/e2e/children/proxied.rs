@@ -1,5 +1,6 @@
 //! What an editor asks for its code through children (`proxy.mode = "always"`), and from a thread's text.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -82,6 +83,122 @@ fn a_name_in_a_thread_is_renamed_as_if_it_stood_in_the_code() {
     assert_eq!(renamed.expect("nothing"), Value::Null);
     let still = log(&workspace).matches("textDocument/rename").count();
     assert_eq!(asked, still);
+}
+
+#[test]
+fn the_places_of_a_name_in_a_thread_are_shown_with_the_thread() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", THREAD);
+    let quoted = at(&editor, "a.rs", THREAD.find("oad`").unwrap());
+    let method = "textDocument/documentHighlight";
+    let shown = editor.request(method, quoted).expect("shown");
+    assert_eq!(
+        shown,
+        json!([{"range": span(3, 3, 7)}, {"range": span(0, 15, 19)}])
+    );
+    let word = at(&editor, "a.rs", THREAD.find("right").unwrap());
+    assert_eq!(editor.request(method, word).expect("nothing"), Value::Null);
+}
+
+#[test]
+fn a_librarys_file_is_asked_of_the_child_that_led_there() {
+    led_to(false, &Path::to_path_buf);
+}
+
+/// As the standard library of Go in Debian.
+#[cfg(unix)]
+#[test]
+fn a_librarys_file_behind_a_link_is_asked_about_by_the_name_that_led_there() {
+    led_to(true, &|library| {
+        let link = library.with_file_name("link");
+        std::os::unix::fs::symlink(library, &link).expect("a link");
+        link
+    });
+}
+
+/// `name`: that by which the child and the editor know the library's folder.
+fn led_to(linked: bool, name: &dyn Fn(&Path) -> PathBuf) {
+    let workspace = Workspace::new();
+    let library = workspace.root().with_file_name("library");
+    std::fs::create_dir(&library).expect("a folder");
+    let known = name(&library);
+    let text = "def load\nload load\n";
+    let names = ["led.scripted", "other.scripted"].map(|name| known.join(name));
+    std::fs::write(&names[0], text).expect("written");
+    std::fs::write(&names[1], "def other\n").expect("written");
+    workspace.script_child(&json!({"library": known}));
+    workspace.write("a.scripted", "load\n");
+    let mut editor = configured(&workspace, "");
+    editor.open("a.scripted");
+    let [led, other] = names.map(|path| path.to_string_lossy().into_owned());
+    editor.open_text(&led, "scripted", text);
+    editor.open_text(&other, "scripted", "def other\n");
+    let method = "textDocument/references";
+    let inside = at(&editor, &led, 5);
+    let found = editor.request(method, inside.clone()).expect("nothing");
+    assert_eq!(found, Value::Null, "nobody has led there yet");
+
+    let name = at(&editor, "a.scripted", 1);
+    let found = editor.request("textDocument/definition", name);
+    assert_eq!(found.expect("found")[0]["targetUri"], editor.uri(&led));
+    let found = editor.request(method, inside.clone()).expect("found");
+    assert_eq!(found.as_array().map(Vec::len), Some(4), "{found}");
+    let symbols = json!({"textDocument": {"uri": editor.uri(&led)}});
+    let symbols = editor.request("textDocument/documentSymbol", symbols);
+    assert_eq!(symbols.expect("symbols")[0]["name"], "outer");
+    if !linked {
+        // It is told what is typed there.
+        editor.replace(&led, "load load\n", "");
+        let found = editor.request(method, inside).expect("found");
+        assert_eq!(found.as_array().map(Vec::len), Some(2), "{found}");
+    }
+
+    let elsewhere = at(&editor, &other, 5);
+    let found = editor.request(method, elsewhere).expect("nothing");
+    assert_eq!(found, Value::Null, "nobody led to this one");
+}
+
+#[test]
+fn what_a_child_says_is_wrong_with_it_is_told_once_where_it_finds_nothing() {
+    let workspace = Workspace::new();
+    let troubled = json!({
+        "status": {"health": "error", "quiescent": true, "message": "Failed to load workspaces."},
+        "on": {"textDocument/implementation": "nothing"},
+    });
+    let mut editor = start(&workspace, &troubled, "");
+    workspace.write("Cargo.toml", "[package\n");
+    editor.open_text("a.rs", "rust", THREAD);
+    let name = at(&editor, "a.rs", THREAD.rfind("ad()").unwrap());
+    editor
+        .request("textDocument/hover", name.clone())
+        .expect("found");
+    let told = |editor: &Editor| {
+        let state = editor.state();
+        let said = |m: &&Value| m["method"] == "window/showMessage";
+        let said = state.received.iter().filter(said);
+        said.map(|m| {
+            m["params"]["message"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect::<Vec<String>>()
+    };
+    assert!(told(&editor).is_empty(), "what is found lacks nothing");
+    for _ in 0..2 {
+        let found = editor.request("textDocument/implementation", name.clone());
+        assert_eq!(found.expect("nothing"), json!([]));
+    }
+    let told = told(&editor);
+    let [text] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert!(
+        text.contains("` says: Failed to load workspaces. It may find too little in "),
+        "{text}"
+    );
+    assert!(text.ends_with(": look at Cargo.toml there."), "{text}");
 }
 
 #[test]

@@ -1,0 +1,264 @@
+//! Which child a file has: by its language and its root where the file lies in a trusted folder, else the child that
+//! led there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+
+use super::connection::locked;
+use super::supervisor::{self, Child, Key, Step};
+use super::{ChildError, Children, MISSING, REMEMBERED, Row, read, registry, uri};
+use crate::host::Level;
+use crate::os;
+
+/// Files outside of all trusted folders of which it is remembered who led there.
+const MAX_LED: usize = 4096;
+
+/// Whether an answer names places to go to.
+fn leads(method: &str) -> bool {
+    let name = method.strip_prefix("textDocument/").unwrap_or(method);
+    matches!(
+        name,
+        "definition"
+            | "declaration"
+            | "typeDefinition"
+            | "implementation"
+            | "references"
+            | "prepareCallHierarchy"
+            | "prepareTypeHierarchy"
+            | "workspace/symbol"
+            | "workspaceSymbol/resolve"
+    ) || name.starts_with("callHierarchy/")
+        || name.starts_with("typeHierarchy/")
+}
+
+impl Children {
+    /// The child that named a file outside of all trusted folders: a library's, into which no other may look, for none
+    /// is started there.
+    fn led_by(&self, file: &Path) -> Option<Arc<Child>> {
+        locked(&self.led)
+            .get(file)
+            .map(|(child, _)| Arc::clone(child))
+    }
+
+    /// The root of the child that led to a file outside of all trusted folders.
+    pub fn led_from(&self, file: &Path) -> Option<PathBuf> {
+        self.led_by(file).map(|child| child.key.root.clone())
+    }
+
+    /// The name by which the child that led to such a file knows it, where that is another: gopls knows the standard
+    /// library behind a link by no other. It is shown to the child as it is on disk then.
+    pub(super) fn led_as(&self, file: &Path) -> Option<PathBuf> {
+        locked(&self.led).get(file).map(|(_, name)| name.clone())
+    }
+
+    /// Remembers what `child` led to. The answer is not parsed: it may be large, and is passed on as it is.
+    pub(super) fn note_led(&self, child: &Arc<Child>, method: &str, answer: &RawValue) {
+        if !leads(method) {
+            return;
+        }
+        let text = answer.get();
+        let mut last = "";
+        for at in memchr::memmem::find_iter(text.as_bytes(), "\"file:") {
+            let uri = text.get(at + 1..).and_then(|rest| rest.split('"').next());
+            let Some(uri) = uri.filter(|uri| *uri != last) else {
+                continue;
+            };
+            last = uri;
+            let is_outside = |path: &PathBuf| self.shared.workspace_of(path).is_none();
+            let Some(name) = uri::to_path(uri).filter(is_outside) else {
+                continue;
+            };
+            let Some(path) = Some(os::resolved(&name)).filter(is_outside) else {
+                continue;
+            };
+            let mut led = locked(&self.led);
+            if led.len() >= MAX_LED {
+                led.clear();
+            }
+            led.insert(path, (Arc::clone(child), name));
+        }
+    }
+
+    /// The child of a file, started where there is none. Of a missing program a person is told.
+    pub(super) async fn child_of(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+    ) -> Result<Arc<Child>, ChildError> {
+        let found = self.find_child(file, language).await;
+        found.map_err(|(error, row)| {
+            if let Some(row) = row {
+                self.tell_missing(&row);
+            }
+            error
+        })
+    }
+
+    /// The same, with the row of a missing program, of which nobody is told.
+    pub(super) async fn find_child(
+        &self,
+        file: &Path,
+        language: Option<&str>,
+    ) -> Result<Arc<Child>, (ChildError, Option<Row>)> {
+        if self.off.load(Ordering::Relaxed) {
+            return Err((ChildError::Off("proxy.mode"), None));
+        }
+        if self.shared.limits().max_children == 0 {
+            return Err((ChildError::Off("proxy.maxChildren"), None));
+        }
+        let name = (file.to_path_buf(), language.map(str::to_string));
+        if let Some((child, at)) = locked(&self.found).get(&name)
+            && at.elapsed() < REMEMBERED
+            && !matches!(child.step(), Step::Failed(..) | Step::Stopped)
+        {
+            return Ok(Arc::clone(child));
+        }
+        let real = os::canonical(file).unwrap_or_else(|_| file.to_path_buf());
+        let workspace = self
+            .shared
+            .workspace_of(file)
+            .or_else(|| self.shared.workspace_of(&real));
+        let Some(workspace) = workspace else {
+            let led = self.led_by(&real).ok_or((ChildError::Untrusted, None))?;
+            return self
+                .child_at(led.key.clone(), &led.row)
+                .map_err(|error| (error, None));
+        };
+        let file_in = if file.starts_with(&workspace) {
+            file
+        } else {
+            &real
+        };
+        let rows = read(&self.shared.rows);
+        let editor = self.shared.buffers.get(file).map(|b| b.language_id);
+        let rows = registry::rows_for(&rows, file, language, editor.as_deref());
+        let kind = || {
+            language
+                .map(str::to_string)
+                .or_else(|| Some(format!(".{}", file.extension()?.to_string_lossy())))
+                .unwrap_or_else(|| file.display().to_string())
+        };
+        let first = *rows
+            .first()
+            .ok_or_else(|| (ChildError::NoRow(kind()), None))?;
+        let Some((row, program)) = self.program_of(&rows, &workspace).await else {
+            let error = ChildError::Missing {
+                command: first.command.clone(),
+                install: first.install.clone(),
+            };
+            return Err((error, Some(first.clone())));
+        };
+        let root = registry::root(file_in, &workspace, &row.root_markers);
+        let key = Key {
+            program,
+            args: row.args.clone(),
+            env: row.env.clone(),
+            root,
+        };
+        let child = self.child_at(key, row).map_err(|error| (error, None))?;
+        let mut found = locked(&self.found);
+        if found.len() > 1000 {
+            found.clear();
+        }
+        found.insert(name, (Arc::clone(&child), Instant::now()));
+        Ok(child)
+    }
+
+    fn child_at(&self, key: Key, row: &Row) -> Result<Arc<Child>, ChildError> {
+        let mut children = locked(&self.children);
+        // The trust may have gone while the program was looked for: seen under the lock under which children end with it.
+        if self.shared.workspace_of(&key.root).is_none() {
+            return Err(ChildError::Untrusted);
+        }
+        if self.off.load(Ordering::Relaxed) {
+            return Err(ChildError::Off("proxy.mode"));
+        }
+        if let Some(child) = children.get(&key) {
+            match child.step() {
+                Step::Stopped => {}
+                Step::Failed(ChildError::Missing { .. }, at) if at.elapsed() > MISSING => {}
+                Step::Failed(_, at) if at.elapsed() > supervisor::WITHIN => {}
+                _ => return Ok(Arc::clone(child)),
+            }
+        }
+        children.retain(|_, child| !matches!(child.step(), Step::Stopped));
+        let running = |child: &Arc<Child>| !matches!(child.step(), Step::Failed(..));
+        let limit = self.shared.limits().max_children;
+        while children.values().filter(|c| running(c)).count() >= limit {
+            let least = children
+                .iter()
+                .filter(|(_, c)| running(c))
+                .max_by_key(|(_, c)| (!c.is_busy(), c.unused()))
+                .map(|(k, _)| k.clone());
+            let Some(child) = least.and_then(|key| children.remove(&key)) else {
+                break;
+            };
+            child.stop();
+        }
+        let child = Child::launch(key.clone(), row.clone(), Arc::clone(&self.shared));
+        child.touch();
+        children.insert(key, Arc::clone(&child));
+        Ok(child)
+    }
+
+    /// The first row whose program is there, of the rows for one language.
+    async fn program_of<'a>(&self, rows: &[&'a Row], folder: &Path) -> Option<(&'a Row, PathBuf)> {
+        let workspaces = self.shared.workspaces();
+        let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), &workspaces);
+        for row in rows {
+            for program in registry::programs(&row.command, &path) {
+                if !registry::is_rustup_proxy(&program)
+                    || self.has_component(&program, folder).await
+                {
+                    return Some((row, program));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether rustup's stand-in has its component: asked of itself, as the folder may name a toolchain.
+    async fn has_component(&self, proxy: &Path, folder: &Path) -> bool {
+        if locked(&self.absent)
+            .get(proxy)
+            .is_some_and(|at| at.elapsed() < MISSING)
+        {
+            return false;
+        }
+        let mut command = tokio::process::Command::new(proxy);
+        command
+            .arg("--version")
+            .current_dir(folder)
+            .env_clear()
+            .envs(os::environment(&self.shared.workspaces()));
+        command.env("RUSTUP_AUTO_INSTALL", "0").kill_on_drop(true);
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        os::no_window(command.as_std_mut());
+        let status = tokio::time::timeout(Duration::from_secs(10), command.status()).await;
+        let there = matches!(status, Ok(Ok(status)) if status.success());
+        if !there {
+            locked(&self.absent).insert(proxy.to_path_buf(), Instant::now());
+        }
+        there
+    }
+
+    /// For a person a message, once.
+    fn tell_missing(&self, row: &Row) {
+        if self.shared.first_time(&row.command, "missing", 100)
+            && let Some(host) = self.shared.host()
+        {
+            let text = format!(
+                "Definitions in {} need the language server `{}`, which is not installed ({}); until then postil answers by tree-sitter alone.",
+                row.language, row.command, row.install
+            );
+            host.message(Level::Info, &text);
+        }
+    }
+}
