@@ -13,7 +13,7 @@ mod tokens;
 
 pub use amounts::{counted, dollars};
 pub use certificate::certificate;
-pub use choices::{choices, chosen};
+pub use choices::{asks, choices, chosen};
 pub use clean::{fence, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
@@ -72,7 +72,10 @@ fn diagnostic(thread: &Thread) -> Diagnostic {
                     .rev()
                     .find(|m| m.role == Role::Agent && !m.text.is_empty());
                 let message = match answer {
-                    Some(answer) => format!("{} answered: {}", speaker(answer), said(answer)),
+                    Some(answer) => {
+                        let does = if asks(thread) { "asks" } else { "answered" };
+                        format!("{} {does}: {}", speaker(answer), said(answer))
+                    }
                     None => String::from("awaiting you: say what you want after AUTHOR:"),
                 };
                 (Severity::Hint, "awaiting_user", message)
@@ -142,10 +145,11 @@ pub fn title(thread: &Thread) -> String {
     }
 }
 
-/// Over a thread: `awaiting agent`, `answered`, `new`.
+/// Over a thread: `awaiting agent`, `asks you`, `answered`, `new`.
 pub fn state(thread: &Thread) -> &'static str {
     match thread.status {
         Status::Pending => "awaiting agent",
+        Status::AwaitingUser if asks(thread) => "asks you",
         Status::AwaitingUser if thread.messages.iter().any(|m| m.role == Role::Agent) => "answered",
         Status::AwaitingUser => "new",
     }

@@ -176,6 +176,7 @@ fn described(
         "range": to_proto::range(document.range(&(start..end.max(start)), encoding)),
         "messages": messages,
         "choices": choices,
+        "asks": thread.status == Status::AwaitingUser && present::asks(thread),
         "turn": turn,
         "has_run": past.has_run,
         "has_changes": past.has_changes,

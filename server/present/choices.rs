@@ -6,15 +6,29 @@ use crate::threads::{Role, Thread};
 /// Most characters of a choice.
 const LONGEST: usize = 80;
 
+/// The newest AGENT message, while the author has not answered it.
+fn unanswered(thread: &Thread) -> Option<&str> {
+    let mut newest = thread.messages.iter().rev();
+    let newest = newest.find(|message| message.role == Role::Agent || !message.text.is_empty())?;
+    (newest.role == Role::Agent).then_some(newest.text.as_str())
+}
+
 /// What the newest AGENT message offers, while the author has not answered it: each choice as it is written,
 /// `(a) tokio`. Empty where there are not two or more, in order from `(a)`.
 pub fn choices(thread: &Thread) -> Vec<String> {
-    let mut newest = thread.messages.iter().rev();
-    let newest = newest.find(|message| message.role == Role::Agent || !message.text.is_empty());
-    match newest {
-        Some(message) if message.role == Role::Agent => of_text(&message.text),
-        _ => Vec::new(),
-    }
+    unanswered(thread).map_or_else(Vec::new, of_text)
+}
+
+/// Whether the newest AGENT message asks the author something, who has not answered it: it offers choices, or ends with
+/// a question mark.
+pub fn asks(thread: &Thread) -> bool {
+    unanswered(thread).is_some_and(|text| is_question(text) || !of_text(text).is_empty())
+}
+
+fn is_question(text: &str) -> bool {
+    // Behind it may stand what ends a quotation, a bracket or what is emphasised.
+    let closes = |c: char| c.is_whitespace() || "\"'`*_)]}»”’」』）".contains(c);
+    text.trim_end_matches(closes).ends_with(['?', '？', '؟'])
 }
 
 /// The choice that `text` means: as it is written or shown, its letter, or the words behind that.
@@ -95,7 +109,7 @@ fn of_text(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{among, of_text};
+    use super::{among, is_question, of_text};
 
     #[test]
     fn choices_are_read_however_they_stand() {
@@ -107,6 +121,21 @@ mod tests {
             "(a) tokio\n(b) smol\nSay which.",
         ] {
             assert_eq!(of_text(text), ["(a) tokio", "(b) smol"], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_question_ends_with_its_mark() {
+        for text in [
+            "Which one?",
+            "Shall I (or not?)",
+            "哪一个？",
+            "**Go on?**  \n",
+        ] {
+            assert!(is_question(text), "{text}");
+        }
+        for text in ["", "Why? Because of `a`.", "See `f?` there.", "Done."] {
+            assert!(!is_question(text), "{text}");
         }
     }
 

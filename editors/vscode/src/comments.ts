@@ -8,7 +8,7 @@ import type { Known } from "./known";
 import { isOutside } from "./outside";
 import type { Server } from "./server";
 import { Soon } from "./soon";
-import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateLabel, stateOf } from "./threads";
+import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
 const BOXES = 25;
@@ -500,7 +500,7 @@ export class Comments implements vscode.Disposable {
         if (view.contextValue !== context) {
             view.contextValue = context;
         }
-        const label = stateLabel(thread);
+        const label = this.known.labelOf(thread);
         if (shown.label !== label) {
             shown.label = label;
             view.label = label;

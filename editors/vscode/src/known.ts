@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Thread, ThreadsParams, Turn, TurnsParams } from "./protocol";
-import { besides, stateOf } from "./threads";
+import { besides, count, type Counts, type Group, groupOf, stateLabel, stateOf } from "./threads";
 import type { Server } from "./server";
 
 export interface Located {
@@ -229,6 +229,20 @@ export class Known implements vscode.Disposable {
         for (const { threads } of this.files.values()) {
             yield* threads;
         }
+    }
+
+    /** What it waits for, in words. */
+    labelOf(thread: Thread): string {
+        return stateLabel(thread, this.waits(thread) && this.isReviewed(thread.turn?.run_id ?? ""));
+    }
+
+    /** What it is counted and grouped as. */
+    groupOf(thread: Thread): Group {
+        return groupOf(thread, this.waits(thread));
+    }
+
+    count(threads: Iterable<Thread>): Counts {
+        return count(threads, (thread) => this.waits(thread));
     }
 
     /** Whether its turn stands still until the author has answered a question or looked at its changes. */

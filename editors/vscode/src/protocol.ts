@@ -37,6 +37,8 @@ export interface Thread {
     messages: Message[];
     /** What its newest question offers to choose from, `(a) …`. A server may be older than this. */
     choices?: string[];
+    /** The agent's words are the last, and ask something. A server may be older than this. */
+    asks?: boolean;
     turn: TurnOfThread | null;
     /** The history has a run of it. */
     has_run: boolean;

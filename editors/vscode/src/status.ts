@@ -6,7 +6,7 @@ import type { Models } from "./models";
 import type { Turn } from "./protocol";
 import type { Server } from "./server";
 import { Soon } from "./soon";
-import { count, countsLabel, money } from "./threads";
+import { countsLabel, money } from "./threads";
 
 /** What the item's hover leads to. */
 const LINKS: [string, string][] = [
@@ -108,7 +108,7 @@ export class Status implements vscode.Disposable {
             label(why);
             return;
         }
-        const counts = count(this.known.each());
+        const counts = this.known.count(this.known.each());
         const running = this.known.running();
         const cost = money(this.known.cost());
         const still = running.filter(({ id, waits }) => this.known.isStill(id, waits)).length;
@@ -116,7 +116,7 @@ export class Status implements vscode.Disposable {
         const parts = [
             ...(still > 0 ? [`$(bell-dot) ${still} waiting for you`] : []),
             ...(working > 0 ? [`$(sync~spin) ${working} at work`] : []),
-            ...(running.length > 0 ? [] : [`$(comment-discussion) ${counts.pending + counts.answered + counts.new}`]),
+            ...(running.length > 0 ? [] : [`$(comment-discussion) ${counts.pending + counts.asking + counts.answered + counts.new}`]),
         ];
         if (cost !== "") {
             parts.push(cost);

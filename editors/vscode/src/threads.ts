@@ -16,18 +16,33 @@ export function stateOf(thread: Thread): State {
     return thread.messages.some((message) => message.role === "agent") ? "answered" : "new";
 }
 
-/** In the words that the server has for it. */
-export function stateLabel(thread: Thread): string {
+/** The same where threads are counted and grouped: what asks the author something is apart. */
+export type Group = State | "asking";
+
+/** `waits`: its turn stands still until the author says something. */
+export function groupOf(thread: Thread, waits: boolean): Group {
+    const state = stateOf(thread);
+    return waits || (state === "answered" && thread.asks) ? "asking" : state;
+}
+
+/** In the words that the server has for it. `reviewed`: the author looks at what its turn wants to change. */
+export function stateLabel(thread: Thread, reviewed = false): string {
     if (thread.is_outside) {
         return "Outside the workspace: open its folder to work with it";
     }
     switch (stateOf(thread)) {
         case "running":
+            if (thread.turn?.waits) {
+                return "Waits for your answer";
+            }
+            if (reviewed) {
+                return `Waits for you: ${thread.turn?.message || "changes to be reviewed"}`;
+            }
             return thread.turn?.message ? `Agent at work: ${thread.turn.message}` : "Agent at work";
         case "pending":
             return thread.turn?.failed ? `Awaiting agent (the last turn failed: ${thread.turn.message})` : "Awaiting agent";
         case "answered":
-            return thread.is_paused ? "Paused" : "Answered";
+            return thread.is_paused ? "Paused" : thread.asks ? "Asks you" : "Answered";
         case "new":
             return "New";
     }
@@ -376,17 +391,12 @@ function begun(line: string): string {
     return line.replace(/^(?:#{1,6}(?=\s|$)|[-+=>:])/, "\\$&").replace(/^(\d{1,9})([.)])(?=\s|$)/, "$1\\$2");
 }
 
-export interface Counts {
-    pending: number;
-    running: number;
-    answered: number;
-    new: number;
-}
+export type Counts = Record<Group, number>;
 
-export function count(threads: Iterable<Thread>): Counts {
-    const counts: Counts = { pending: 0, running: 0, answered: 0, new: 0 };
+export function count(threads: Iterable<Thread>, waits: (thread: Thread) => boolean): Counts {
+    const counts: Counts = { pending: 0, running: 0, asking: 0, answered: 0, new: 0 };
     for (const thread of threads) {
-        counts[stateOf(thread)] += 1;
+        counts[groupOf(thread, waits(thread))] += 1;
     }
     return counts;
 }
@@ -396,6 +406,7 @@ export function countsLabel(counts: Counts): string {
     const parts: [number, string][] = [
         [counts.running, "at work"],
         [counts.pending, "awaiting agent"],
+        [counts.asking, counts.asking === 1 ? "asks you" : "ask you"],
         [counts.answered, "answered"],
         [counts.new, "new"],
     ];

@@ -7,11 +7,11 @@ import type { Known, Located } from "./known";
 import { type Row, rowOf } from "./presses";
 import type { Thread } from "./protocol";
 import { Soon } from "./soon";
-import { count, countsLabel, type Filter, FILTERS, fits, stateLabel, stateOf, type State } from "./threads";
+import { countsLabel, type Filter, FILTERS, fits, type Group, stateOf } from "./threads";
 
 export type Node =
     | { is: "file"; uri: vscode.Uri }
-    | { is: "state"; state: State }
+    | { is: "state"; state: Group }
     | ({ is: "thread" } & Located);
 
 /** Whether a command was given a row of one of the views. */
@@ -39,9 +39,10 @@ function idOf(node: Node): string {
     }
 }
 
-const STATES: [State, string, string][] = [
+const STATES: [Group, string, string][] = [
     ["running", "Agent at work", "sync~spin"],
     ["pending", "Awaiting agent", "comment-unresolved"],
+    ["asking", "Asks you", "question"],
     ["answered", "Answered", "comment-discussion"],
     ["new", "New", "comment-draft"],
 ];
@@ -92,7 +93,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     /** Drawn where something shown has changed: a row that is drawn anew loses the mouse. */
     private follow(): void {
         const all = [...this.known.all()];
-        const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known), this.known.waits(thread)]));
+        const drawn = JSON.stringify(all.map(({ uri, thread }) => [uri.toString(), thread.id, thread.title, thread.range.start.line, contextOf(thread, this.known), thread.asks, this.known.waits(thread)]));
         if (drawn === this.drawn) {
             return;
         }
@@ -172,7 +173,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             a.uri.fsPath.localeCompare(b.uri.fsPath) || a.thread.range.start.line - b.thread.range.start.line;
         if (!node) {
             if (this.byState) {
-                return STATES.filter(([state]) => all.some(({ thread }) => stateOf(thread) === state)).map(([state]) => ({ is: "state", state }));
+                return STATES.filter(([state]) => all.some(({ thread }) => this.known.groupOf(thread) === state)).map(([state]) => ({ is: "state", state }));
             }
             return files
                 .filter(({ threads }) => threads.length > 0)
@@ -180,7 +181,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 .map(({ uri }) => ({ is: "file", uri }));
         }
         return all
-            .filter(({ thread }) => stateOf(thread) === node.state)
+            .filter(({ thread }) => this.known.groupOf(thread) === node.state)
             .sort(byPlace)
             .map((located) => ({ is: "thread", ...located }));
     }
@@ -202,7 +203,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 item.iconPath = vscode.ThemeIcon.File;
                 // The label is the name alone, which several roots and folders may have in common.
                 const folder = path.posix.dirname(vscode.workspace.asRelativePath(node.uri));
-                const counts = count(this.threads(node.uri));
+                const counts = this.known.count(this.threads(node.uri));
                 const label = countsLabel(counts);
                 item.description = folder === "." ? label : `${folder} · ${label}`;
                 item.contextValue = this.known.threads(node.uri).some((thread) => thread.is_outside) ? "outside" : counts.pending > 0 ? "file.pending" : "file";
@@ -218,7 +219,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
             }
             case "thread": {
                 const { thread, uri } = node;
-                const state = stateOf(thread);
+                const state = this.known.groupOf(thread);
                 const item = new vscode.TreeItem(thread.title);
                 item.id = idOf(node);
                 const waits = this.known.waits(thread);
@@ -228,7 +229,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
                 item.description = waits ? `${place} · waits for you` : place;
                 item.contextValue = `thread.${contextOf(thread, this.known)}`;
                 // The icon has the state for who sees it.
-                item.accessibilityInformation = { label: `${thread.title}, ${stateLabel(thread)}, ${item.description}` };
+                item.accessibilityInformation = { label: `${thread.title}, ${this.known.labelOf(thread)}, ${item.description}` };
                 const options: vscode.TextDocumentShowOptions = {
                     selection: new vscode.Range(thread.range.start.line, thread.range.start.character, thread.range.start.line, thread.range.start.character),
                 };
@@ -244,7 +245,7 @@ export class ThreadTree implements vscode.TreeDataProvider<Node>, vscode.Disposa
     resolveTreeItem(item: vscode.TreeItem, node: Node): vscode.TreeItem {
         if (node.is === "thread") {
             const thread = this.known.byId(node.thread.id, node.uri.toString())?.thread ?? node.thread;
-            item.tooltip = `${stateLabel(thread)}\n${vscode.workspace.asRelativePath(node.uri)}:${thread.range.start.line + 1}`;
+            item.tooltip = `${this.known.labelOf(thread)}\n${vscode.workspace.asRelativePath(node.uri)}:${thread.range.start.line + 1}`;
         }
         return item;
     }

@@ -366,13 +366,20 @@ fn what_a_question_offers_is_told_with_its_thread() {
     let workspace = Workspace::new();
     let asked = "// AUTHOR: load it\n// AGENT: Which one? (a) tokio\u{202e} (b) smol\n// AUTHOR:";
     workspace.write("a.rs", format!("{asked}\nfn a() {{}}\n"));
-    let editor = start(&workspace, json!({"threads": true}), Vec::new());
+    let mut editor = start(&workspace, json!({"threads": true}), Vec::new());
     let list = threads(&editor, "a.rs", |list| list.len() == 1);
     assert_eq!(list[0]["choices"], json!(["(a) tokio⟨U+202E⟩", "(b) smol"]));
+    assert_eq!(list[0]["asks"], true);
     editor.open("a.rs");
+    let document = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    let lenses = editor.request("textDocument/codeLens", document);
+    let lens = &lenses.expect("lenses")[0]["command"]["title"];
+    assert_eq!(*lens, "asks you · Reply");
     editor.replace("a.rs", asked, &format!("{asked} (b) smol"));
     threads(&editor, "a.rs", |list| {
-        list[0]["status"] == "pending" && list[0]["choices"] == json!([])
+        list[0]["status"] == "pending"
+            && list[0]["choices"] == json!([])
+            && list[0]["asks"] == false
     });
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { marked } from "marked";
 import { marked as older } from "marked-14";
 import type { Message, Thread } from "../../src/protocol.ts";
-import { asked as below, asMarkdown, besides, buttons, content, count, countsLabel, FILTERS, fits, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
+import { asked as below, asMarkdown, besides, buttons, content, count, countsLabel, FILTERS, fits, groupOf, money, moved, offers, pair, pick, place, question, spoken, stateLabel, stateOf, unfit, unlinked } from "../../src/threads.ts";
 
 function thread(id: string, line: number, ...messages: [Message["role"], string][]): Thread {
     return {
@@ -125,11 +125,17 @@ test("states and their words", () => {
     assert.equal(stateOf(thread("n", 0, ["author", ""])), "new");
     const answered = thread("a", 0, ["author", "why?"], ["agent", "so"], ["author", ""]);
     assert.equal(stateOf(answered), "answered");
+    const asking = { ...answered, asks: true };
+    assert.deepEqual([stateOf(asking), groupOf(asking, false), stateLabel(asking)], ["answered", "asking", "Asks you"]);
+    assert.equal(countsLabel(count([asking, answered], () => false)), "1 asks you · 1 answered");
     pending.turn = { run_id: "r", running: true, failed: false, message: "thinking" };
     assert.equal(stateLabel(pending), "Agent at work: thinking");
+    assert.deepEqual([stateLabel(pending, true), groupOf(pending, true)], ["Waits for you: thinking", "asking"]);
+    pending.turn.waits = true;
+    assert.equal(stateLabel(pending), "Waits for your answer");
     pending.turn = { run_id: "r", running: false, failed: true, message: "no key" };
     assert.match(stateLabel(pending), /failed: no key/);
-    assert.equal(countsLabel(count([pending, answered, answered])), "1 awaiting agent · 2 answered");
+    assert.equal(countsLabel(count([pending, answered, answered], () => false)), "1 awaiting agent · 2 answered");
 });
 
 test("a file that a turn names is in the root of the turn's own", () => {

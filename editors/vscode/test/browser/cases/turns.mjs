@@ -264,6 +264,8 @@ export async function turn(code, windows, model) {
     await openThread(window, 0);
     const answers = window.page.locator(".review-widget .comment-body a");
     await window.until("the answers below the question", async () => (await answers.count()) === 2);
+    equal(await head(window), "Asks you", "what stands above it");
+    await view("Asks you 1");
     await answers.getByText("(b) many").click();
     await window.sees("// AUTHOR: (b) many");
     await window.sees("// AGENT: tokio it is, with many threads.");
@@ -304,7 +306,7 @@ export async function review(code, windows) {
     await window.notice("the agent wants to change 2 files, and waits for you");
     ok(!(await window.text()).includes("Option<String>"), "nothing is made yet in the open file");
     equal(onDisk("main.rs"), was, "nor in the other");
-    await window.until("the thread tells that it waits", async () => (await head(window)).startsWith("Agent at work: 2 files to be reviewed"));
+    await window.until("the thread tells that it waits", async () => (await head(window)).startsWith("Waits for you: 2 files to be reviewed"));
     await window.press("Show Changes");
     const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
     const row = (file) => changed.filter({ hasText: file });
