@@ -16,6 +16,7 @@ use crate::vcs;
 use crate::verbs::Failure;
 
 mod args;
+mod complete;
 mod demo;
 mod doctor;
 mod editor;
@@ -53,6 +54,9 @@ pub fn run() -> ExitCode {
         });
     }
     crate::os::keep_private();
+    if let Some(code) = complete::answered() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -246,7 +250,7 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Editor(command) => editor::run(cx, &command),
         Command::Demo => demo::run(cx).await,
         Command::Man { folder } => {
-            man::write(Args::command(), &folder).map_err(|error| {
+            man::write(Args::command(), &folder, built()).map_err(|error| {
                 Error::Other(format!(
                     "{} cannot be written to: {error}",
                     folder.display()
@@ -255,12 +259,24 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             Ok(true)
         }
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Args::command(), "postil", &mut script);
+            let script =
+                complete::script(shell).map_err(|error| Error::Other(error.to_string()))?;
             cx.out.raw(&String::from_utf8_lossy(&script));
             Ok(true)
         }
     }
+}
+
+/// How old the program is: as `SOURCE_DATE_EPOCH` says, where a package is built, else as its file.
+fn built() -> jiff::civil::Date {
+    let told = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let told = told.and_then(|seconds| jiff::Timestamp::from_second(seconds.parse().ok()?).ok());
+    let changed = || {
+        let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+        jiff::Timestamp::try_from(program.modified().ok()?).ok()
+    };
+    let date = told.or_else(changed).unwrap_or_else(jiff::Timestamp::now);
+    date.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 /// A person who typed the command would look at nothing.

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::{ArgValueCandidates as Offers, CompletionCandidate};
+
+use super::complete;
 
 /// A conversation with an agent in the margins of your code.
 ///
@@ -32,13 +35,18 @@ pub(super) struct Args {
 /// The paragraph of a command's help that tells its exit status begins so; its man page has it as a section.
 pub(super) const STATUS: &str = "Exit status: ";
 
+/// What a shell offers for a value.
+fn offers(look: fn() -> Vec<CompletionCandidate>) -> Offers {
+    Offers::new(look)
+}
+
 /// Above the options that every command has.
 const COMMON: &str = "Common options";
 
 #[derive(clap::Args)]
 pub(super) struct Global {
     /// The workspace folder [default: the repository above the current folder, else that folder]
-    #[arg(short = 'C', long, value_name = "DIR", global = true, help_heading = COMMON)]
+    #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true, help_heading = COMMON)]
     pub workspace: Option<PathBuf>,
     /// Print data as JSON
     #[arg(long, global = true, help_heading = COMMON)]
@@ -121,6 +129,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil respond 3f9a 'Renamed.'")]
     Respond {
         /// The thread's id, or four digits of it or more
+        #[arg(add = offers(complete::threads))]
         id: String,
         /// The message; `-` reads standard input
         #[arg(allow_hyphen_values = true)]
@@ -133,6 +142,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil say 3f9a 'And the callers?'")]
     Say {
         /// The thread's id, or four digits of it or more
+        #[arg(add = offers(complete::threads))]
         id: String,
         /// The message; `-` reads standard input
         #[arg(allow_hyphen_values = true)]
@@ -142,7 +152,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil new src/net.rs:47 'why a mutex here?'")]
     New {
         /// The file and the line, counted from 1
-        #[arg(value_name = "FILE:LINE")]
+        #[arg(value_name = "FILE:LINE", value_hint = ValueHint::FilePath)]
         place: OsString,
         /// The message; `-` reads standard input
         #[arg(allow_hyphen_values = true)]
@@ -153,6 +163,7 @@ pub(super) enum Command {
     #[command(alias = "resolve", after_help = "Example: postil dismiss 3f9a")]
     Dismiss {
         /// The thread's id, or four digits of it or more
+        #[arg(add = offers(complete::threads))]
         id: String,
     },
     /// Remove every thread of a file and commit that file
@@ -199,7 +210,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil consult 3f9a --model openai/gpt-5")]
     Consult {
         /// The thread's id, or four digits of it or more
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", add = offers(complete::threads))]
         thread: String,
         /// provider/model
         #[arg(long)]
@@ -213,6 +224,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil undo 3f9a")]
     Undo {
         /// The run's id or the thread's
+        #[arg(add = offers(complete::runs))]
         run: String,
     },
     /// Why a line is as it is: the closed conversations that it comes from
@@ -222,7 +234,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil why src/net.rs:47")]
     Why {
         /// The file and the line, counted from 1
-        #[arg(value_name = "FILE:LINE")]
+        #[arg(value_name = "FILE:LINE", value_hint = ValueHint::FilePath)]
         place: OsString,
     },
     /// The history: runs and their rounds
@@ -253,7 +265,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil trust --yes")]
     Trust {
         /// The folder [default: the workspace]
-        #[arg(value_name = "DIR")]
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: Option<PathBuf>,
         /// Do not ask
         #[arg(long)]
@@ -309,7 +321,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil man ~/.local/share/man/man1")]
     Man {
         /// The folder that they are written to
-        #[arg(value_name = "DIR")]
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
     },
     /// Completions for a shell
@@ -323,13 +335,13 @@ pub(super) enum Command {
 #[derive(clap::Args)]
 pub(super) struct ReplyArgs {
     /// The thread's id, or four digits of it or more; with --all a file or folder
-    #[arg(value_name = "ID|PATH", required_unless_present_any = ["all", "resume"])]
+    #[arg(value_name = "ID|PATH", required_unless_present_any = ["all", "resume"], add = offers(complete::pending))]
     pub target: Option<String>,
     /// Every pending thread
     #[arg(long)]
     pub all: bool,
     /// Go on with a run that stopped half-way: at a cap, by a failure, with its process
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["all", "target"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["all", "target"], add = offers(complete::runs))]
     pub resume: Option<String>,
     /// A second agent (--model) answers what another has answered already; read-only
     #[arg(long, conflicts_with_all = ["all", "resume"])]
@@ -366,10 +378,10 @@ pub(super) enum WorkflowCommand {
     #[command(after_help = "Example: postil workflow list --status failed")]
     List {
         /// Only this thread's
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = offers(complete::threads))]
         thread: Option<String>,
         /// Only with this status
-        #[arg(long)]
+        #[arg(long, add = offers(complete::statuses))]
         status: Option<String>,
         /// At most so many
         #[arg(long, value_name = "N", default_value_t = 50, allow_hyphen_values = true, value_parser = whole::<usize>)]
@@ -379,6 +391,7 @@ pub(super) enum WorkflowCommand {
     #[command(after_help = "Example: postil workflow thread 3f9a --before 7 --budget 8000")]
     Thread {
         /// The run's id or a unique prefix, or a thread's id
+        #[arg(add = offers(complete::runs))]
         run: String,
         /// Rounds before this one
         #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u64>)]
@@ -391,12 +404,14 @@ pub(super) enum WorkflowCommand {
     #[command(after_help = "Example: postil workflow show 3f9a")]
     Show {
         /// The run's id or the thread's
+        #[arg(add = offers(complete::runs))]
         run: String,
     },
     /// Stop a run that is live, in whichever process
     #[command(after_help = "Example: postil workflow cancel 3f9a")]
     Cancel {
         /// The run's id or the thread's
+        #[arg(add = offers(complete::runs))]
         run: String,
     },
     /// Find words in rounds
@@ -413,6 +428,7 @@ pub(super) enum WorkflowCommand {
     #[command(after_help = "Example: postil workflow export 3f9a --format html > run.html")]
     Export {
         /// The run's id or the thread's
+        #[arg(add = offers(complete::runs))]
         run: String,
         #[arg(long, value_enum, default_value_t = Document::Markdown)]
         format: Document,
@@ -438,6 +454,7 @@ pub(super) enum ToolsCommand {
     #[command(after_help = "Example: postil tools call grep '{\"pattern\":\"fn main\"}'")]
     Call {
         /// The tool's name, as `postil tools list` has it
+        #[arg(add = offers(complete::tool_names))]
         name: String,
         /// Its parameters, a JSON object
         #[arg(value_name = "JSON")]

@@ -7,6 +7,7 @@ use clap::Command;
 use clap::builder::Resettable;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
+use jiff::civil::Date;
 
 use super::args::STATUS;
 
@@ -62,6 +63,11 @@ const ENVIRONMENT: &[Row] = &[
         of: &[],
     },
     Row {
+        name: "POSTIL_COMPLETE",
+        text: "Set by the completions to the name of their shell: what could stand next on its line is printed, and nothing else done.",
+        of: &["completions"],
+    },
+    Row {
         name: "POSTIL_LOG",
         text: "What is logged on standard error: `debug`, `postil=trace` and the like. It goes before --verbose.",
         of: &[],
@@ -75,6 +81,11 @@ const ENVIRONMENT: &[Row] = &[
         name: "POSTIL_TOKEN",
         text: "The token that a client of --listen shows. Without it one is made up and printed.",
         of: &["serve"],
+    },
+    Row {
+        name: "SOURCE_DATE_EPOCH",
+        text: "The date of the pages, in seconds since 1970; without it, that of the program's file.",
+        of: &["man"],
     },
     Row {
         name: "SSL_CERT_FILE, SSL_CERT_DIR",
@@ -145,31 +156,31 @@ const FILES: &[Row] = &[
 const STATUSES: &str =
     "0 where it was done; 1 where it was not, and standard error says why; 2 for wrong usage.";
 
-/// Writes the pages into `folder`.
-pub(super) fn write(root: Command, folder: &Path) -> std::io::Result<()> {
+/// Writes the pages into `folder`, as of `date`.
+pub(super) fn write(root: Command, folder: &Path, date: Date) -> std::io::Result<()> {
     let mut root = root.disable_help_subcommand(true);
     root.build();
     std::fs::create_dir_all(folder)?;
-    write_below(&root, &[], folder)
+    write_below(&root, &[], folder, &date.to_string())
 }
 
 /// `path`: the names of the command and of those above it, without the program's.
-fn write_below(command: &Command, path: &[&str], folder: &Path) -> std::io::Result<()> {
+fn write_below(command: &Command, path: &[&str], folder: &Path, date: &str) -> std::io::Result<()> {
     for below in command
         .get_subcommands()
         .filter(|below| !below.is_hide_set())
     {
-        write_below(below, &[path, &[below.get_name()]].concat(), folder)?;
+        write_below(below, &[path, &[below.get_name()]].concat(), folder, date)?;
     }
     let name = name(path);
-    std::fs::write(folder.join(format!("{name}.1")), page(command, path)?)
+    std::fs::write(folder.join(format!("{name}.1")), page(command, path, date)?)
 }
 
 fn name(path: &[&str]) -> String {
     [&["postil"], path].concat().join("-")
 }
 
-fn page(command: &Command, path: &[&str]) -> std::io::Result<String> {
+fn page(command: &Command, path: &[&str], date: &str) -> std::io::Result<String> {
     let long = command.get_long_about().or_else(|| command.get_about());
     let long = long.map(ToString::to_string).unwrap_or_default();
     let (told, about): (Vec<&str>, Vec<&str>) = long
@@ -188,8 +199,7 @@ fn page(command: &Command, path: &[&str]) -> std::io::Result<String> {
     let mut text = Vec::new();
     Man::new(bare)
         .title(name(path).to_uppercase())
-        // Two quotes hold the place: left empty, what follows would slip into it. A page is as old as its program.
-        .date("\"\"")
+        .date(date)
         .source(concat!("postil ", env!("CARGO_PKG_VERSION")))
         .manual("postil manual")
         .render(&mut text)?;

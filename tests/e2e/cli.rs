@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::{Editor, Workspace};
 
+mod completing; // what a shell offers at a Tab
 mod history; // turns, runs, rounds
 mod manual; // man pages
 mod open; // files that are open in an editor
@@ -427,7 +428,7 @@ fn settings_servers_and_findings_are_printed() {
             postil(&workspace, &["completions", shell])
                 .ok()
                 .out
-                .contains("workflow")
+                .contains("POSTIL_COMPLETE")
         );
     }
     let help = postil(&workspace, &["workflow", "thread", "--help"])

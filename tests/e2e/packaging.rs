@@ -171,10 +171,13 @@ fn every_command_has_a_page_and_completions() {
     for name in commands {
         let page = workspace.read(&format!("made/man/postil-{name}.1"));
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
-        for file in ["postil.bash", "_postil", "postil.fish", "_postil.ps1"] {
-            let text = workspace.read(&format!("made/{file}"));
-            assert!(text.contains(name), "{file} does not know {name}");
-        }
+    }
+    for file in ["postil.bash", "_postil", "postil.fish", "_postil.ps1"] {
+        let text = workspace.read(&format!("made/{file}"));
+        assert!(text.contains("POSTIL_COMPLETE"), "{file} does not ask");
+        // Made where the package is built, and run where it is installed.
+        let built = env!("CARGO_BIN_EXE_postil");
+        assert!(!text.contains(built), "{file}: {text}");
     }
     let page = workspace.read("made/man/postil.1");
     assert!(page.contains(VERSION), "{page}");
@@ -213,7 +216,7 @@ fn the_archive_has_the_program_under_its_name_and_the_editors_beside_it() {
         let share = root.join("share");
         for name in ["postil.bash", "_postil", "postil.fish", "_postil.ps1"] {
             let text = std::fs::read_to_string(share.join(name)).expect(name);
-            assert!(text.contains("workflow"), "{name}: {text}");
+            assert!(text.contains("POSTIL_COMPLETE"), "{name}: {text}");
         }
         assert!(share.join("man/postil.1").is_file());
         let sources = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -70,6 +70,18 @@ fn every_command_has_a_man_page() {
 #[test]
 fn a_man_page_has_a_head_the_usual_sections_and_the_exit_statuses() {
     let workspace = Workspace::new();
+    // As old as the program, unless whoever builds a package says otherwise.
+    let built = std::fs::metadata(env!("CARGO_BIN_EXE_postil")).and_then(|file| file.modified());
+    let built = jiff::Timestamp::try_from(built.expect("a time")).expect("a date");
+    let built = built.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let made = workspace
+        .postil()
+        .args(["man", "packaged"])
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .status();
+    assert!(made.expect("it runs").success());
+    let packaged = workspace.read("packaged/postil.1");
+    assert!(packaged.contains(".TH POSTIL 1 2023-11-14 "), "{packaged}");
     let pages = pages(&workspace);
     assert!(pages.len() > 30, "{pages:?}");
     for path in &pages {
@@ -79,7 +91,7 @@ fn a_man_page_has_a_head_the_usual_sections_and_the_exit_statuses() {
             .and_then(|name| name.to_str())
             .expect("a name");
         let head = format!(
-            ".TH {} 1 \"\" \"postil {}\" \"postil manual\"",
+            ".TH {} 1 {built} \"postil {}\" \"postil manual\"",
             name.to_uppercase(),
             env!("CARGO_PKG_VERSION")
         );

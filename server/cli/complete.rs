@@ -1,0 +1,166 @@
+//! Completions: the script of a shell asks this program at each Tab, for only it knows the threads, the runs and the
+//! tools of the workspace.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::CommandFactory as _;
+use clap_complete::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+
+use super::args::{Args, Color};
+use super::host::Terminal;
+use super::out::Out;
+use super::{Cx, Error};
+use crate::present;
+use crate::session::Session;
+use crate::store::RunStatus;
+use crate::tools::Registry;
+
+/// A shell that asks sets it to its own name.
+const ASKED: &str = "POSTIL_COMPLETE";
+/// The newest runs that are offered.
+const RUNS: usize = 100;
+/// How long a Tab may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Characters of what was said that stand beside an id.
+const SAID: usize = 60;
+
+/// What the shell asked for; `None`: no shell has asked.
+pub(super) fn answered() -> Option<ExitCode> {
+    std::env::var_os(ASKED)?;
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(Args::command)
+        .var(ASKED)
+        .bin("postil")
+        .completer("postil")
+        .try_complete(std::env::args_os(), here.as_deref());
+    match asked {
+        Ok(true) => Some(ExitCode::SUCCESS),
+        Ok(false) => None,
+        Err(error) => {
+            let _ = error.print();
+            Some(ExitCode::from(2))
+        }
+    }
+}
+
+/// The script that has a shell ask.
+pub(super) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    if let Some(asks) = shells.completer(&shell.to_string()) {
+        asks.write_registration(ASKED, "postil", "postil", "postil", &mut script)?;
+    }
+    if shell == clap_complete::Shell::Zsh {
+        // Found by its name on `fpath` zsh runs it as the function at the first Tab, which would complete nothing.
+        script.extend_from_slice(
+            b"if [ \"$funcstack[1]\" = \"_postil\" ]; then _clap_dynamic_completer_postil \"$@\"; fi\n",
+        );
+    }
+    Ok(script)
+}
+
+/// What `look` finds, unless that takes so long that a person who pressed Tab would wait for it.
+fn soon<T: Send + 'static>(look: impl FnOnce() -> Vec<T> + Send + 'static) -> Vec<T> {
+    let (done, found) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(look()));
+    found.recv_timeout(PATIENCE).unwrap_or_default()
+}
+
+/// The workspace of the line that is being typed.
+fn session() -> Result<Arc<Session>, Error> {
+    let words: Vec<OsString> = std::env::args_os()
+        .skip_while(|word| word != "--")
+        .collect();
+    let named = |at: usize| words.get(at).map(PathBuf::from);
+    let at = |word: &OsString| word == "-C" || word == "--workspace";
+    let cx = Cx {
+        workspace: words.iter().position(at).and_then(|at| named(at + 1)),
+        no_cache: false,
+        out: Out::new(false, true, Color::Never),
+    };
+    let host = Arc::new(Terminal::new(cx.out));
+    Session::new(vec![cx.root()?], None, host, cx.folders()?)
+}
+
+/// `value`, and beside it what it is.
+fn candidate(at: usize, value: &str, help: &str) -> CompletionCandidate {
+    let help = present::short(&present::visible(help), SAID * 2);
+    CompletionCandidate::new(value)
+        .help(Some(help.into()))
+        .display_order(Some(at))
+}
+
+fn of_status(wanted: Option<&str>) -> Vec<CompletionCandidate> {
+    let threads = soon(|| {
+        let list = session().and_then(|session| session.threads(None));
+        list.map(|list| list.threads).unwrap_or_default()
+    });
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let fits = |thread: &&serde_json::Value| {
+        thread["id"].is_string() && wanted.is_none_or(|wanted| thread["status"] == wanted)
+    };
+    let shown = threads.iter().filter(fits).enumerate();
+    shown
+        .map(|(at, thread)| {
+            let said = thread["thread"].as_array().into_iter().flatten();
+            let mut said = said.map(|message| text(&message["text"]));
+            let said = said.rfind(|said| !said.is_empty());
+            let said = present::short(&said.unwrap_or_default(), SAID);
+            let place = format!("{}:{}", text(&thread["file"]), thread["start_line"]);
+            candidate(at, &text(&thread["id"]), &format!("{place} {said}"))
+        })
+        .collect()
+}
+
+pub(super) fn threads() -> Vec<CompletionCandidate> {
+    of_status(None)
+}
+
+/// Those that an agent is to answer.
+pub(super) fn pending() -> Vec<CompletionCandidate> {
+    of_status(Some("pending"))
+}
+
+/// The newest first.
+pub(super) fn runs() -> Vec<CompletionCandidate> {
+    soon(|| session().map_or_else(|_| Vec::new(), |session| runs_of(&session)))
+}
+
+fn runs_of(session: &Session) -> Vec<CompletionCandidate> {
+    let workspaces = session.workspaces();
+    let all = workspaces.iter().flat_map(|workspace| {
+        let runs = session.runs(workspace, None, None, RUNS);
+        let store = workspace.store().ok();
+        runs.unwrap_or_default().into_iter().map(move |run| {
+            let asked = store.as_ref().map(|store| store.question(&run.id));
+            (run, asked.and_then(Result::ok).flatten())
+        })
+    });
+    all.enumerate()
+        .map(|(at, (run, asked))| {
+            let asked = present::short(&asked.unwrap_or_default(), SAID);
+            let help = format!("{} {} {asked}", run.status.name(), run.file);
+            candidate(at, &run.id, &help)
+        })
+        .collect()
+}
+
+/// What a run may be.
+pub(super) fn statuses() -> Vec<CompletionCandidate> {
+    let all = RunStatus::ALL.iter();
+    all.map(|status| CompletionCandidate::new(status.name()))
+        .collect()
+}
+
+pub(super) fn tool_names() -> Vec<CompletionCandidate> {
+    let registry = Registry::built_in();
+    let line = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    let all = registry.tools().iter().enumerate();
+    all.map(|(at, tool)| candidate(at, tool.name(), &line(tool.description())))
+        .collect()
+}
