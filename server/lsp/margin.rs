@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use dashmap::DashMap;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::Range;
 
 use super::{Server, to_proto};
 use crate::present;
 use crate::session::{Session, TurnState, View};
 use crate::store::Past;
 use crate::text::Document;
-use crate::threads::{Role, Status, Thread};
+use crate::threads::{self, Role, Status, Thread};
 use crate::verbs::facts;
 
 /// Rounds in one answer.
@@ -62,7 +64,7 @@ pub(super) fn publish(server: &Server, path: &Path, open: Option<&str>, view: Op
             .iter()
             .zip(past)
             .map(one)
-            .collect::<Vec<Value>>()
+            .collect::<Vec<Described<'_>>>()
     });
     let known = server.margin.files.get(path).map(|known| known.clone());
     let uri = match (&known, open) {
@@ -110,17 +112,75 @@ fn shown_elsewhere(server: &Server, uri: &str, first: Option<&str>) {
 }
 
 /// In place of an older list of that file that still waits to be read.
-fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Value]) {
-    let params = json!({"uri": uri, "version": version, "threads": threads});
+fn send(server: &Server, uri: &str, version: Option<i32>, threads: &[Described<'_>]) {
+    let params = Params {
+        uri,
+        version,
+        threads,
+    };
     tell(server, uri, &params);
 }
 
-fn tell(server: &Server, uri: &str, params: &Value) {
-    let message = json!({"jsonrpc": "2.0", "method": "postil/threads", "params": params});
+fn tell(server: &Server, uri: &str, params: &impl Serialize) {
+    let message = Message {
+        jsonrpc: "2.0",
+        method: "postil/threads",
+        params,
+    };
     server
         .client
         .outbox
         .publish(&format!("postil/threads {uri}"), &message);
+}
+
+#[derive(Serialize)]
+struct Message<'a, T> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: &'a T,
+}
+
+#[derive(Serialize)]
+struct Params<'a> {
+    uri: &'a str,
+    version: Option<i32>,
+    threads: &'a [Described<'a>],
+}
+
+/// A thread, as the client is told of it. Of hundreds this is made with each key: no tree of values is built for it.
+#[derive(Serialize)]
+struct Described<'a> {
+    id: &'a str,
+    status: &'static str,
+    malformed: bool,
+    title: String,
+    range: Range,
+    messages: Vec<Said>,
+    choices: Vec<String>,
+    asks: bool,
+    turn: Option<Turn>,
+    has_run: bool,
+    has_changes: bool,
+    has_edits: bool,
+    is_paused: bool,
+    is_outside: bool,
+}
+
+#[derive(Serialize)]
+struct Said {
+    role: &'static str,
+    name: Option<String>,
+    line: usize,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Turn {
+    run_id: String,
+    running: bool,
+    failed: bool,
+    message: String,
+    waits: bool,
 }
 
 /// What the history has of each thread; nothing where it is off.
@@ -137,53 +197,57 @@ pub(super) fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Pa
         .unwrap_or_else(|| vec![Past::default(); threads.len()])
 }
 
-fn described(
+fn described<'a>(
     server: &Server,
     session: &Session,
     view: &View,
     document: &Document,
-    thread: &Thread,
+    thread: &'a Thread,
     past: Past,
     is_outside: bool,
-) -> Value {
+) -> Described<'a> {
     let encoding = server.capabilities().encoding;
     let start = thread.messages.first().map_or(0, |m| m.marker.start);
     let end = thread.messages.last().map_or(start, |m| m.range.end);
-    let messages: Vec<Value> = thread
-        .messages
-        .iter()
-        .map(|message| {
-            json!({
-                "role": match message.role { Role::Author => "author", Role::Agent => "agent" },
-                "name": message.name.as_deref().map(present::visible),
-                "line": message.line,
-                "text": present::visible(&message.text),
-            })
-        })
-        .collect();
-    let turn = session.turn_of(&view.path, &thread.id).map(|turn| {
-        json!({"run_id": turn.run_id, "running": turn.running, "failed": turn.failed, "message": present::visible(&turn.message), "waits": turn.waits})
+    let said = |message: &threads::Message| Said {
+        role: match message.role {
+            Role::Author => "author",
+            Role::Agent => "agent",
+        },
+        name: message.name.as_deref().map(present::visible),
+        line: message.line,
+        text: present::visible(&message.text),
+    };
+    let turn = session.turn_of(&view.path, &thread.id).map(|turn| Turn {
+        run_id: turn.run_id,
+        running: turn.running,
+        failed: turn.failed,
+        message: present::visible(&turn.message),
+        waits: turn.waits,
     });
     let choices = match is_outside || session.is_at_work(&view.path, thread) {
         true => Vec::new(),
         false => present::choices(thread),
     };
-    json!({
-        "id": thread.id,
-        "status": match thread.status { Status::Pending => "pending", Status::AwaitingUser => "awaiting_user" },
-        "malformed": thread.malformed,
-        "title": present::title(thread),
-        "range": to_proto::range(document.range(&(start..end.max(start)), encoding)),
-        "messages": messages,
-        "choices": choices,
-        "asks": thread.status == Status::AwaitingUser && present::asks(thread),
-        "turn": turn,
-        "has_run": past.has_run,
-        "has_changes": past.has_changes,
-        "has_edits": past.has_edits,
-        "is_paused": is_paused(session, &view.path, thread, past),
-        "is_outside": is_outside,
-    })
+    Described {
+        id: &thread.id,
+        status: match thread.status {
+            Status::Pending => "pending",
+            Status::AwaitingUser => "awaiting_user",
+        },
+        malformed: thread.malformed,
+        title: present::title(thread),
+        range: to_proto::typed_range(document.range(&(start..end.max(start)), encoding)),
+        messages: thread.messages.iter().map(said).collect(),
+        choices,
+        asks: thread.status == Status::AwaitingUser && present::asks(thread),
+        turn,
+        has_run: past.has_run,
+        has_changes: past.has_changes,
+        has_edits: past.has_edits,
+        is_paused: is_paused(session, &view.path, thread, past),
+        is_outside,
+    }
 }
 
 /// Whether its turn paused, and goes on by a word. Cheap for a thread of which nothing is unfinished.

@@ -36,12 +36,10 @@ fn threads_runs_tools_and_files_are_offered_where_they_may_stand() {
     let about: Vec<&str> = threads.iter().map(|(_, about)| about.as_str()).collect();
     assert_eq!(about, ["src/a.rs:1 why?", "src/a.rs:3 so"]);
     let (first, _) = &threads[0];
-    assert_eq!(
-        values(&workspace, &["dismiss", &first[..6]]),
-        [first.clone()]
-    );
+    let only = std::slice::from_ref(first);
+    assert_eq!(values(&workspace, &["dismiss", &first[..6]]), only);
     // An agent answers what waits for one.
-    assert_eq!(values(&workspace, &["reply", ""]), [first.clone()]);
+    assert_eq!(values(&workspace, &["reply", ""]), only);
     // Of another workspace, from anywhere.
     let other = Workspace::new();
     let root = workspace.root().to_str().expect("a path").to_owned();
