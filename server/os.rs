@@ -58,6 +58,24 @@ unsafe extern "C" {
     safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
 }
 
+/// Whether reading this file may wait for ever, or find no end: a pipe, or a device other than the one with nothing.
+pub fn never_ends(file: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        let sort = file.metadata().map(|found| found.file_type());
+        sort.is_ok_and(|sort| {
+            let is_nothing = || canonical(file).is_ok_and(|file| file == Path::new("/dev/null"));
+            sort.is_fifo() || sort.is_char_device() && !is_nothing()
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
+    }
+}
+
 /// Where a program is started that has no business in any project: no folder of a person.
 pub fn neutral_folder() -> PathBuf {
     #[cfg(windows)]

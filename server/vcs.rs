@@ -12,6 +12,7 @@ mod found;
 mod head;
 mod index;
 mod notes;
+mod ordinary;
 mod program;
 mod runs;
 mod staged;

@@ -18,7 +18,7 @@ pub struct Blame {
 /// Who wrote the 1-based `line` of `text`, the file as it is now (saved or not). `Ok(None)`: it is not
 /// committed yet. An error says why it cannot be told.
 pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, String> {
-    let repository = git2::Repository::discover(path)
+    let repository = super::ordinary::discover(path)
         .map_err(|_| format!("{} is not in a git repository", path.display()))?;
     let top = repository
         .workdir()

@@ -24,7 +24,7 @@ struct Names {
 }
 
 fn found(folder: &Path) -> Option<Found> {
-    match Repository::discover(folder) {
+    match super::ordinary::discover(folder) {
         Ok(repository) => Some(Found::Opened(repository)),
         Err(error) if error.code() == ErrorCode::NotFound => None,
         Err(error) => Some(Found::Closed(Names::above(folder)?, error)),
@@ -54,8 +54,9 @@ impl Names {
 }
 
 /// The path behind `before` in `file`, which is relative to `folder`.
-fn referred(folder: &Path, file: &Path, before: &str) -> Option<PathBuf> {
-    let text = std::fs::read(file).ok()?;
+pub(super) fn referred(folder: &Path, file: &Path, before: &str) -> Option<PathBuf> {
+    let text = Some(file).filter(|file| file.is_file());
+    let text = std::fs::read(text?).ok()?;
     let path = text.strip_prefix(before.as_bytes())?;
     let path = super::bytes_to_path(path.trim_ascii_end()).into_owned();
     os::canonical(&folder.join(path)).ok()

@@ -16,7 +16,7 @@ pub struct Head {
 
 /// Where HEAD of the repository of this file is; `None`: there is no repository, or none that libgit2 can read.
 pub fn head(path: &Path) -> Option<Head> {
-    of(&Repository::discover(path.parent()?).ok()?)
+    of(&super::ordinary::discover(path.parent()?).ok()?)
 }
 
 fn of(repository: &Repository) -> Option<Head> {
@@ -41,7 +41,7 @@ impl Head {
             return then.id.is_none();
         };
         let goes_on = || {
-            let repository = Repository::discover(path.parent()?).ok()?;
+            let repository = super::ordinary::discover(path.parent()?).ok()?;
             repository.graph_descendant_of(now, then).ok()
         };
         now == then || goes_on().unwrap_or(false)

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
-use super::GitError;
+use super::{GitError, ordinary};
 use crate::os;
 
 /// Enough for calls that look at no file.
@@ -149,6 +149,9 @@ fn prepared(
     settings: &[String],
     args: &[impl AsRef<OsStr>],
 ) -> Result<Command, GitError> {
+    if let Some(why) = ordinary::obstacle(folder) {
+        return Err(GitError::Failed(why));
+    }
     let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);
     os::no_window(&mut command);
     command
@@ -230,7 +233,11 @@ fn project(folder: &Path) -> &Path {
 
 /// What `git --version` says in this folder; `None` where there is no git.
 pub fn version(folder: &Path) -> Option<String> {
-    let out = git(folder, &untrusted(), &["--version"], None).ok()?;
+    let mut command = Command::new(program(folder)?);
+    os::no_window(&mut command);
+    // Whatever the folder's own repository is like.
+    command.arg("--version").current_dir(os::neutral_folder());
+    let out = command.stdin(Stdio::null()).output().ok()?;
     out.status
         .success()
         .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())

@@ -34,7 +34,7 @@ pub struct Runs {
 
 /// Nothing where there is no repository, or none whose settings can be read.
 pub fn runs(root: &Path) -> Runs {
-    let runs = match Repository::discover(root) {
+    let runs = match super::ordinary::discover(root) {
         Ok(repository) => read(&repository),
         Err(error) if error.code() == ErrorCode::NotFound => None,
         Err(_) => asked(root),

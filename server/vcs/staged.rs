@@ -17,7 +17,7 @@ pub struct Staged {
 /// By absolute path below `root`, but for those that may have been written in the same moment as the index.
 pub fn staged(root: &Path) -> HashMap<PathBuf, Staged> {
     let read = || -> Option<HashMap<PathBuf, Staged>> {
-        let repository = git2::Repository::discover(root).ok()?;
+        let repository = super::ordinary::discover(root).ok()?;
         let top = os::canonical(repository.workdir()?).ok()?;
         let index = repository.index().ok()?;
         let written = std::fs::metadata(index.path()?).ok()?.modified().ok()?;
@@ -45,7 +45,7 @@ pub fn staged(root: &Path) -> HashMap<PathBuf, Staged> {
 impl Staged {
     /// Its content; `None` where what git keeps is not what stood in the file (a filter, other line ends).
     pub fn content(&self, root: &Path) -> Option<Vec<u8>> {
-        let repository = git2::Repository::discover(root).ok()?;
+        let repository = super::ordinary::discover(root).ok()?;
         let blob = repository.find_blob(self.blob).ok()?;
         let content = blob.content();
         (u64::try_from(content.len()) == Ok(self.size)).then(|| content.to_owned())

@@ -16,10 +16,11 @@ use crate::os;
 /// A sentence for the model: no repository, or one that cannot be read.
 pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> {
     let unread = |e: git2::Error| format!("The repository cannot be read: {}.", e.message());
-    let repository = Repository::discover(root).map_err(|error| match super::obstacle(root) {
-        Some(_) => unread(error),
-        None => String::from("The workspace is in no git repository."),
-    })?;
+    let repository =
+        super::ordinary::discover(root).map_err(|error| match super::obstacle(root) {
+            Some(_) => unread(error),
+            None => String::from("The workspace is in no git repository."),
+        })?;
     let top = repository
         .workdir()
         .and_then(|top| os::canonical(top).ok())

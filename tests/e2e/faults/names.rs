@@ -79,6 +79,57 @@ fn pipes_named_like_settings_and_rules_are_not_waited_for() {
     );
 }
 
+/// git and libgit2 open them all, and an archive of somebody else's may hold any.
+#[test]
+fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
+    for name in [
+        ".git/config",
+        ".git/index",
+        ".git/shallow",
+        ".git/refs/heads/main",
+        ".git/objects/info/alternates",
+        ".mailmap",
+        "settings.of.git",
+    ] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", ASKED);
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["add", "."]);
+        workspace.git(&["commit", "-qm", "first"]);
+        workspace.git(&["config", "include.path", "../settings.of.git"]);
+        let pipe = workspace.path(name);
+        let _ = std::fs::remove_file(&pipe);
+        let made = workspace.command("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        let said = |args: &[&str]| {
+            let mut postil = workspace.command("timeout");
+            postil
+                .arg("60")
+                .arg(env!("CARGO_BIN_EXE_postil"))
+                .args(args);
+            let out = postil.output().expect("it ends");
+            let text = [out.stdout, out.stderr].concat();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert_ne!(out.status.code(), Some(124), "{name} is waited for: {text}");
+            text
+        };
+        let short = name.rsplit('/').next().unwrap_or(name);
+        let why = format!("{short} is no ordinary file");
+        let listed = said(&["threads"]);
+        assert!(listed.contains("a.rs"), "{name}: {listed}");
+        for args in [["why", "a.rs:1"], ["clear", "a.rs"]] {
+            let told = said(&args);
+            assert!(told.contains(&why), "{args:?}: {told}");
+        }
+        assert_eq!(workspace.read("a.rs"), ASKED);
+        let told = said(&["doctor"]);
+        assert!(
+            told.contains(&why) && told.contains("git version"),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_read_costs_itself_alone() {
     use std::os::unix::fs::PermissionsExt as _;

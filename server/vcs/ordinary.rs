@@ -1,0 +1,155 @@
+//! Whether the files of a repository that are read before anything else can be read at all: a pipe in the place of
+//! one (an archive can hold it) has libgit2 and git wait for ever, and one of gigabytes is read whole.
+
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+
+use crate::os;
+
+/// Bytes of a file that is read whole. Thousands of branches fit in a configuration of this size.
+const LARGEST: u64 = 16 << 20;
+/// Files of settings that are looked into.
+const MOST: usize = 50;
+
+/// Folders of a repository in which git opens whatever has the right name.
+const FOLDERS: &[&str] = &["", "info", "objects/info", "objects/pack", "logs"];
+/// Files in the top of a work tree.
+const IN_TREE: &[&str] = &[".gitattributes", ".gitignore", ".gitmodules", ".mailmap"];
+/// Read whole by whoever opens the repository.
+const SMALL: &[&str] = &["HEAD", "commondir", "config", "config.worktree", "gitdir"];
+
+/// The repository at or above `folder`.
+pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
+    match obstacle(folder) {
+        Some(why) => Err(git2::Error::from_str(&why)),
+        None => Repository::discover(folder),
+    }
+}
+
+/// Why the repository at or above `folder` is not to be opened, where there is one.
+pub(super) fn obstacle(folder: &Path) -> Option<String> {
+    let folder = os::canonical(folder).ok()?;
+    let (top, git) = folder.ancestors().find_map(|top| {
+        let git = top.join(".git");
+        if git.symlink_metadata().is_ok() {
+            return Some((top, git));
+        }
+        let is_bare = top.join("HEAD").symlink_metadata().is_ok() && top.join("objects").is_dir();
+        is_bare.then(|| (top, top.to_owned()))
+    })?;
+    let own = if git.is_dir() {
+        git
+    } else {
+        if let Some(why) = unread(&git) {
+            return Some(why);
+        }
+        super::found::referred(top, &git, "gitdir: ")?
+    };
+    let in_tree = IN_TREE.iter().map(|name| top.join(name));
+    in_tree
+        .filter_map(|file| stuck(&file))
+        .next()
+        .or_else(|| in_repository(&own))
+}
+
+fn in_repository(own: &Path) -> Option<String> {
+    if let Some(why) = in_folders(own) {
+        return Some(why);
+    }
+    let common = super::found::referred(own, &own.join("commondir"), "");
+    let common = common.filter(|common| common != own);
+    if let Some(why) = common.as_deref().and_then(in_folders) {
+        return Some(why);
+    }
+    let places: Vec<&Path> = std::iter::once(own).chain(common.as_deref()).collect();
+    // The branch, and the notes that we read.
+    let head = std::fs::read(own.join("HEAD")).unwrap_or_default();
+    let branch = head.strip_prefix(b"ref: ").map(<[u8]>::trim_ascii);
+    let branch = branch.map(|name| super::bytes_to_path(name).into_owned());
+    let refs = branch
+        .into_iter()
+        .chain([PathBuf::from("refs/notes/postil")]);
+    for name in refs.filter(|name| name.is_relative()) {
+        for place in &places {
+            let files = [place.join(&name), place.join("logs").join(&name)];
+            if let Some(why) = files.iter().find_map(|file| stuck(file)) {
+                return Some(why);
+            }
+        }
+    }
+    let configs = places
+        .iter()
+        .flat_map(|place| ["config", "config.worktree"].map(|name| place.join(name)));
+    settings(configs.collect())
+}
+
+/// What stands in the folders of a repository that git reads by name.
+fn in_folders(git: &Path) -> Option<String> {
+    for folder in FOLDERS {
+        for entry in std::fs::read_dir(git.join(folder)).into_iter().flatten() {
+            let Ok(entry) = entry else { break };
+            let plain = |sort: std::fs::FileType| sort.is_file() || sort.is_dir();
+            if !entry.file_type().is_ok_and(plain)
+                && let Some(why) = stuck(&entry.path())
+            {
+                return Some(why);
+            }
+        }
+    }
+    SMALL.iter().find_map(|name| unread(&git.join(name)))
+}
+
+/// Files that the settings name, and those that they go on in.
+fn settings(mut files: Vec<PathBuf>) -> Option<String> {
+    let mut at = 0;
+    while let Some(file) = files.get(at).filter(|_| at < MOST).cloned() {
+        at += 1;
+        if let Some(why) = unread(&file) {
+            return Some(why);
+        }
+        let text = std::fs::read(&file).unwrap_or_default();
+        let folder = file.parent().unwrap_or(&file);
+        for line in text.split(|byte| *byte == b'\n') {
+            let Some(equals) = memchr::memchr(b'=', line) else {
+                continue;
+            };
+            let (name, value) = line.split_at(equals);
+            let name = name.trim_ascii().to_ascii_lowercase();
+            // `include.path`, `core.excludesFile`: no address, which may be a file system that does not answer.
+            if !name.ends_with(b"path") && !name.ends_with(b"file") {
+                continue;
+            }
+            let value = value.get(1..).unwrap_or_default().trim_ascii();
+            let value = value.strip_prefix(b"\"").unwrap_or(value);
+            let value =
+                super::bytes_to_path(value.strip_suffix(b"\"").unwrap_or(value)).into_owned();
+            let value = match value.strip_prefix("~") {
+                Ok(rest) => os::home().unwrap_or_default().join(rest),
+                Err(_) => folder.join(value),
+            };
+            if let Some(why) = stuck(&value) {
+                return Some(why);
+            }
+            // Another than `include.path` it does no harm to look into.
+            if name.ends_with(b"path") && value.is_file() {
+                files.push(value);
+            }
+        }
+    }
+    None
+}
+
+/// A pipe or device in the place of this file.
+fn stuck(file: &Path) -> Option<String> {
+    os::never_ends(file).then(|| format!("{} is no ordinary file", file.display()))
+}
+
+/// The same, or a file that is too large to be read whole.
+fn unread(file: &Path) -> Option<String> {
+    stuck(file).or_else(|| {
+        let found = file.metadata().ok()?;
+        (found.is_file() && found.len() > LARGEST)
+            .then(|| format!("{} is larger than {} MiB", file.display(), LARGEST >> 20))
+    })
+}
