@@ -2,6 +2,7 @@
 //! far as they are agreed to; a file is changed whole or not at all.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -13,12 +14,15 @@ use crate::files::{FileError, Planned};
 use crate::host::{BufferEdit, Level, NotApplied, Proposed, Question};
 use crate::store::Change;
 use crate::text::apply_edits;
-use crate::tools::{Context, FileChange, change_files};
+use crate::tools::{Context, FileChange, Unchanged, change_files};
 
 use super::{Outcome, Recorder, metadata, one_line, report};
 
 /// Lines of unchanged text around a change.
 const AROUND: usize = 3;
+
+/// How long what was agreed to is made again and again while its author types elsewhere in the file.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A file that is to be changed, as it is now.
 struct Proposal {
@@ -263,10 +267,19 @@ async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdi
 }
 
 async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
-    match propose(cx, proposal.path, proposal.planned) {
-        Ok(Some(proposal)) => make(cx, proposal).await,
-        Ok(None) => Ok(()),
-        Err(verdict) => Err(verdict.left.unwrap_or_default()),
+    let until = Instant::now() + PATIENCE;
+    let (path, planned) = (proposal.path, proposal.planned);
+    loop {
+        let proposal = match propose(cx, path.clone(), planned.clone()) {
+            Ok(Some(proposal)) => proposal,
+            Ok(None) => return Ok(()),
+            Err(verdict) => return Err(verdict.left.unwrap_or_default()),
+        };
+        match make(cx, proposal).await {
+            // The author typed at that moment, or agreed to another turn's: it is put onto what stands there now.
+            Err(Unchanged::Meanwhile(_)) if Instant::now() < until => {}
+            made => return made.map_err(|why| format!("because {}", one_line(&why.to_string()))),
+        }
     }
 }
 
@@ -380,7 +393,7 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<Option<bool>> {
 
 /// # Errors
 /// Why it was not made.
-async fn make(cx: &Context, proposal: Proposal) -> Result<(), String> {
+async fn make(cx: &Context, proposal: Proposal) -> Result<(), Unchanged> {
     let change = FileChange {
         path: proposal.path,
         seen: proposal.now.map(|now| now.seen),
@@ -388,6 +401,5 @@ async fn make(cx: &Context, proposal: Proposal) -> Result<(), String> {
         like: None,
         mode: proposal.planned.mode,
     };
-    let made = change_files(cx, vec![change]).await;
-    made.map_err(|why| format!("because {}", one_line(&why.to_string())))
+    change_files(cx, vec![change]).await
 }

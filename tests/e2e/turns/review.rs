@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, rename, type_at};
-use crate::harness::{Editor, NEVER, Options, UNKNOWN, frame};
+use crate::harness::{Editor, NEVER, OnApply, Options, UNKNOWN, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "src/main.rs";
@@ -481,6 +481,36 @@ fn a_file_that_does_not_take_an_agreed_change_any_more_is_named() {
     decide(&editor, &net, true);
     editor.wait_text(FILE, |text| text.contains("AGENT: You were faster."));
     assert_eq!(bench.workspace.read(OTHER), typed);
+}
+
+#[test]
+fn what_is_accepted_is_made_anew_where_a_key_was_faster() {
+    let bench = Bench::asking(vec![Step::text("Renamed.")]);
+    let mut editor = bench.reviewing();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let (net, _) = asked_about(&editor, "net.rs");
+    let (main, _) = asked_about(&editor, "main.rs");
+    editor.state().on_apply = OnApply::Ignore;
+    decide(&editor, &net, true);
+    let change = editor.wait_for("the change", |state| {
+        let mut asked = state.received.iter();
+        let asked = asked.find(|m| m["method"] == "workspace/applyEdit")?;
+        Some(asked["id"].clone())
+    });
+    editor.replace(FILE, "    7\n", "    78\n");
+    editor.state().on_apply = OnApply::Apply;
+    let refused = json!({"applied": false, "failureReason": "the text is newer"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": change, "result": refused}),
+    ));
+    decide(&editor, &main, true);
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    assert!(
+        text.contains("pub fn load_all()") && text.contains("    78\n"),
+        "{text}"
+    );
 }
 
 #[test]
