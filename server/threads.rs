@@ -9,6 +9,7 @@ use crate::comments::Syntax;
 mod again;
 mod beginning;
 mod below;
+mod beside;
 pub(crate) mod escape;
 mod header;
 mod identity;
@@ -24,6 +25,7 @@ mod why;
 
 pub use again::{again, is_unchanged, renamed, stands_twice};
 pub use beginning::{Beginning, beginning};
+pub use beside::{Beside, is_elsewhere};
 pub use identity::{ids, is_whole, renumbered, resolve, words};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;

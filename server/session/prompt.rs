@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::turns::{Entry, Task, answerer};
 use super::{Error, Session, TurnOptions, Workspace};
 use crate::store::{GoOn, Run, RunStatus, Store, Window};
-use crate::threads::{Message, Role, Status, Thread};
+use crate::threads::{self, Message, Role, Status, Thread};
 use crate::turn;
 
 impl Session {
@@ -62,6 +62,7 @@ impl Session {
             file: String::new(),
             thread,
             among: Arc::default(),
+            beside: threads::Beside::default(),
             run: taken.run.clone(),
             answerer,
             options,

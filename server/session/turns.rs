@@ -313,6 +313,8 @@ pub(super) struct Task {
     pub(super) thread: Thread,
     /// The threads of its file when it was asked.
     pub(super) among: Arc<Vec<Thread>>,
+    /// The code that those of them are about which begin like it.
+    pub(super) beside: threads::Beside,
     pub(super) run: Run,
     pub(super) answerer: Answerer,
     pub(super) options: TurnOptions,
@@ -467,6 +469,7 @@ impl Session {
         self.turns.asked(&run.id, &thread, &view.threads);
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
+        let beside = threads::Beside::of(&thread, &view.threads, &view.text);
         let task = Task {
             refusals: self.turns.refusals(workspace.root()),
             workspace,
@@ -475,6 +478,7 @@ impl Session {
             file,
             thread,
             among: view.threads.clone(),
+            beside,
             run: run.clone(),
             answerer,
             options,

@@ -90,6 +90,17 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// The run begins anew when it is asked for again.
+    pub fn forget_talk(&self, run: &str) -> Result<(), StoreError> {
+        self.durable()
+            .execute(
+                "DELETE FROM talk WHERE run = (SELECT num FROM runs WHERE id = ?1)",
+                [run],
+            )
+            .map_err(|e| self.fault(e))?;
+        Ok(())
+    }
+
     /// The last entry alone.
     pub fn last_talk(&self, run: &str) -> Result<Option<String>, StoreError> {
         let connection = self.light();

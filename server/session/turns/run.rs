@@ -125,6 +125,7 @@ impl Session {
             .ok_or(())?;
         task.thread = now.clone();
         task.among = view.threads.clone();
+        task.beside = threads::Beside::of(&task.thread, &task.among, &view.text);
         self.turns.asked(&task.run.id, &task.thread, &task.among);
         Ok(Some(place))
     }
@@ -501,6 +502,12 @@ impl Session {
                     json!({"file": task.file, "not_written": error.to_string()}),
                     text,
                 );
+                // Whoever has the thread's id when it is asked again may be another.
+                if matches!(error, Error::Several(_))
+                    && let Err(error) = task.store.forget_talk(&task.run.id)
+                {
+                    tracing::warn!(%error, "an answer that found no thread may find another's");
+                }
                 let left = self.left_behind(task);
                 let left = left.map_or_else(String::new, |left| format!(" {left}"));
                 let told = format!("postil: {error}.{left} The answer was: {text}");
@@ -549,6 +556,9 @@ impl Session {
         let name = self.signature(task);
         let respond = |source: edits::Source, style, now: &[Thread]| {
             let thread = stands(&task.thread, &task.among, now)?;
+            if threads::is_elsewhere(&thread.id, &task.beside, now, source.text) {
+                return Err(edits::Refused::Several);
+            }
             edits::answer(source, &thread.id, seen, name.as_deref(), text, style)
         };
         let written = self

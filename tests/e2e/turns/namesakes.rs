@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, FILE, take_when_offered, type_at};
-use crate::harness::{Editor, wait_until};
+use crate::harness::{Editor, Workspace, wait_until};
 use crate::model::{Step, call};
 
 const WHY: &str = "// AUTHOR: why?\n";
@@ -28,6 +28,14 @@ fn typed(bench: &Bench, text: &str) -> (Editor, Vec<Value>) {
         "{ids:?}"
     );
     (editor, ids)
+}
+
+/// The id of the first thread.
+fn thread_id(workspace: &Workspace) -> String {
+    let listed = workspace.postil().args(["threads", "--json"]).output();
+    let listed: Value = serde_json::from_slice(&listed.expect("it ends").stdout).expect("JSON");
+    let id = listed["threads"][0]["id"].as_str();
+    id.expect("an id").to_owned()
 }
 
 fn edit(old: &str, new: &str) -> Step {
@@ -275,6 +283,51 @@ fn a_question_that_stands_twice_when_its_answer_comes_is_said_to() {
         "{told}"
     );
     assert_eq!(editor.text(FILE), twice);
+}
+
+/// They go by their place, and nobody saw the lines move: the file is open nowhere.
+#[test]
+fn an_answer_does_not_go_to_a_namesake_that_took_its_place() {
+    let bench = Bench::new(vec![
+        Step::text("No.").held(),
+        Step::text("For speed.").held(),
+    ]);
+    bench.workspace.write(FILE, TWO);
+    let id = format!("{}-2", thread_id(&bench.workspace));
+    let begin = || {
+        let mut postil = bench.workspace.postil();
+        postil.args(["reply", &id]).envs(bench.env());
+        let said = std::process::Stdio::piped;
+        postil
+            .stdout(said())
+            .stderr(said())
+            .spawn()
+            .expect("it runs")
+    };
+    let asked = begin();
+    bench.model.wait_for_requests(1);
+    let moved = "// AUTHOR: why?\nfn b() {}\n\n// AUTHOR: why?\nfn a() {}\n";
+    bench.workspace.write(FILE, moved);
+    bench.model.release();
+    let ended = asked.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("The answer was: No."), "{said}");
+    assert_eq!(bench.workspace.read(FILE), moved);
+
+    // Lines that move with their code, and code that is changed, are no other thread's.
+    let asked = begin();
+    bench.model.wait_for_requests(2);
+    let changed = format!("use x;\n{}", moved.replace("fn a() {}", "fn fast() {}"));
+    bench.workspace.write(FILE, &changed);
+    bench.model.release();
+    let ended = asked.wait_with_output().expect("it ends");
+    assert!(ended.status.success(), "{ended:?}");
+    let text = bench.workspace.read(FILE);
+    assert!(
+        text.ends_with("why?\n// AGENT: For speed.\n// AUTHOR:\nfn fast() {}\n"),
+        "{text}"
+    );
 }
 
 #[test]
