@@ -392,5 +392,10 @@ pub fn apply_edits(text: &str, edits: &[Edit]) -> String {
     out
 }
 
+/// Equal but for `\r\n` in one and `\n` in the other.
+pub fn same_lines(a: &str, b: &str) -> bool {
+    a == b || a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
+}
+
 #[cfg(test)]
 mod tests;

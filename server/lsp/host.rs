@@ -15,7 +15,7 @@ use super::client::ClientError;
 use super::{Server, conversation, refresh, to_proto};
 use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question};
 use crate::present::visible;
-use crate::text::{Edit, apply_edits};
+use crate::text::{Edit, apply_edits, same_lines};
 
 mod files;
 mod landed;
@@ -438,11 +438,6 @@ async fn come_back(
             }
         }
     }
-}
-
-/// Equal but for `\r\n` in one and `\n` in the other.
-fn same_lines(a: &str, b: &str) -> bool {
-    a == b || a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
 }
 
 /// Shows the progress of one run under a token that the server makes.

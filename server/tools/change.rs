@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
+use crate::edits::take_all_back;
 use crate::files::{FileError, Planned, Seen, Text, hash};
 use crate::host::NotApplied;
 use crate::store::Change;
@@ -193,30 +194,58 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         }
         return Ok(());
     }
-    for step in &steps {
-        record(cx, step)?;
+    let since = cx.store.as_ref().map(|store| store.newest_change());
+    let since = since.and_then(Result::ok);
+    let made = make(cx, &steps).await;
+    if let Err((why, left)) = made {
+        forget(cx, &steps, since, &left);
+        return Err(why);
     }
-    let (open, on_disk): (Vec<_>, Vec<_>) = steps
-        .iter()
-        .partition(|step| step.is_open() || open::moves(cx, step, &steps));
-    let mut done = Vec::new();
-    for step in on_disk {
-        if let Err(why) = put(cx, step) {
-            return Err(put_back(cx, &done, step.failed(why)));
-        }
-        done.push(step);
-    }
-    if !open.is_empty()
-        && let Err(why) = open::edit(cx, &open).await
-    {
-        return Err(put_back(cx, &done, why));
-    }
-    done.extend(open.into_iter().filter(|step| !step.is_edit()));
-    tell(cx, &done);
     for step in &steps {
         remember(cx, step);
     }
     Ok(())
+}
+
+/// Records the steps and makes them. An error: what may stand there all the same, by the names that are shown.
+async fn make(cx: &Context, steps: &[Step]) -> Result<(), (Unchanged, Vec<String>)> {
+    for step in steps {
+        record(cx, step).map_err(|why| (why.into(), Vec::new()))?;
+    }
+    let (open, on_disk): (Vec<_>, Vec<_>) = steps
+        .iter()
+        .partition(|step| step.is_open() || open::moves(cx, step, steps));
+    let mut done = Vec::new();
+    for step in on_disk {
+        if let Err(why) = put(cx, step) {
+            return Err(put_back(cx, &done, (step.failed(why), Vec::new())));
+        }
+        done.push(step);
+    }
+    if !open.is_empty()
+        && let Err(failed) = open::edit(cx, &open).await
+    {
+        return Err(put_back(cx, &done, failed));
+    }
+    done.extend(open.into_iter().filter(|step| !step.is_edit()));
+    tell(cx, &done);
+    Ok(())
+}
+
+/// What was not made is not taken back either: it may be made by the author by then, or by another turn. `left`
+/// stays recorded.
+fn forget(cx: &Context, steps: &[Step], since: Option<i64>, left: &[String]) {
+    let (Some(store), Some(since)) = (&cx.store, since) else {
+        return;
+    };
+    for step in steps {
+        if left.contains(&step.shown) || is_mixed(cx, step) {
+            continue;
+        }
+        if let Err(error) = store.forget_changes(&cx.run, since, Some(&step.shown)) {
+            tracing::warn!(%error, "a change that was not made can be undone");
+        }
+    }
 }
 
 /// What there is to do for one file; `None`: it is as wanted already.
@@ -330,6 +359,21 @@ impl Step {
     }
 }
 
+/// Whether the author has typed in the very lines of an edit: what an editor made of both cannot be told for certain.
+fn is_mixed(cx: &Context, step: &Step) -> bool {
+    let (Some(before), Some(after)) = (&step.before, &step.after) else {
+        return false;
+    };
+    let now = cx
+        .tree
+        .buffer(&step.path)
+        .map(|buffer| buffer.document.text());
+    now.is_some_and(|now| {
+        let made = [(before.text.as_ref().into(), after.as_str().into())];
+        !take_all_back(&made, &now).1.is_empty()
+    })
+}
+
 fn record(cx: &Context, step: &Step) -> Result<(), String> {
     let Some(store) = &cx.store else {
         return Ok(());
@@ -368,8 +412,12 @@ fn put(cx: &Context, step: &Step) -> Result<(), FileError> {
 }
 
 /// Takes back what was put on disk because of `why`. A file that somebody else has changed since stays as
-/// it is, and is named.
-fn put_back(cx: &Context, done: &[&Step], why: Unchanged) -> Unchanged {
+/// it is, and is named, with what was `left` before.
+fn put_back(
+    cx: &Context,
+    done: &[&Step],
+    (why, mut stands): (Unchanged, Vec<String>),
+) -> (Unchanged, Vec<String>) {
     let mut left = Vec::new();
     for step in done.iter().rev() {
         let back = match (&step.before, &step.after) {
@@ -383,17 +431,19 @@ fn put_back(cx: &Context, done: &[&Step], why: Unchanged) -> Unchanged {
         };
         if let Err(e) = back {
             left.push(format!("{} ({e})", step.shown));
+            stands.push(step.shown.clone());
         }
     }
     tell(cx, done);
     if left.is_empty() {
-        return why;
+        return (why, stands);
     }
     let why: String = why.into();
-    Unchanged::Refused(format!(
+    let why = Unchanged::Refused(format!(
         "{why} What had been written before that could not be put back in {}: look at it before you go on.",
         left.join(", ")
-    ))
+    ));
+    (why, stands)
 }
 
 fn tell(cx: &Context, done: &[&Step]) {

@@ -39,6 +39,8 @@ pub enum OnApply {
     Pretend,
     /// Makes the edits, and finds then that it cannot rename a file.
     FailToRename,
+    /// The same, in an editor that writes every line end as CR LF.
+    FailToRenameInCrLf,
     /// Applies it and saves the files, and answers then: the author was quick.
     ApplyAndSave,
     /// Says once that the author is at something else, and applies the next.

@@ -7,8 +7,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::super::{Server, to_proto};
-use super::{ECHO, SECOND_ECHO, same_lines};
+use super::{ECHO, SECOND_ECHO};
 use crate::host::{FileOp, NotApplied};
+use crate::text::same_lines;
 
 /// Behind the text edits, whose versions the editor compares first.
 pub(super) fn add(server: &Server, edit: &mut Value, ops: &[FileOp]) {

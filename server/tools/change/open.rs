@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Context, NotApplied, Step, Text, Unchanged, minimal_edits};
 use crate::host::{BufferEdit, FileOp};
+use crate::text::same_lines;
 
 /// Whether a file that is open may be removed or renamed.
 ///
@@ -46,10 +47,13 @@ fn renamed<'a>(steps: &[&'a Step], from: &Step) -> Option<&'a Step> {
     steps.iter().find(to).copied()
 }
 
-/// One edit for all of them.
-pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged> {
-    let names: Vec<&str> = steps.iter().map(|step| step.shown.as_str()).collect();
-    let names = names.join(", ");
+fn shown(steps: &[&Step]) -> Vec<String> {
+    steps.iter().map(|step| step.shown.clone()).collect()
+}
+
+/// One edit for all of them. An error: what it may have changed all the same, by the names that are shown.
+pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), (Unchanged, Vec<String>)> {
+    let names = shown(steps).join(", ");
     let mut edits = Vec::new();
     let mut ops = Vec::new();
     for step in steps.iter().filter(|step| step.is_open()) {
@@ -85,10 +89,11 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
             }),
             None if cx.host.can_remove() => ops.push(FileOp::Remove(path)),
             None => {
-                return Err(Unchanged::Refused(format!(
+                let why = Unchanged::Refused(format!(
                     "{} is open in the editor, which removes no files for us; nothing was written. Ask the author to close it.",
                     step.shown
-                )));
+                ));
+                return Err((why, Vec::new()));
             }
         }
     }
@@ -101,7 +106,7 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
         true => take_back(cx, steps).await,
         false => Vec::new(),
     };
-    Err(match error {
+    let why = match error {
         NotApplied::Changed => Unchanged::Meanwhile(names),
         NotApplied::Refused(why) | NotApplied::ReadOnly(why) if left.is_empty() => {
             Unchanged::Refused(format!(
@@ -112,11 +117,16 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), Unchanged>
             "The editor made the change of {names} in part ({why}): look at {} before you go on.",
             left.join(", ")
         )),
-        NotApplied::Unknown(why) => Unchanged::Unknown(names, why),
-        NotApplied::NoEditor => Unchanged::Refused(format!(
-            "{names} is open in an editor that is gone; nothing was written. Read it again."
-        )),
-    })
+        // It may stand there.
+        NotApplied::Unknown(why) => return Err((Unchanged::Unknown(names, why), shown(steps))),
+        NotApplied::NoEditor => {
+            let why = format!(
+                "{names} is open in an editor that is gone; nothing was written. Read it again."
+            );
+            return Err((Unchanged::Refused(why), shown(steps)));
+        }
+    };
+    Err((why, left))
 }
 
 /// An editor that could not remove or rename a file may have made the edits before it. Those that could not be
@@ -145,8 +155,8 @@ async fn take_back(cx: &Context, steps: &[&Step]) -> Vec<String> {
             generation: buffer.generation,
             edits: minimal_edits(&now, &before.text),
         };
-        // Whatever else stands there is the author's.
-        let ours = expected.is_some_and(|expected| **expected == *now);
+        // Whatever else stands there is the author's; an editor changes the line ends of its whole buffer.
+        let ours = expected.is_some_and(|expected| same_lines(expected, &now));
         if !ours
             || cx
                 .host

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use super::{Bench, FILE};
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
 use crate::harness::{Editor, OnApply, frame};
 use crate::model::{Step, call};
 
@@ -117,6 +117,35 @@ fn fault_19_no_key_is_lost_while_the_agent_edits_the_same_lines_and_when_it_is_u
     assert!(
         landed > TURNS / 10,
         "hardly an edit met the author's keys: {landed}"
+    );
+}
+
+/// What stands there in the end is the author's, though it is what the agent wanted.
+#[test]
+fn an_edit_that_was_refused_is_not_taken_back() {
+    let bench = Bench::new(vec![read(), rename(), Step::text("You did it.")]);
+    let mut editor = bench.typed();
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let id = editor.wait_for("the agent's edit", |state| {
+        let mut asked = state.received.iter();
+        let asked = asked.find(|m| m["method"] == "workspace/applyEdit");
+        asked.map(|m| m["id"].clone())
+    });
+    editor.replace(FILE, "load()", "load_data()");
+    editor.state().on_apply = OnApply::Apply;
+    let refused = json!({"applied": false, "failureReason": "the text is newer"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": id, "result": refused}),
+    ));
+    editor.wait_text(FILE, |text| text.contains("// AGENT: You did it."));
+    take_when_offered(&mut editor, "Undo last turn");
+    let text = editor.wait_text(FILE, |text| !text.contains("AGENT"));
+    assert_eq!(
+        text,
+        format!("{THREAD}{}", CODE.replace("load()", "load_data()"))
     );
 }
 
