@@ -37,10 +37,8 @@ pub enum OnApply {
     Refuse,
     /// Says that it applied the edit, and does not (as Neovim does with a newer buffer).
     Pretend,
-    /// Makes the edits, and finds then that it cannot rename a file.
-    FailToRename,
-    /// The same, in an editor that writes every line end as CR LF.
-    FailToRenameInCrLf,
+    /// Makes the edits, and finds then that it cannot rename a file; it may write every line end as CR LF.
+    FailToRename { crlf: bool },
     /// Applies it and saves the files, and answers then: the author was quick.
     ApplyAndSave,
     /// Says once that the author is at something else, and applies the next.

@@ -84,12 +84,10 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
             let on_apply = shared.lock().on_apply;
             let edit = ticked(shared, &params["edit"]);
             match on_apply {
-                OnApply::Apply | OnApply::FailToRename | OnApply::FailToRenameInCrLf => {
-                    match apply(shared, &edit) {
-                        Ok(()) => json!({"applied": true}),
-                        Err(reason) => json!({"applied": false, "failureReason": reason}),
-                    }
-                }
+                OnApply::Apply | OnApply::FailToRename { .. } => match apply(shared, &edit) {
+                    Ok(()) => json!({"applied": true}),
+                    Err(reason) => json!({"applied": false, "failureReason": reason}),
+                },
                 OnApply::ApplyAndSave => {
                     let applied = apply(shared, &edit);
                     let buffers = shared.lock().buffers.clone();
@@ -236,6 +234,19 @@ pub(super) fn apply(shared: &Shared, edit: &Value) -> Result<(), String> {
     made
 }
 
+/// Writes every line end of what is open as CR LF.
+fn all_in_crlf(shared: &Shared, state: &mut State) {
+    for (uri, buffer) in &mut state.buffers {
+        buffer.text = buffer.text.replace("\r\n", "\n").replace('\n', "\r\n");
+        buffer.version += 1;
+        shared.send(
+            &json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+            "textDocument": {"uri": uri, "version": buffer.version},
+            "contentChanges": [{"text": buffer.text}]}}),
+        );
+    }
+}
+
 /// Removes and renames files, those that are open too.
 fn files_changed(shared: &Shared, state: &mut State, edit: &Value) -> Result<(), String> {
     let path = |uri: &Value| {
@@ -257,19 +268,10 @@ fn files_changed(shared: &Shared, state: &mut State, edit: &Value) -> Result<(),
                     tell("textDocument/didClose", json!({"uri": uri}));
                 }
             }
-            Some("rename") if state.on_apply == OnApply::FailToRenameInCrLf => {
-                for (uri, buffer) in &mut state.buffers {
-                    buffer.text = buffer.text.replace("\r\n", "\n").replace('\n', "\r\n");
-                    buffer.version += 1;
-                    shared.send(
-                        &json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
-                        "textDocument": {"uri": uri, "version": buffer.version},
-                        "contentChanges": [{"text": buffer.text}]}}),
-                    );
+            Some("rename") if matches!(state.on_apply, OnApply::FailToRename { .. }) => {
+                if state.on_apply == (OnApply::FailToRename { crlf: true }) {
+                    all_in_crlf(shared, state);
                 }
-                return Err(String::from("the disk says no"));
-            }
-            Some("rename") if state.on_apply == OnApply::FailToRename => {
                 return Err(String::from("the disk says no"));
             }
             Some("rename") => {

@@ -92,11 +92,11 @@ fn an_open_file_stays_where_its_editor_cannot_or_its_author_has_not_saved() {
 #[test]
 fn an_editor_that_fails_half_way_keeps_nothing_of_the_patch() {
     // The editor makes the edits and finds then that it cannot rename.
-    for fails in [OnApply::FailToRename, OnApply::FailToRenameInCrLf] {
+    for crlf in [false, true] {
         let bench = Bench::new(vec![patch(PATCH), Step::text("It failed.")]);
         let mut editor = with_both_open(&bench, &["rename", "delete"]);
         editor.close(REMOVED);
-        editor.state().on_apply = fails;
+        editor.state().on_apply = OnApply::FailToRename { crlf };
         bench.turn(&mut editor);
         let (_, text, is_error) = bench.model.wait_for_requests(2)[1].results()[0].clone();
         assert!(is_error && text.contains("nothing was written"), "{text}");
