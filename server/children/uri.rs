@@ -6,14 +6,15 @@ use crate::os;
 
 /// The `file:` URI of an absolute path.
 pub fn from_path(path: &Path) -> String {
-    let mut uri = String::from("file://");
+    let mut uri = String::from("file:");
     #[cfg(unix)]
-    let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec();
+    let bytes = [
+        b"//",
+        std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()),
+    ]
+    .concat();
     #[cfg(not(unix))]
-    let bytes = {
-        uri.push('/');
-        path.to_string_lossy().replace('\\', "/").into_bytes()
-    };
+    let bytes = slashed_on_windows(&path.to_string_lossy()).into_bytes();
     for byte in bytes {
         if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte) {
             uri.push(char::from(byte));
@@ -27,11 +28,12 @@ pub fn from_path(path: &Path) -> String {
 /// The path of a `file:` URI of this machine; `None` for any other.
 pub fn to_path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file:")?;
-    let rest = rest
-        .strip_prefix("//localhost")
-        .or_else(|| rest.strip_prefix("//"))
-        .unwrap_or(rest);
-    if !rest.starts_with('/') {
+    let (host, rest) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find('/')?),
+        None => ("", rest),
+    };
+    let host = if host == "localhost" { "" } else { host };
+    if !rest.starts_with('/') || cfg!(unix) && !host.is_empty() {
         return None;
     }
     let rest = rest.split(['?', '#']).next().unwrap_or(rest).as_bytes();
@@ -58,12 +60,52 @@ pub fn to_path(uri: &str) -> Option<PathBuf> {
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes),
     ));
     #[cfg(not(unix))]
-    // Of `/c:/x`; with the system's own separators.
-    return Some(
-        Path::new(String::from_utf8_lossy(&bytes).trim_start_matches('/'))
-            .components()
-            .collect(),
-    );
+    return Some(path_on_windows(host, &String::from_utf8_lossy(&bytes))?.into());
+}
+
+/// What follows `file:` in the URI of a path of Windows, before what may not stand in a URI is written otherwise.
+#[cfg(any(test, not(unix)))]
+fn slashed_on_windows(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let path = match path.strip_prefix("//?/") {
+        Some(rest) => rest
+            .strip_prefix("UNC/")
+            .map_or_else(|| rest.to_owned(), |share| format!("//{share}")),
+        None => path,
+    };
+    // The server of a share is the URI's host.
+    if path.starts_with("//") {
+        return path;
+    }
+    format!("///{path}")
+}
+
+/// The path of Windows, with its own separators, that the host and the rest of a URI mean. `None`: it says no drive and
+/// no share, or what is no file (`//./pipe/x`).
+#[cfg(any(test, not(unix)))]
+fn path_on_windows(host: &str, path: &str) -> Option<String> {
+    let path = path.replace('/', r"\");
+    let path = match host {
+        "" => path,
+        host => format!(r"\\{host}{path}"),
+    };
+    if let Some(share) = path.strip_prefix(r"\\") {
+        let mut names = share.split('\\');
+        let mut is_name = || {
+            names
+                .next()
+                .is_some_and(|name| !matches!(name, "" | "." | "?"))
+        };
+        return (is_name() && is_name()).then_some(path);
+    }
+    let path = path.trim_start_matches('\\');
+    let mut begin = path.chars();
+    let is_drive = begin
+        .next()
+        .is_some_and(|letter| letter.is_ascii_alphabetic())
+        && begin.next() == Some(':')
+        && begin.next() == Some('\\');
+    is_drive.then(|| path.to_owned())
 }
 
 /// The file that a child means: the path of its URI with links resolved as far as it exists, as documents are
@@ -72,13 +114,46 @@ pub fn to_file(uri: &str) -> Option<PathBuf> {
     Some(os::resolved(&to_path(uri)?))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::ffi::OsStrExt as _;
 
     #[test]
+    fn paths_of_windows_there_and_back() {
+        for (path, uri) in [
+            (r"C:\a b\x.rs", "///C:/a b/x.rs"),
+            (r"z:\", "///z:/"),
+            (
+                r"\\wsl.localhost\Debian\x.rs",
+                "//wsl.localhost/Debian/x.rs",
+            ),
+        ] {
+            assert_eq!(slashed_on_windows(path), uri);
+            let (host, rest) = uri[2..].split_at(uri[2..].find('/').unwrap());
+            assert_eq!(path_on_windows(host, rest).as_deref(), Some(path));
+        }
+        assert_eq!(slashed_on_windows(r"\\?\C:\a.\b"), "///C:/a./b");
+        assert_eq!(slashed_on_windows(r"\\?\UNC\s\d\x"), "//s/d/x");
+        // As some programs write a share.
+        assert_eq!(path_on_windows("", "//s/d/x").as_deref(), Some(r"\\s\d\x"));
+        for (host, none) in [
+            ("", "/a/b"),
+            ("", "/C:"),
+            ("", "/C:a"),
+            ("", "/"),
+            ("", "//./pipe/x"),
+            ("", "//?/C:/a"),
+            (".", "/pipe/x"),
+            ("s", "/"),
+        ] {
+            assert_eq!(path_on_windows(host, none), None, "{host} {none}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn any_path_there_and_back() {
+        use std::os::unix::ffi::OsStrExt as _;
         let names: [&[u8]; 5] = [
             b"/a/b.rs",
             b"/a b/#?%41.rs",
@@ -100,6 +175,8 @@ mod tests {
             "untitled:1",
             "file:x",
             "file:///a%00b",
+            "file://host/a",
+            "file://host",
             "",
         ] {
             assert_eq!(to_path(other), None, "{other}");

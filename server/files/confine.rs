@@ -21,6 +21,12 @@ pub(super) fn resolve(root: &Path, given: &Path, path: &Path) -> Result<PathBuf,
             path.display().to_string().replace('\0', "\u{fffd}"),
         ));
     }
+    if path
+        .components()
+        .any(|part| matches!(part, Component::Normal(name) if !is_plain(name)))
+    {
+        return Err(FileError::NotOrdinary(path.display().to_string()));
+    }
     let start = if path.is_absolute() {
         below(root, given, path).ok_or_else(outside)?
     } else {
@@ -83,34 +89,8 @@ fn settle(root: &Path, at: PathBuf) -> Option<PathBuf> {
     at.starts_with(root).then_some(at)
 }
 
-/// Whether a name is that of a file and nothing else: not of a stream in one (`a:b`), a device (`NUL`, `com1.txt`), or
-/// one whose end the system drops (`.git.`). Naming Files, Paths, and Namespaces, Win32.
-fn is_plain_on_windows(name: &str) -> bool {
-    const DEVICES: &[&str] = &["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
-    let stem = name.split('.').next().unwrap_or(name).trim_end();
-    let numbered = |port: &str| {
-        let number = stem
-            .get(..3)
-            .filter(|begin| begin.eq_ignore_ascii_case(port));
-        let number = number.and_then(|_| stem.get(3..));
-        number.is_some_and(|n| {
-            n.chars().count() == 1
-                && n.contains([
-                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '¹', '²', '³',
-                ])
-        })
-    };
-    !name.contains([':', '"', '<', '>', '|', '*', '?'])
-        && !name.ends_with(['.', ' '])
-        && !DEVICES
-            .iter()
-            .any(|device| stem.eq_ignore_ascii_case(device))
-        && !numbered("COM")
-        && !numbered("LPT")
-}
-
 fn is_plain(name: &OsStr) -> bool {
-    !cfg!(windows) || name.to_str().is_some_and(is_plain_on_windows)
+    !cfg!(windows) || name.to_str().is_some_and(os::is_plain_on_windows)
 }
 
 /// What is left of the absolute `path` below the root, by component (`/a/bc` is not below `/a/b`);
@@ -121,6 +101,9 @@ fn below(root: &Path, given: &Path, path: &Path) -> Option<PathBuf> {
         .or_else(|_| path.strip_prefix(given))
     {
         return Some(rest.to_owned());
+    }
+    if cfg!(windows) && is_of_another_share(&root.to_string_lossy(), &path.to_string_lossy()) {
+        return None;
     }
     // The deepest part that exists, canonical, and the rest as it is.
     for ancestor in path.ancestors() {
@@ -136,6 +119,21 @@ fn below(root: &Path, given: &Path, path: &Path) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// Whether a path of Windows is on another machine than `root`, or no path of files (`\\.\pipe\x`). Such a one is not even
+/// looked for: Windows would tell that machine who asks, with what a password can be guessed from.
+fn is_of_another_share(root: &str, path: &str) -> bool {
+    let share = |path: &str| {
+        let path = path.replace('/', r"\");
+        let mut names = path.strip_prefix(r"\\")?.split('\\');
+        let names = [
+            names.next().unwrap_or_default(),
+            names.next().unwrap_or_default(),
+        ];
+        Some(names.map(str::to_lowercase))
+    };
+    share(path).is_some_and(|of| share(root) != Some(of))
 }
 
 /// Opens the folder `relative` (no links in it) below `root`.
@@ -189,28 +187,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_windows_takes_for_something_else_are_none_of_files() {
-        for plain in [
-            "a.rs", ".git", "console", "com10", "comx", "nul1", "aux-x.c", "ü²", "lpt", "com",
+    fn another_machine_of_windows_is_not_asked() {
+        let root = r"C:\w";
+        for there in [
+            r"\\evil\share\a.rs",
+            "//evil/share",
+            r"\\.\pipe\x",
+            r"\\?\C:\w\a",
+            r"\/evil\s",
         ] {
-            assert!(is_plain_on_windows(plain), "{plain}");
+            assert!(is_of_another_share(root, there), "{there}");
         }
-        for other in [
-            "a.rs:x",
-            "NUL",
-            "nul.txt",
-            "Con",
-            "aux.c",
-            "com1",
-            "COM¹.log",
-            "lpt9",
-            ".git.",
-            ".git ",
-            "a*",
-            "CONIN$",
-            "nul .txt",
+        for here in [r"C:\w\a", r"d:\", "C:/w", r"\a", "/a", "a"] {
+            assert!(!is_of_another_share(root, here), "{here}");
+        }
+        let root = r"\\wsl.localhost\Debian\home\me";
+        for here in [
+            r"\\WSL.localhost\debian\etc",
+            "//wsl.localhost/Debian",
+            r"C:\a",
         ] {
-            assert!(!is_plain_on_windows(other), "{other}");
+            assert!(!is_of_another_share(root, here), "{here}");
+        }
+        for there in [
+            r"\\wsl.localhost\Other\home",
+            r"\\wsl.localhost",
+            r"\\wsl.localhost\Debian2",
+        ] {
+            assert!(is_of_another_share(root, there), "{there}");
         }
     }
 }

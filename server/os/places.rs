@@ -26,15 +26,61 @@ pub fn home_of_system() -> Option<PathBuf> {
     None
 }
 
-/// `path` absolute and without links, as other programs write it too: on Windows `C:\…`, never `\\?\C:\…`.
+/// `path` absolute and without links, as other programs write it too: on Windows `C:\…`, never `\\?\C:\…`, however
+/// long it is. The standard library finds a long one by that name, and every path of a folder begins as the folder's.
 ///
 /// # Errors
 /// As [`Path::canonicalize`].
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-    #[cfg(windows)]
-    return dunce::canonicalize(path);
-    #[cfg(not(windows))]
-    path.canonicalize()
+    let found = path.canonicalize()?;
+    if !cfg!(windows) {
+        return Ok(found);
+    }
+    let usual = found.to_str().and_then(without_prefix);
+    Ok(usual.map_or(found, PathBuf::from))
+}
+
+/// What Windows calls `\\?\C:\a` and `\\?\UNC\server\share` by its usual names. `None`: it can be said in that way alone.
+fn without_prefix(path: &str) -> Option<String> {
+    let rest = path.strip_prefix(r"\\?\")?;
+    let (usual, names) = match rest.strip_prefix(r"UNC\") {
+        Some(share) => (format!(r"\\{share}"), share),
+        None => (rest.to_owned(), after_drive(rest)?),
+    };
+    let mut names = names.split('\\').filter(|name| !name.is_empty());
+    names.all(is_plain_on_windows).then_some(usual)
+}
+
+/// What follows `C:\`.
+fn after_drive(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix(|first: char| first.is_ascii_alphabetic())?;
+    rest.strip_prefix(r":\")
+}
+
+/// Whether a name is that of a file and nothing else: not of a stream in one (`a:b`), a device (`NUL`, `com1.txt`), or
+/// one whose end the system drops (`.git.`). Naming Files, Paths, and Namespaces, Win32.
+pub fn is_plain_on_windows(name: &str) -> bool {
+    const DEVICES: &[&str] = &["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+    let stem = name.split('.').next().unwrap_or(name).trim_end();
+    let numbered = |port: &str| {
+        let number = stem
+            .get(..3)
+            .filter(|begin| begin.eq_ignore_ascii_case(port));
+        let number = number.and_then(|_| stem.get(3..));
+        number.is_some_and(|n| {
+            n.chars().count() == 1
+                && n.contains([
+                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '¹', '²', '³',
+                ])
+        })
+    };
+    !name.contains([':', '"', '<', '>', '|', '*', '?'])
+        && !name.ends_with(['.', ' '])
+        && !DEVICES
+            .iter()
+            .any(|device| stem.eq_ignore_ascii_case(device))
+        && !numbered("COM")
+        && !numbered("LPT")
 }
 
 /// The same, as far as `path` exists.
@@ -89,9 +135,105 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Removes a folder and all in it, as far as that can be.
+pub fn remove_folder(folder: &Path) {
+    if std::fs::remove_dir_all(folder).is_err() {
+        // What was made so that nothing can be removed from it, as Go does with the sources that it fetches, and on some
+        // systems what git made to be read alone.
+        open_up(folder);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+/// Lets us remove what is in a folder, and follows no link out of it.
+fn open_up(folder: &Path) {
+    let mut open = vec![folder.to_owned()];
+    while let Some(path) = open.pop() {
+        let Ok(about) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
+        // A folder says on Unix whether what is in it may go, on Windows each file for itself.
+        if !about.is_symlink() && about.is_dir() == cfg!(unix) {
+            allow(&path, &about);
+        }
+        if about.is_dir() {
+            let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
+            open.extend(inside.map(|entry| entry.path()));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn allow(path: &Path, _: &std::fs::Metadata) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
+}
+
+#[cfg(not(unix))]
+#[expect(
+    clippy::permissions_set_readonly_false,
+    reason = "there it is an attribute of the file, and grants nobody anything"
+)]
+fn allow(path: &Path, about: &std::fs::Metadata) {
+    let mut permissions = about.permissions();
+    permissions.set_readonly(false);
+    let _ = std::fs::set_permissions(path, permissions);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_windows_takes_for_something_else_are_none_of_files() {
+        for plain in [
+            "a.rs", ".git", "console", "com10", "comx", "nul1", "aux-x.c", "ü²", "lpt", "com",
+        ] {
+            assert!(is_plain_on_windows(plain), "{plain}");
+        }
+        for other in [
+            "a.rs:x",
+            "NUL",
+            "nul.txt",
+            "Con",
+            "aux.c",
+            "com1",
+            "COM¹.log",
+            "lpt9",
+            ".git.",
+            ".git ",
+            "a*",
+            "CONIN$",
+            "nul .txt",
+        ] {
+            assert!(!is_plain_on_windows(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn paths_of_windows_have_their_usual_names_where_they_can() {
+        let long = "a".repeat(200);
+        for usual in [r"C:\", r"C:\a b\ü.rs", &format!(r"z:\{long}\{long}\x")] {
+            let found = format!(r"\\?\{usual}");
+            assert_eq!(without_prefix(&found).as_deref(), Some(usual));
+        }
+        assert_eq!(
+            without_prefix(r"\\?\UNC\wsl.localhost\Debian\home\me").as_deref(),
+            Some(r"\\wsl.localhost\Debian\home\me")
+        );
+        for only in [
+            r"C:\a",
+            r"\\server\share",
+            r"\\?\C:",
+            r"\\?\C:\a\con.txt",
+            r"\\?\C:\a.\b",
+            r"\\?\UNC\server\share\nul",
+            r"\\?\Volume{4c1b02c1-d990-11dc-99ae-806e6f6e6963}\a",
+            "/a",
+        ] {
+            assert_eq!(without_prefix(only), None, "{only}");
+        }
+    }
 
     #[cfg(unix)]
     #[test]
