@@ -16,6 +16,7 @@ mod bounded;
 
 use super::overlay::PlannedBelow;
 use super::{Tree, confine, walk};
+use crate::os;
 use bounded::{Bounded, Pattern};
 
 /// What [`Tree::grep`] looks for.
@@ -108,8 +109,9 @@ impl Tree {
         let ends = || stop() || is_late();
         let passed_over = AtomicUsize::new(0);
         let include = query.include.as_deref().map(|pattern| {
+            let pattern = os::slashed(Path::new(pattern));
             let anywhere = !pattern.contains('/');
-            glob(pattern).map(|g| (g, anywhere))
+            glob(&pattern).map(|g| (g, anywhere))
         });
         let include = include.transpose()?;
         let start = self.resolve(path).map_err(|e| e.to_string())?;
@@ -286,8 +288,14 @@ impl Tree {
         limit: usize,
         max_files: usize,
     ) -> Result<Named, String> {
-        let root = format!("{}/", self.root().display());
-        let pattern = pattern.strip_prefix(&root).unwrap_or(pattern);
+        let pattern = &*os::slashed(Path::new(pattern));
+        let root = format!("{}/", os::slashed(self.root()));
+        let below = pattern.split_at_checked(root.len());
+        let below = below.filter(|(begin, _)| match cfg!(windows) {
+            true => begin.eq_ignore_ascii_case(&root),
+            false => *begin == root,
+        });
+        let pattern = below.map_or(pattern, |(_, below)| below);
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
             return Err(format!(
@@ -345,6 +353,7 @@ impl Tree {
         include: Option<&str>,
         limit: usize,
     ) -> Result<Named, String> {
+        let path = &*os::slashed(Path::new(path));
         let is_glob =
             path.contains(['*', '?', '[', '{']) && !self.resolve(path).is_ok_and(|p| p.exists());
         let (start, wanted) = if is_glob {
@@ -370,7 +379,10 @@ impl Tree {
             (self.resolve(path).map_err(|e| e.to_string())?, None)
         };
         let include = include
-            .map(|i| glob(i).map(|g| (g, !i.contains('/'))))
+            .map(|include| {
+                let include = os::slashed(Path::new(include));
+                glob(&include).map(|g| (g, !include.contains('/')))
+            })
             .transpose()?;
         let planned = self.planned_below(&start);
         if !is_folder(&start, path, &planned)? {
