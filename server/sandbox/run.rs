@@ -29,6 +29,8 @@ const AT_ONCE: usize = 16;
 const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
 /// `cmd /C` ends at the first line's end, without a word.
 const NO_LINES: &str = "A command is one line here (it runs by `cmd /C`): join the lines by `&&`, or write them to a script and run that; nothing was run.";
+/// `cmd` begins in the system's own folder then.
+const NO_SHARE: &str = "Commands cannot run here: the workspace is on a share of the network, in which `cmd` does not begin; the author can keep it on a drive of this machine. Nothing was run.";
 /// All commands of a run are gone within so long after its end.
 const GONE: Duration = Duration::from_millis(700);
 
@@ -154,6 +156,9 @@ impl Processes {
         }
         if cfg!(windows) && command.trim().contains('\n') {
             return Err(String::from(NO_LINES));
+        }
+        if cfg!(windows) && self.root.to_string_lossy().starts_with(r"\\") {
+            return Err(String::from(NO_SHARE));
         }
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             format!("The command could not be started ({what}: {error}); nothing was run.")
@@ -468,6 +473,11 @@ fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
         ("DEBIAN_FRONTEND", "noninteractive"),
     ];
     environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));
+    if cfg!(windows) {
+        // `git` is never a file of that name in the workspace, which `cmd` would look for before PATH.
+        let name = OsString::from("NoDefaultCurrentDirectoryInExePath");
+        environment.push((name, OsString::from("1")));
+    }
     let path = std::env::join_paths(path).unwrap_or_default();
     environment.push((OsString::from("PATH"), path));
     environment

@@ -17,8 +17,8 @@ use crate::trust::{self, Risk};
 
 const TIMEOUT: u64 = 30;
 const LONGEST: u64 = 120;
-/// A system passes no longer one on in one piece.
-const MAX_COMMAND: usize = 100 << 10;
+/// A system passes no longer one on in one piece; `cmd` takes 8191 characters, with what stands before it.
+const MAX_COMMAND: usize = if cfg!(windows) { 7900 } else { 100 << 10 };
 /// Output is shown as progress no oftener than this.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
 
@@ -72,7 +72,7 @@ impl Tool for Bash {
     fn description(&self) -> String {
         if cfg!(windows) {
             return String::from(
-                "Runs a command of one line with `cmd /C` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It has no input and no terminal, temporary files go to %TEMP%; what it starts ends with it. The author is asked about each. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
+                "Runs a command of one line with `cmd /C` in the workspace's root and answers what it printed, 50 KB at most (beginning and end). It has no input and no terminal, temporary files go to %TEMP%; what it starts ends with it. A program of the folder is named by its path (.\\build.cmd). The author is asked about each. What it changes cannot be undone by the author: change files with file_edit and the like, and run commands to build, test and look. Unsaved text of the editor is not on disk.",
             );
         }
         format!(
@@ -160,7 +160,11 @@ pub(super) fn check_command(tool: &str, command: &str) -> Result<(), String> {
     } else if command.contains('\0') {
         "holds a NUL"
     } else if command.len() > MAX_COMMAND {
-        "is longer than 100 KB; write a script into a file and run that"
+        if cfg!(windows) {
+            "is longer than 7900 bytes; write a script into a file and run that"
+        } else {
+            "is longer than 100 KB; write a script into a file and run that"
+        }
     } else {
         return Ok(());
     };
@@ -193,13 +197,18 @@ pub(super) fn unseen(cx: &Context) -> String {
 /// Why a command is asked about whatever was granted.
 pub(super) fn asks(cx: &Context, command: &str) -> Option<String> {
     if !cx.processes.found().confines() {
-        if cx.processes.is_reviewed() {
-            return Some(String::from(
-                "There is no sandbox on this machine, so it would run with all your rights and your whole network, and what it changes would not be shown to you before (turn.review = \"ask\"): `postil doctor` says how to get one.",
-            ));
-        }
-        return Some(String::from(
-            "There is no sandbox on this machine, so it would run with all your rights and your whole network: `postil doctor` says how to get one.",
+        let review = match cx.processes.is_reviewed() {
+            true => {
+                ", and what it changes would not be shown to you before (turn.review = \"ask\")"
+            }
+            false => "",
+        };
+        let remedy = match cfg!(target_os = "linux") {
+            true => ": `postil doctor` says how to get one.",
+            false => ". There is one on Linux only.",
+        };
+        return Some(format!(
+            "There is no sandbox on this machine, so it would run with all your rights and your whole network{review}{remedy}"
         ));
     }
     trust::destroys(command, cx.tree.root()).map(str::to_owned)
