@@ -83,6 +83,15 @@ def main(path):
     ),
 ];
 
+/// Where the sample project lies; gone with it.
+struct Sample(tempfile::TempDir);
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        os::remove_folder(self.0.path());
+    }
+}
+
 pub(super) async fn run(cx: &Cx) -> Outcome {
     let began = Instant::now();
     let failed = |error: std::io::Error| {
@@ -92,7 +101,8 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
         .prefix("postil-demo-")
         .tempdir()
         .map_err(failed)?;
-    let root = os::resolved(folder.path()).join("rows");
+    let folder = Sample(folder);
+    let root = os::resolved(folder.0.path()).join("rows");
     for (name, text) in FILES {
         let path = root.join(name);
         path.parent()
@@ -105,8 +115,8 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     let own = cx.folders()?;
     let folders = Folders {
         config: own.config,
-        data: folder.path().join("data"),
-        state: folder.path().join("state"),
+        data: folder.0.path().join("data"),
+        state: folder.0.path().join("state"),
         cache: None,
     };
     // The demo is to be cheap, and quick: it shows what can be answered before a language server has read anything.

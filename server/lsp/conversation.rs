@@ -13,6 +13,7 @@ use tower_lsp::lsp_types::Url;
 
 use super::{Params, Server, invalid, to_proto};
 use crate::host::Level;
+use crate::os;
 use crate::present;
 use crate::store::{Format, Run};
 
@@ -61,10 +62,10 @@ impl Scratch {
 
     /// Takes the documents away.
     pub fn clear(&self) {
-        self.folder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = folder.take() {
+            os::remove_folder(folder.path());
+        }
     }
 }
 

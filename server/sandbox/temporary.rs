@@ -12,7 +12,7 @@ const ANEW: u32 = 100;
 /// A folder that is removed with its run; one that a killed server left behind is removed by the next.
 pub(super) struct Temporary {
     /// Held as long as we live.
-    _lock: fs::File,
+    lock: Option<fs::File>,
     /// What the commands see.
     folder: PathBuf,
     all: tempfile::TempDir,
@@ -51,7 +51,7 @@ impl Temporary {
         // We see to it ourselves.
         all.disable_cleanup(true);
         Ok(Self {
-            _lock: lock,
+            lock: Some(lock),
             folder,
             all,
         })
@@ -63,13 +63,13 @@ impl Temporary {
 
     /// What commands wrote goes, also where one of them is slow to end and holds the folder until then.
     pub fn empty(&self) {
-        clear(&self.folder);
+        os::remove_folder(&self.folder);
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        remove(self.all.path());
+        remove(self.all.path(), self.lock.take());
     }
 }
 
@@ -88,46 +88,22 @@ fn sweep(base: &Path) {
             continue;
         };
         if lock.try_lock().is_ok() {
-            remove(&entry.path());
+            remove(&entry.path(), Some(lock));
         }
     }
 }
 
 /// Removes such a folder; its lock goes last, for without one it is never looked at again.
-fn remove(folder: &Path) {
+fn remove(folder: &Path, lock: Option<fs::File>) {
     let inside = folder.join("tmp");
-    clear(&inside);
+    os::remove_folder(&inside);
     if !inside.exists() {
         let _ = fs::remove_dir_all(folder);
+        // Windows may keep the name of an open file until it is closed.
+        drop(lock);
+        let _ = fs::remove_dir(folder);
     }
 }
-
-fn clear(folder: &Path) {
-    if fs::remove_dir_all(folder).is_err() {
-        // What a command made so that nothing can be removed from it, as Go does with the sources that it fetches.
-        open_up(folder);
-        let _ = fs::remove_dir_all(folder);
-    }
-}
-
-/// Lets us remove what is in a folder, and follows no link out of it.
-#[cfg(unix)]
-fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        if !fs::symlink_metadata(&folder).is_ok_and(|about| about.is_dir()) {
-            continue;
-        }
-        let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o700));
-        let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
-        open.extend(inside.map(|entry| entry.path()));
-    }
-}
-
-/// There what is read-only is so by itself, and its folder says nothing.
-#[cfg(not(unix))]
-fn open_up(_: &Path) {}
 
 /// Of ours, and not another user's of this machine.
 #[cfg(unix)]
