@@ -61,7 +61,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("seccompiler", &["sandbox"]),
     ("libc", &["sandbox"]),
     ("windows_sys", &["os"]),
-    ("dunce", &["os"]),
     ("sysinfo", &["os"]),
     // Used in several places, for one thing each.
     ("tempfile", &["*"]),
