@@ -306,8 +306,8 @@ pub(crate) const ROWS: &[Language] = &[
         name: "haml",
         extensions: &["haml"],
         ids: &["haml"],
-        rules: &[Rule::IndentedComment("-#")],
-        line: &[at("-#", Place::LineStart)],
+        rules: &[Rule::IndentedComment("-#"), Rule::IndentedComment("/")],
+        line: &[at("-#", Place::LineStart), at("/", Place::LineStart)],
         reply: to_line_end("-#"),
         indentation: true,
         ..BASE

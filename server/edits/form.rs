@@ -42,11 +42,13 @@ impl Form {
     pub fn like(source: Source, row: &Row, indent: &str) -> Self {
         let part = |range| source.text.get(range).unwrap_or_default();
         let open = part(row.leader.clone());
-        // `///<` tells of the code before it; above the code it is `///`.
-        let open = if row.before {
-            open.trim_end_matches('<')
-        } else {
-            open
+        // `///<` and `-- ^` tell of the code before them; above the code it is `///` and `-- |`.
+        let above = open.trim_end_matches('<');
+        let haddock = above.strip_suffix('^').map(|open| format!("{open}|"));
+        let open = match &haddock {
+            _ if !row.before => open,
+            Some(haddock) => haddock.as_str(),
+            None => above,
         };
         let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
         let blanks = part(row.leader.end..row.marker.start.max(row.leader.end));

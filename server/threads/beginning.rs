@@ -31,7 +31,9 @@ pub fn beginning(text: &str, syntax: &Syntax, at: usize) -> Option<Beginning> {
     if at < row.leader.end || at > end {
         return None;
     }
-    let leader = row.leader.end + documentation(text.get(row.leader.end..at)?);
+    let open = text.get(row.leader.clone())?;
+    let rest = text.get(row.leader.end..at)?;
+    let leader = row.leader.end + scan::documentation(open, rest, syntax.language());
     let start = skip_blanks(text, leader).min(at);
     let typed = text.get(start..at)?;
     let is_part = |word: &str| {
@@ -73,16 +75,6 @@ fn comment_before(text: &str, syntax: &Syntax, at: usize, line: usize) -> Option
     (comment.range.start < line).then_some(comment)
 }
 
-/// Bytes of a documentation leader's last part (`//!`, `///<`, `#'`) at the start of `rest`.
-fn documentation(rest: &str) -> usize {
-    let word = rest.split([' ', '\t']).next().unwrap_or_default();
-    if matches!(word, "!" | "<" | "!<" | "'" | "|" | "^") {
-        word.len()
-    } else {
-        0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +111,8 @@ mod tests {
         check("a.rs", "//! A$0\nfn a() {}\n", Some(("A", "", false)));
         check("a.rs", "// AUT$0HOR: why?\n", Some(("AUT", "HOR:", false)));
         check("a.rs", "// $0why?\n", Some(("", "", false)));
+        check("a.hs", "-- | A$0\nf = 1\n", Some(("A", "", false)));
+        check("a.f90", "!> A$0\n", Some(("A", "", false)));
         check("a.c", "/* A$0 */\r\nint a;\r\n", Some(("A", "", false)));
         check("a.c", "/*\n * A$0\n */\n", Some(("A", "", false)));
         check("a.c", "/*\n$0\n */\n", Some(("", "", false)));

@@ -6,15 +6,28 @@ use super::scan::{Lead, Row, row, trimmed, width};
 use crate::comments::{Comment, Syntax};
 
 /// The line comment at byte `at` (a marker's place), known from the one on a line of its own directly
-/// above: with the same indent and leader it is one too, in every language. Saves two questions in three.
+/// above: with the same indent and leader, and nothing but blanks up to the marker, it is one too, in every
+/// language. Saves two questions in three.
 pub(super) fn like_above(text: &str, above: &Row, at: usize) -> Option<Comment> {
     let start = next_line(text, above.span.end)?;
-    if above.comment.block || above.before || above.lead != Lead::Open || start > at {
+    // What ends within its line (`// … ?>`) ends with the code around it: below is another text.
+    if above.comment.block
+        || above.before
+        || above.after
+        || above.lead != Lead::Open
+        || start > at
+        || previous_end(text, start) != Some(above.span.end)
+    {
         return None;
     }
-    let lead = text.get(above.span.start..above.comment.range.start + above.comment.open)?;
+    let lead = text.get(above.span.start..above.leader.end)?;
     let line = start..line_end(text, start);
     if line.end <= at || !text.get(line.clone())?.starts_with(lead) {
+        return None;
+    }
+    // `--[[`, `#=` and `//-` begin as a line comment does, and are none.
+    let between = text.get(start + lead.len()..at)?;
+    if !between.bytes().all(|b| matches!(b, b' ' | b'\t')) {
         return None;
     }
     // A line that ends so may be continued by the next (C, VB, batch files).
@@ -25,9 +38,16 @@ pub(super) fn like_above(text: &str, above: &Row, at: usize) -> Option<Comment> 
     {
         return None;
     }
-    let behind = start + lead.len();
-    let repeated = text.get(behind..)?.chars().next() == lead.chars().next_back();
-    if repeated || previous_end(text, start) != Some(above.span.end) {
+    // A deeper line may belong to the comment above it (Pug, Haml, Sass).
+    let deeper = next_line(text, line.end).is_some_and(|next| {
+        let indent = skip_blanks(text, next) - next;
+        indent > above.comment.range.start - above.span.start
+    });
+    if deeper {
+        return None;
+    }
+    // What ends the code around (`?>`, `%>`, `</script>`, `$$`, `}}`, `@endphp`) may end this one within its line.
+    if text.get(at..line.end)?.contains(['>', '}', '$', '@']) {
         return None;
     }
     let first = start + (above.comment.range.start - above.span.start);

@@ -9,7 +9,7 @@ use super::lines::{Counter, behind_mark, line_end, line_start, skip_blanks};
 use super::marker::{self, Marker};
 use super::why::WhyNone;
 use super::{Message, Role, Status, Thread, below, escape, header, identity};
-use crate::comments::{Comment, Syntax};
+use crate::comments::{Comment, Language, Syntax};
 
 /// How a line of a comment begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ fn messages(
             none(at, WhyNone::NoComment);
             continue;
         };
-        let Some(row) = marker_row(text, here, at, &marker) else {
+        let Some(row) = marker_row(text, here, at, &marker, syntax.language()) else {
             none(at, WhyNone::NotFirst);
             continue;
         };
@@ -230,18 +230,24 @@ fn message(text: &str, role: Role, name: Option<&str>, line: usize, rows: &[Row]
 }
 
 /// The row of the marker at `at`, if only the leader and blanks stand before it in its comment.
-fn marker_row(text: &str, comment: &Comment, at: usize, marker: &Marker) -> Option<Row> {
+fn marker_row(
+    text: &str,
+    comment: &Comment,
+    at: usize,
+    marker: &Marker,
+    language: Option<&Language>,
+) -> Option<Row> {
     let span = line_start(text, at)..line_end(text, at);
     let mut row = row(text, comment, span)?;
     if row.text.start != at && row.lead == Lead::Open {
-        // Documentation leaders: `//!`, `///<`, `#'`.
         let rest = text.get(row.leader.end..at)?;
-        let mark = rest.trim_end_matches([' ', '\t']);
-        if !matches!(mark, "!" | "<" | "!<" | "'" | "|" | "^") || row.comment.open < 1 {
+        let mark = documentation(text.get(row.leader.clone())?, rest, language);
+        let blanks = rest.get(mark..)?;
+        if mark == 0 || row.comment.open < 1 || !blanks.trim().is_empty() {
             return None;
         }
-        row.leader.end += mark.len();
-        row.indent = width(rest.get(mark.len()..)?);
+        row.leader.end += mark;
+        row.indent = width(blanks);
         row.text.start = at;
     }
     if row.text.start != at || at + marker.len > row.text.end {
@@ -250,6 +256,26 @@ fn marker_row(text: &str, comment: &Comment, at: usize, marker: &Marker) -> Opti
     row.marker = at..at + marker.len;
     row.text = trimmed(text, row.marker.end..row.text.end);
     Some(row)
+}
+
+/// Bytes of a documentation leader's last part at the start of `rest`, which stands behind `leader`: `//!`, `///<`,
+/// `#'`, `!>` of Fortran, `*>` of COBOL, `#:` of Sphinx, `-- |` of Haskell.
+pub(super) fn documentation(leader: &str, rest: &str, language: Option<&Language>) -> usize {
+    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    let word = rest[blanks..].split([' ', '\t']).next().unwrap_or_default();
+    // Elsewhere a bar behind a blank is the side of a table.
+    let haddock = || language.is_some_and(|l| matches!(l.name, "haskell" | "purescript"));
+    let counts = match word {
+        "|" | "^" => blanks == 0 || haddock(),
+        "!" | "<" | "!<" | "'" => blanks == 0,
+        ">" => {
+            blanks == 0
+                && (leader.ends_with(['!', '%']) || matches!(leader.trim(), "*" | "C" | "c"))
+        }
+        ":" => blanks == 0 && leader.ends_with('#'),
+        _ => false,
+    };
+    if counts { blanks + word.len() } else { 0 }
 }
 
 /// The part of `comment` that stands on the line `span`, all of it as text.

@@ -3,6 +3,8 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::comments::detect;
 
+mod leaders;
+
 /// The threads of a file called `path`, one line a message.
 fn shown(path: &str, text: &str) -> String {
     let syntax = Syntax::parse(text, detect(path, None, text));

@@ -232,7 +232,13 @@ static bool is_leader(const char *text, uint8_t length) {
     uint8_t left = length - at;
     if (left == 0) return true;
     if (left == 1 && strchr("!<'|^", rest[0])) return true;
+    // `!>` of Fortran, `*>` of COBOL, `#:` of Sphinx.
+    if (left == 1 && rest[0] == '>' && strchr("!%*Cc", last)) return true;
+    if (left == 1 && rest[0] == ':' && last == '#') return true;
     if (left == 2 && rest[0] == '!' && rest[1] == '<') return true;
+    // `-- |` of Haskell.
+    while (left > 1 && is_blank(rest[0]) && last == '-') rest++, left--;
+    if (left == 1 && strchr("|^", rest[0])) return true;
   }
   return false;
 }
