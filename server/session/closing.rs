@@ -327,9 +327,19 @@ pub(super) fn words_hash(line: &str) -> Option<i64> {
     (!empty).then(|| i64::from_be_bytes(first))
 }
 
-/// A line that says nothing of its own: a bracket, `else`.
+/// Words of a line that would say the same anywhere.
+const BARE: [&str; 20] = [
+    "begin", "do", "done", "else", "end", "endif", "esac", "false", "fi", "it", "nil", "none",
+    "null", "od", "of", "ok", "pass", "then", "true", "try",
+];
+
+/// A line that says nothing of its own: a bracket, a number, `else`.
 pub(super) fn is_plain(line: &str) -> bool {
-    line.chars().filter(|c| c.is_alphanumeric()).count() < 5
+    let mut words = line.split(|c: char| !c.is_alphanumeric());
+    words.all(|word| {
+        word.chars().all(char::is_numeric)
+            || BARE.iter().any(|bare| word.eq_ignore_ascii_case(bare))
+    })
 }
 
 #[cfg(test)]
@@ -353,6 +363,16 @@ mod tests {
         assert_eq!(anchor(&lines, 1, true), 1..2);
         assert_eq!(anchor(&["}"], 0, false), 0..1);
         assert_eq!(anchor(&[], 0, false), 0..0);
+    }
+
+    #[test]
+    fn a_short_line_may_say_something() {
+        for line in ["fn b(){}", "foo();", "x = 1", "return", "} else { a()"] {
+            assert!(!is_plain(line), "{line}");
+        }
+        for line in ["", "}", "    });", "} else {", "end", "1,", "END;"] {
+            assert!(is_plain(line), "{line}");
+        }
     }
 
     #[test]

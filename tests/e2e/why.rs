@@ -95,6 +95,26 @@ fn a_thread_that_was_resolved_is_told_at_its_lines() {
     );
 }
 
+/// A line of few letters is one too; a bracket alone is none, for it would say the same anywhere.
+#[test]
+fn a_short_line_is_told_of_where_it_stands_once() {
+    for line in ["fn b(){}", "foo();", "x = 1", "}"] {
+        let workspace = Workspace::new();
+        workspace.git(&["init", "--quiet"]);
+        workspace.write(
+            "src/a.rs",
+            format!("fn z(){{}}\n// AUTHOR: why so?\n{line}\n"),
+        );
+        dismiss(&workspace);
+        let told = |place: &str| !ties(&workspace, place).is_empty();
+        assert_eq!(told("src/a.rs:2"), line != "}", "{line}");
+        commit(&workspace, "Begin");
+        assert_eq!(told("src/a.rs:2"), line != "}", "{line}");
+        workspace.write("src/a.rs", format!("fn z(){{}}\n{line}\n\n{line}\n"));
+        assert!(!told("src/a.rs:4"), "{line}");
+    }
+}
+
 #[test]
 fn lines_that_moved_were_changed_or_renamed_are_followed() {
     let workspace = project();
