@@ -37,7 +37,7 @@ fn read_line(text: &str) -> Reads {
     if text.is_empty() {
         return Reads::Nothing;
     }
-    if is_addressed(text) || has_a_part(text) {
+    if is_addressed(text) || has_a_part(text) || has_a_login(text) {
         return Reads::Person;
     }
     // What most messages have, looked for first.
@@ -68,7 +68,10 @@ fn read_line(text: &str) -> Reads {
     {
         return Reads::PerhapsPerson;
     }
-    let mut count = Count::default();
+    let mut count = Count {
+        apart: text.contains([',', '(', '[', '©']),
+        ..Count::default()
+    };
     for raw in text.split(|c: char| {
         c.is_whitespace()
             || matches!(
@@ -147,6 +150,27 @@ fn is_addressed(text: &str) -> bool {
         })
 }
 
+/// `jdoe (Jane Doe)`: a login, and behind in parentheses whose it is.
+fn has_a_login(text: &str) -> bool {
+    let Some((login, who)) = text
+        .strip_suffix(')')
+        .and_then(|text| text.split_once(" ("))
+    else {
+        return false;
+    };
+    let is_word = |words: &Words| words.has(login);
+    let is_login = login
+        .chars()
+        .all(|c| c.is_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.'))
+        && login.chars().any(char::is_lowercase);
+    is_login
+        && ![&STOP, &ORDERS, &REMARKS].into_iter().any(is_word)
+        && !is_place_in_code(login)
+        && !who.contains(['(', ')'])
+        && who.split_whitespace().count() > 1
+        && read_line(who) == Reads::Person
+}
+
 /// `Jane Doe (the first version)`: a person, and behind in parentheses what was theirs.
 fn has_a_part(text: &str) -> bool {
     let Some((who, part)) = text
@@ -206,10 +230,18 @@ struct Count {
     capitals: usize,
     lower: usize,
     organisations: usize,
-    /// Addresses, handles, years: what stands beside a name and never alone in an order.
-    contacts: usize,
+    /// Addresses and handles: nobody asks with one alone.
+    addresses: usize,
+    /// Years and dates stand beside a name.
+    years: usize,
+    /// A comma or a bracket parts the text.
+    apart: bool,
     caseless: usize,
+    /// Of the caseless: parts of a name that is known by its family's.
     surnames: usize,
+    /// Of the caseless: given names.
+    given: usize,
+    family_first: bool,
     remarks: usize,
     first_was_order: bool,
 }
@@ -220,10 +252,16 @@ impl Count {
         if is_place_in_code(word) {
             return false;
         }
-        if is_contact(word) {
-            self.contacts += 1;
-            return true;
+        match contact(word) {
+            Some(Contact::Address) => self.addresses += 1,
+            Some(Contact::Year) => self.years += 1,
+            Some(Contact::Other) => {}
+            None => return self.add_word(word),
         }
+        true
+    }
+
+    fn add_word(&mut self, word: &str) -> bool {
         let lower = word.to_lowercase();
         let first = self.words == 0;
         self.words += 1;
@@ -255,8 +293,12 @@ impl Count {
         } else if is_sentence_script(word) {
             return false;
         } else {
+            // `山田 太郎`, `王 小明`
+            self.family_first |= self.caseless == 0 && is_family(word);
+            let behind = self.family_first && word.chars().count() <= 3;
             self.caseless += 1;
-            self.surnames += usize::from(is_east_asian_name(word));
+            self.surnames += usize::from(behind || is_east_asian_name(word));
+            self.given += usize::from(GIVEN.has(word));
         }
         true
     }
@@ -269,25 +311,25 @@ impl Count {
         if self.capitals > 40 || self.lower > 12 {
             return Reads::Speech;
         }
+        let dated = self.years > 0 && (named > 1 || self.apart);
         if named == 0 {
-            return if self.contacts > 0 {
+            // A number, a version or a date alone is no person: a question is not hidden for it.
+            return if self.addresses > 0 || self.organisations > 0 && self.apart {
                 Reads::Person
             } else {
                 Reads::PerhapsPerson
             };
         }
         if self.caseless > 0 {
-            return match (
-                self.surnames == self.caseless,
-                self.contacts > 0,
-                self.caseless,
-            ) {
+            let known =
+                self.surnames == self.caseless || self.given == self.caseless && self.caseless > 1;
+            return match (known, self.addresses > 0 || self.years > 0, self.caseless) {
                 (true, _, 1..=3) | (_, true, 1..=4) => Reads::Person,
                 (_, _, 1..=3) => Reads::PerhapsPerson,
                 _ => Reads::Speech,
             };
         }
-        if self.contacts > 0 || self.organisations > 0 {
+        if self.addresses > 0 || self.organisations > 0 || dated {
             return Reads::Person;
         }
         // One word alone may be a login or a first name, and may be anything else.
@@ -300,21 +342,55 @@ impl Count {
     }
 }
 
-/// An address, a link, a handle, a year or another number.
-fn is_contact(word: &str) -> bool {
+/// What stands beside a name.
+enum Contact {
+    /// An address, a link, a handle.
+    Address,
+    /// A year, or a date with one.
+    Year,
+    /// Another number, or what parts an address: says nothing by itself (`v2`, `f64`, `#123`, `self.items`, `email`).
+    Other,
+}
+
+fn contact(word: &str) -> Option<Contact> {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
     let lower = word.to_ascii_lowercase();
-    word.contains('@')
+    if word.contains('@')
         || (word.contains("-at-") && word.contains("-dot-"))
-        || word.contains('©')
         || word.contains("//")
         || lower.starts_with("www.")
         || lower.starts_with("mailto")
-        || (digits > 0 && letters <= 2)
-        || matches!(lower.as_str(), "at" | "dot" | "c" | "present" | "email" | "e-mail" | "mail" | "github.com" | "github")
-        // `example.org`, but not `F.Ratnikov`
-        || (letters > 0 && word.chars().all(|c| !c.is_uppercase()) && word.contains('.'))
+    {
+        return Some(Contact::Address);
+    }
+    if word.contains('©') {
+        return Some(Contact::Year);
+    }
+    if digits > 0 && letters <= 2 {
+        let mut numbers = word.split(|c: char| !c.is_ascii_digit());
+        let is_year = |number: &str| {
+            number
+                .parse()
+                .is_ok_and(|year: u32| (1960..2100).contains(&year))
+        };
+        return Some(if letters == 0 && numbers.any(is_year) {
+            Contact::Year
+        } else {
+            Contact::Other
+        });
+    }
+    let between = [
+        "at", "dot", "c", "present", "email", "e-mail", "mail", "github",
+    ];
+    // `example.org`, but not `F.Ratnikov`
+    let dotted = letters > 0 && word.chars().all(|c| !c.is_uppercase()) && word.contains('.');
+    match dotted.then(|| word.rsplit('.').next()).flatten() {
+        Some(ending) if DOMAINS.has(ending) => Some(Contact::Address),
+        Some(_) => Some(Contact::Other),
+        None if between.contains(&lower.as_str()) => Some(Contact::Other),
+        None => None,
+    }
 }
 
 /// A file, with or without its folders and its line (`net.rs`, `src/net.rs:47.`): who speaks of one asks.
@@ -356,11 +432,22 @@ fn is_sentence_script(word: &str) -> bool {
     word.chars().any(|c| matches!(c, '\u{3040}'..='\u{309f}')) || word.chars().count() > longest
 }
 
-/// Two to four characters that begin with one of the commonest Chinese or Korean family names.
+/// Two to four characters that begin with one of the commonest Chinese or Korean family names, or three to five that
+/// begin with a Japanese one.
 fn is_east_asian_name(word: &str) -> bool {
     const FAMILIES: &str = "王李张張刘劉陈陳杨楊黄黃赵趙吴吳周徐孙孫马馬朱胡郭何林罗羅郑鄭梁谢謝宋唐许許韩韓冯馮邓鄧曹彭曾肖萧田董袁潘蒋蔡余杜叶葉程苏蘇魏吕呂丁任沈姚卢盧姜崔钟鍾谭譚陆陸汪范廖贾夏韦傅邹孟熊秦邱江尹薛闫段雷侯龙陶黎贺顾毛郝龚邵钱严覃武戴莫孔汤김이박최정강조윤장임한오서신권황안송류홍";
-    (2..=4).contains(&word.chars().count())
-        && word.chars().next().is_some_and(|c| FAMILIES.contains(c))
+    let length = word.chars().count();
+    let first_two = word
+        .char_indices()
+        .nth(2)
+        .and_then(|(end, _)| word.get(..end));
+    (2..=4).contains(&length) && word.chars().next().is_some_and(|c| FAMILIES.contains(c))
+        || (3..=5).contains(&length) && first_two.is_some_and(|family| JAPANESE.has(family))
+}
+
+/// One of the commonest Chinese or Japanese family names and nothing behind it.
+fn is_family(word: &str) -> bool {
+    JAPANESE.has(word) || word.chars().count() == 1 && is_east_asian_name(&format!("{word}一"))
 }
 
 /// A set of words, made from a text when first asked.
@@ -439,6 +526,33 @@ static ORDERS: Words = Words::new(
     split start stop store strip suggest summarise summarize support suppress swap switch sync
     take tell test throw tidy translate trim try turn type undo unify unwrap update upgrade use
     validate verify wait warn watch wire wrap write",
+);
+
+/// Ends of domains that are no names of fields.
+static DOMAINS: Words = Words::new(
+    "
+    com org net edu gov mil info biz io dev ai au br ca ch cn cz de dk es eu fi fr gr hu ie il jp kr mx nl nz pl pt
+    ro ru se tr tw ua uk us za",
+);
+
+/// The commonest Japanese family names of two characters.
+static JAPANESE: Words = Words::new(
+    "
+    佐藤 鈴木 高橋 田中 伊藤 渡辺 渡邊 山本 中村 小林 加藤 吉田 山田 山口 松本 井上 木村 斎藤 斉藤 清水 山崎
+    池田 橋本 阿部 石川 山下 中島 石井 小川 前田 岡田 藤田 後藤 近藤 村上 遠藤 青木 坂本 福田 太田 西村 藤井
+    金子 岡本 藤原 中野 三浦 原田 中川 松田 竹内 小野 田村 和田 石田 森田 上田 内田 柴田 酒井 宮崎 横山 高木
+    安藤 宮本 大野 小島 谷口 工藤 今井 高田 丸山 増田 村田 大塚 新井 平野 藤本 河野 野口 武田 松井 千葉 岩崎
+    菅原 木下 佐野 野村 松尾 菊地",
+);
+
+/// Common names in scripts without capitals: two of them and nothing else are a person's.
+static GIVEN: Words = Words::new(
+    "
+    محمد أحمد احمد علي حسن حسين حسین محمود عمر عبدالله إبراهيم ابراهيم يوسف خالد مصطفى سعيد كريم طارق ياسر فاطمة
+    مريم عائشة زينب ليلى سارة رضا مهدی علی محمدی
+    राम कुमार शर्मा सिंह गुप्ता वर्मा मोहन राज अमित राहुल सुरेश रमेश अनिल सुनील विजय संजय प्रिया पटेल यादव मिश्रा
+    जोशी अंजलि
+    דוד משה יוסף יעקב אברהם שרה רחל מרים כהן לוי",
 );
 
 /// Orders that are given names (or the first word of an organisation's) as well.

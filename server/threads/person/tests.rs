@@ -44,6 +44,15 @@ fn names_of_people_and_groups_are_persons() {
         "Alan Cox <alan@example.org>. (datagram_poll() from old",
         "Thomas Hellström <thomas-at-example-dot-org>",
         "Lorenzo Colitti (IPv6 support)",
+        "山田太郎",
+        "山田 太郎",
+        "王 小明",
+        "محمد علي",
+        "राम कुमार",
+        "jdoe (Jane Doe)",
+        "jdoe, 2019",
+        "Jane Doe 2019",
+        "example.org",
         "Piers Lauder (original)\nGuido van Rossum (Windows support and cleanup)",
     ] {
         assert_eq!(read(text), Reads::Person, "{text}");
@@ -90,6 +99,7 @@ fn sentences_and_action_words_are_speech() {
         "Ask Jane Doe <jane@example.org>",
         "Rename LoadData (see the other file)",
         "Jane Doe (is she still here)",
+        "تحقق من هذا؟",
     ] {
         assert_eq!(read(text), Reads::Speech, "{text}");
     }
@@ -106,6 +116,22 @@ fn what_could_be_either_is_perhaps_a_person() {
         "Jordan Randleman - escm.primitive.CharacterPrimitives",
         "See AUTHORS",
         "Bitte umbenennen",
+        "v2",
+        "f64",
+        "k8s",
+        "x2",
+        "42",
+        "2019",
+        "#123",
+        "self.items",
+        "email",
+        "present",
+        "Option 2",
+        "Issue 42",
+        "RFC 2119",
+        "ES 2015",
+        "Python 3",
+        "احذف هذا",
     ] {
         assert_eq!(read(text), Reads::PerhapsPerson, "{text}");
     }
