@@ -124,7 +124,10 @@ pub fn near_miss_diagnostics(misses: &[NearMiss]) -> Vec<Diagnostic> {
         range: miss.range.clone(),
         severity: Severity::Hint,
         code: "near-miss",
-        message: format!("{}: write `{}`", miss.why, short(&miss.replacement, TITLE)),
+        message: match &*miss.replacement {
+            "" => miss.why.to_owned(),
+            text => format!("{}: write `{}`", miss.why, short(text, TITLE)),
+        },
         thread_id: None,
         related: Vec::new(),
     };

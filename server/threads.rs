@@ -144,6 +144,7 @@ impl Thread {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
     pub range: Range<usize>,
+    /// Empty where nothing in its place would do.
     pub replacement: String,
     pub why: &'static str,
 }

@@ -77,6 +77,21 @@ impl Syntax {
             Place::Code
         }
     }
+
+    /// Whether byte `at` stands in a row of a Markdown table.
+    pub(crate) fn is_in_table(&self, at: usize) -> bool {
+        let mut here = match &self.tree {
+            Some(tree) if self.row().name == "markdown" => tree::node_at(tree, at),
+            _ => None,
+        };
+        while let Some(node) = here {
+            if node.kind().starts_with("pipe_table") {
+                return true;
+            }
+            here = node.parent();
+        }
+        false
+    }
 }
 
 fn is_string(node: Node) -> bool {

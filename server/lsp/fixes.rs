@@ -45,7 +45,10 @@ fn all(server: &Server, session: &Session, view: &View) -> Vec<Fix> {
         let text = view.text.get(range.clone());
         text.unwrap_or_default().to_owned()
     };
-    let misses = misses.into_iter().map(|miss| Fix {
+    let misses = misses
+        .into_iter()
+        .filter(|miss| !miss.replacement.is_empty());
+    let misses = misses.map(|miss| Fix {
         code: "near-miss",
         was: was(&miss.range),
         edit: Edit {

@@ -102,7 +102,7 @@ fn almost(text: &str, syntax: &Syntax, at: usize, word: &str) -> Option<NearMiss
     } else if blanks.starts_with([' ', '\t']) || blanks.ends_with([' ', '\t']) {
         "no blank stands before the colon or around the parentheses of a marker"
     } else {
-        return None;
+        return in_a_table(text, syntax, at..at + word.len() + colon + 1);
     };
     let (_, start) = scan::comment_text(text, syntax, at)?;
     let said = line.get(colon + 1..)?;
@@ -122,6 +122,19 @@ fn almost(text: &str, syntax: &Syntax, at: usize, word: &str) -> Option<NearMiss
         range: at..at + word.len() + colon + 1,
         replacement,
         why,
+    })
+}
+
+/// A marker in a cell of a Markdown table. A row is one line: an answer below it would end the table.
+fn in_a_table(text: &str, syntax: &Syntax, range: Range<usize>) -> Option<NearMiss> {
+    let before = text.get(line_start(text, range.start)..range.start)?;
+    let is_hidden = before.trim_end().ends_with("<!--")
+        && syntax.is_in_table(range.start)
+        && syntax.comment_at(text, range.start).is_none();
+    is_hidden.then_some(NearMiss {
+        range,
+        replacement: String::new(),
+        why: "a row of a table is one line, so an answer has no place in it: ask above the table",
     })
 }
 

@@ -315,6 +315,10 @@ fn questions_in_headers_are_threads() {
         "# a.py - begins\n# AUTHOR: naming\nx = 1\n",
         "x = 1\n# a.py - begins\n# AUTHOR: ping\ny = 1\n",
         "# AUTHOR:\nx = 1\n",
+        "# AUTHOR: v2\nx = 1\n",
+        "# AUTHOR: #123\nx = 1\n",
+        "# AUTHOR: self.items\nx = 1\n",
+        "# AUTHOR: Python 3\nx = 1\n",
     ] {
         some("a.py", text);
     }
@@ -502,6 +506,31 @@ fn near_misses_say_what_was_meant() {
         ]
     "#]]
     .assert_debug_eq(&found);
+}
+
+/// A row is one line: an answer would end the table.
+#[test]
+fn a_marker_in_a_markdown_table_is_hinted_at() {
+    let text = "| a | b |\n|---|---|\n| c <!-- AUTHOR: c? --> | d |\n\n<!-- AUTHOR: why? -->\n\n    | a <!-- AUTHOR: no -->\n";
+    none("a.md", &text[..text.find("\n\n").unwrap()]);
+    let syntax = Syntax::parse(text, detect("a.md", None, text));
+    let near = near_misses(text, &syntax);
+    assert_eq!(near.len(), 1, "{near:?}");
+    assert!(near[0].why.contains("above the table"));
+    assert_eq!(text[near[0].range.clone()], *"AUTHOR:");
+    assert_eq!(near[0].range.start, text.find("AUTHOR:").unwrap());
+}
+
+#[test]
+fn blanks_inside_the_parentheses_are_none_of_the_name() {
+    check(
+        "a.rs",
+        "fn a() {}\n// AUTHOR( bob ): why?\n",
+        expect![[r#"
+            Pending
+              2 AUTHOR(bob): "why?"
+        "#]],
+    );
 }
 
 /// In every language's sample, the markers in comments are messages and those elsewhere are not. Where
