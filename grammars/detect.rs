@@ -24,7 +24,7 @@ pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'sta
 /// Rows that are more exact than what an editor says: an editor that knows no notebooks shows one as JSON, and
 /// one that knows no templates shows them as what they make.
 const EXACTER: &[(&str, &[&str])] = &[
-    ("json", &["notebook"]),
+    ("json", &["notebook", "jsonc"]),
     ("jsonc", &["notebook"]),
     ("html", &["ejs", "erb", "jsp", "razor"]),
     ("xml", &["jsp"]),
@@ -77,7 +77,26 @@ fn by_path(path: &str) -> Option<&'static Language> {
     }
     by_extension(name)
         .map(|found| templates::of_host(found, name, by_name_alone).unwrap_or(found))
+        .map(|found| with_comments(found, path, name).unwrap_or(found))
         .or_else(|| by_beginning(name))
+}
+
+/// Folders of programs that allow comments in their JSON.
+const OF_EDITORS: &[&str] = &[".vscode", ".vscode-insiders", ".zed", ".devcontainer"];
+
+/// JSON that may have comments by its folder or the beginning of its name: `.vscode/settings.json`,
+/// `tsconfig.base.json`, `dark-color-theme.json`.
+fn with_comments(found: &Language, path: &str, name: &str) -> Option<&'static Language> {
+    if found.name != "json" {
+        return None;
+    }
+    let mut folders = path.rsplit(['/', '\\']).skip(1);
+    let of_editor = folders
+        .next()
+        .is_some_and(|folder| OF_EDITORS.contains(&folder));
+    let of_theme = name.ends_with("color-theme.json") || name.ends_with("icon-theme.json");
+    let by_name_of = by_beginning(name).filter(|found| found.name == "jsonc");
+    by_name_of.or_else(|| (of_editor || of_theme).then(|| by_name("jsonc")).flatten())
 }
 
 /// By all of a name that is looked at, but for what a template's ending would make of it.
@@ -297,6 +316,9 @@ mod tests {
         assert_eq!(name("a.py", Some("plaintext"), ""), "python");
         assert_eq!(name("a.C", Some("c"), ""), "c");
         assert_eq!(name("a.ipynb", Some("json"), ""), "notebook");
+        assert_eq!(name("package.json", Some("jsonc"), ""), "jsonc");
+        assert_eq!(name("package.json", Some("json"), ""), "json");
+        assert_eq!(name(".vscode/a.json", Some("json"), ""), "jsonc");
         assert_eq!(name("a.ipynb", Some("python"), ""), "python");
     }
 
@@ -330,6 +352,16 @@ mod tests {
             ("a.md.tmpl", "go-template"),
             ("a.txt.tmpl", "go-template"),
             ("a.j2", "jinja"),
+            ("package.json", "json"),
+            ("tsconfig.json", "jsonc"),
+            ("tsconfig.base.json", "jsonc"),
+            ("tsconfig-base.json", "jsonc"),
+            ("a/.vscode/settings.json", "jsonc"),
+            ("a/settings.json", "json"),
+            ("dark-color-theme.json", "jsonc"),
+            (".eslintrc.json", "jsonc"),
+            ("a.jsonl", "json"),
+            ("a.tsv", "csv"),
             ("requirements.txt", "conf"),
             ("notes.txt", ""),
             ("no_extension", ""),

@@ -246,6 +246,8 @@ pub struct Language {
     pub reply: Leader,
     /// Whether the indentation of a comment takes part in the nesting.
     pub indentation: bool,
+    /// Its own rules know no comments (JSON, CSV): those that stand in a file are read, a first one would break it.
+    pub no_comments: bool,
     /// The grammar, where one is bundled.
     pub grammar: Option<fn() -> tree_sitter::Language>,
     /// Whether the grammar finds its way again behind what it could not read. Where it does not, the delimiters
@@ -286,6 +288,7 @@ const BASE: Language = Language {
         close: "",
     },
     indentation: false,
+    no_comments: false,
     grammar: None,
     mends: false,
     comments: &[],

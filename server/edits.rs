@@ -66,6 +66,8 @@ pub enum Refused {
         lines: usize,
     },
     NoThreads,
+    /// The file's format knows no comments, and it has none.
+    NoComments,
     /// No comment at this place would read back as what was to be written.
     Unreadable,
 }

@@ -173,6 +173,9 @@ impl From<Refused> for Error {
                 Self::Other(format!("there is no such line: the file has {lines}"))
             }
             Refused::NoThreads => Self::Other(String::from("the file has no threads")),
+            Refused::NoComments => Self::Other(String::from(
+                "files of this kind (JSON, CSV) have no comments, and one would break the file; nothing was written: ask in another file, or write the first comment yourself if what reads this one allows it",
+            )),
             Refused::Unreadable => Self::Other(String::from(
                 "no comment there would read back as what was to be written; nothing was written: try another line or other words",
             )),

@@ -270,6 +270,19 @@ pub(crate) const ROWS: &[Language] = &[
         reply: to_line_end("*>"),
         ..BASE
     },
+    // Some programs pass over lines that begin with `#`.
+    Language {
+        name: "csv",
+        extensions: &["csv", "tsv", "psv"],
+        ids: &["csv", "tsv", "dynamic csv"],
+        line: &[
+            at("//", Place::LineStart),
+            at("#", Place::LineStart),
+            at("--", Place::LineStart),
+        ],
+        no_comments: true,
+        ..BASE
+    },
     Language {
         name: "vim",
         extensions: &["vim", "vimrc", "vmb"],

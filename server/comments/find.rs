@@ -45,6 +45,20 @@ impl Syntax {
         }
     }
 
+    /// Whether a first comment may be written: the language knows comments, or whoever wrote this text does. Of a long
+    /// text only so many places are looked at.
+    pub fn takes_comments(&self, text: &str) -> bool {
+        const PLACES: usize = 2000;
+        let row = self.row();
+        let lines = row.line.iter().map(|line| line.open);
+        let openers = lines.chain(row.block.iter().map(|block| block.open));
+        let is_open = |open: &str| {
+            let mut places = text.match_indices(open).take(PLACES);
+            places.any(|(at, _)| self.comment_at(text, at).is_some())
+        };
+        !row.no_comments || openers.into_iter().any(is_open)
+    }
+
     /// The comment that covers byte `at`, if any, where the tree alone tells.
     pub(crate) fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Comment>> {
         match tree::comment_at(self.tree.as_ref()?, text, self.row(), at) {

@@ -26,6 +26,9 @@ pub fn new_thread(
     if source.syntax.notebook(source.text).is_some() {
         return notebook::new_thread(source, line, text, style);
     }
+    if !source.syntax.takes_comments(source.text) {
+        return Err(Refused::NoComments);
+    }
     let said = said(text);
     let start = start_of(source.text, line)?;
     let all = scan::scan(source.path, source.text, source.syntax);

@@ -73,13 +73,16 @@ pub(super) fn code_actions(
     if here.is_empty() {
         let argument =
             json!({"uri": uri, "position": {"line": params.range.start.line, "character": 0}});
-        offer.add(
-            "New thread here",
-            CodeActionKind::REFACTOR_REWRITE,
-            "newThread",
-            argument.clone(),
-            None,
-        );
+        let has_comments = view.syntax.language().is_none_or(|l| !l.no_comments);
+        if has_comments || view.syntax.takes_comments(&view.text) {
+            offer.add(
+                "New thread here",
+                CodeActionKind::REFACTOR_REWRITE,
+                "newThread",
+                argument.clone(),
+                None,
+            );
+        }
         // git is asked when it is taken, not before.
         let mut argument = argument;
         argument["show"] = json!(true);

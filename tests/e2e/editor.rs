@@ -7,6 +7,7 @@ use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 
 mod completion;
 mod fixes;
+mod formats;
 mod links;
 mod live;
 mod margin;

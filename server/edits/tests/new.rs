@@ -17,12 +17,12 @@ fn opened(path: &str, text: &str, line: usize, said: &str) -> String {
 fn a_new_thread_goes_behind_a_last_line_that_has_no_end() {
     let text = "% AUTHOR: yes\na(b). % AUTHOR: yes\n/* AUTHOR: yes */";
     let (written, _) = write("a.mercury", text, |source| {
-        new_thread(source, 0, "0", Style::default())
+        new_thread(source, 0, "jane@example.org", Style::default())
     })
     .unwrap();
     assert_eq!(
         apply_edits(text, &written.edits),
-        format!("{text}\n\n% AUTHOR: 0")
+        format!("{text}\n\n% AUTHOR: jane@example.org")
     );
 }
 
@@ -154,4 +154,35 @@ fn in_restructuredtext_a_new_thread_is_a_comment() {
         ".. AUTHOR: why?|\nSo::\n\n> load()\n"
     );
     assert_eq!(opened("a.rst", "So::\n", 1, ""), ".. AUTHOR: |\nSo::\n");
+}
+
+/// One would break the file, unless whoever reads it allows comments.
+#[test]
+fn no_new_thread_goes_into_a_format_without_comments() {
+    let refused = |path: &str, text: &str| {
+        let written = write(path, text, |source| {
+            new_thread(source, 1, "why?", Style::default())
+        });
+        assert_eq!(written.err(), Some(Refused::NoComments), "{path}: {text}");
+    };
+    refused(
+        "package.json",
+        "{\n  \"name\": \"http://example.org /*\"\n}\n",
+    );
+    refused("a.jsonl", "{}\n{}\n");
+    refused("a.csv", "a,b\n1,//2\n");
+    refused("a.tsv", "a\tb\n1\t# 2\n");
+    expect!["{\n// AUTHOR: why?|\n  \"strict\": true\n}\n"].assert_eq(&opened(
+        "tsconfig.json",
+        "{\n  \"strict\": true\n}\n",
+        1,
+        "why?",
+    ));
+    expect!["// one\n// AUTHOR: why?|\n{}\n"].assert_eq(&opened(
+        "a.json",
+        "// one\n{}\n",
+        1,
+        "why?",
+    ));
+    expect!["# one\n# AUTHOR: why?|\n1,2\n"].assert_eq(&opened("a.csv", "# one\n1,2\n", 1, "why?"));
 }
