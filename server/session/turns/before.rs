@@ -100,7 +100,7 @@ impl Session {
                 self.turns.begin(failed(&run, why));
                 let whose = (workspace.root().to_owned(), thread.id.clone());
                 self.turns.by_thread.insert(whose, run.id);
-                self.host.changed(&[view.path.clone()]);
+                self.host.changed(std::slice::from_ref(&view.path));
             }
             Err(error) => tracing::warn!(%error, "a turn that nobody answered is not recorded"),
         }
