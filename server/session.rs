@@ -40,6 +40,7 @@ mod second;
 mod tools;
 mod tries;
 mod trigger;
+mod trusting;
 mod turns;
 mod undo;
 mod verbs;
@@ -547,61 +548,6 @@ impl Session {
         }
         self.configure_children();
         self.tell_children();
-    }
-
-    pub fn is_trusted(&self, root: &Path) -> bool {
-        match self.session_trust.get(root) {
-            Some(answer) => *answer,
-            None => self.trust.is_trusted(root),
-        }
-    }
-
-    /// Where a folder was trusted for good and is so no more, for what it would run has changed: what has.
-    pub fn trust_lapsed(&self, root: &Path) -> Option<String> {
-        match self.session_trust.contains_key(root) {
-            true => None,
-            false => self.trust.lapsed(root),
-        }
-    }
-
-    /// The editor has asked its user, who does not trust the folder: it is not asked again here.
-    pub(crate) fn is_declined(&self, root: &Path) -> bool {
-        self.session_trust.get(root).is_some_and(|answer| !*answer)
-    }
-
-    /// The editor's own answer (`initializationOptions.trusted`); for this session alone.
-    pub fn trust_for_session(&self, root: &Path, trusted: bool) {
-        self.session_trust.insert(
-            os::canonical(root).unwrap_or_else(|_| root.to_owned()),
-            trusted,
-        );
-        self.tell_children();
-    }
-
-    /// Trusts a folder for good.
-    pub fn trust(&self, root: &Path) -> Result<(), Error> {
-        self.trust
-            .grant(root)
-            .map_err(|e| Error::Other(format!("the trust could not be stored: {e:#}")))?;
-        self.session_trust.remove(root);
-        self.tell_children();
-        Ok(())
-    }
-
-    /// Takes a folder's trust back; `false`: it had none.
-    pub fn revoke_trust(&self, root: &Path) -> Result<bool, Error> {
-        let had = self
-            .trust
-            .revoke(root)
-            .map_err(|e| Error::Other(format!("the trust could not be changed: {e:#}")))?;
-        self.session_trust.remove(root);
-        self.tell_children();
-        Ok(had)
-    }
-
-    /// What trusting a folder would allow to run, a sentence each.
-    pub fn trust_would_allow(&self, root: &Path) -> Vec<String> {
-        self.trust.would_allow(root)
     }
 
     /// Commands of a run in this folder; they end when it is dropped.

@@ -26,6 +26,9 @@ use kept::Kept;
 pub use protected::{Obeyed, guarded, in_repository, protected};
 pub use shell::destroys;
 
+/// What is named one by one, where there may be more.
+const NAMED: usize = 4;
+
 /// What a tool can do at worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -103,18 +106,20 @@ impl Trust {
         };
         let now = fingerprint::parts(Path::new(&name));
         let changed = now.iter().filter_map(|(part, hash)| match then.get(part) {
-            None => Some(format!("`{part}` is new")),
-            Some(known) if known != hash => Some(format!("`{part}` is another")),
+            None => Some(format!("{} is new", short(part))),
+            Some(known) if known != hash => Some(format!("{} is another", short(part))),
             Some(_) => None,
         });
         let gone = then.keys().filter(|part| !now.contains_key(*part));
-        let all: Vec<String> = changed
-            .chain(gone.map(|part| format!("`{part}` is gone")))
-            .take(5)
+        let mut all: Vec<String> = changed
+            .chain(gone.map(|part| format!("{} is gone", short(part))))
             .collect();
-        Some(match all.as_slice() {
-            [] => unnamed(),
-            all => all.join(", "),
+        let more = all.len().saturating_sub(NAMED);
+        all.truncate(NAMED);
+        Some(match (all.as_slice(), more) {
+            ([], _) => unnamed(),
+            (all, 0) => all.join(", "),
+            (all, more) => format!("{}, and {more} more", all.join(", ")),
         })
     }
 
@@ -160,6 +165,31 @@ impl Trust {
     /// What trusting `root` would allow to run, a sentence each.
     pub fn would_allow(&self, root: &Path) -> Vec<String> {
         fingerprint::sentences(&os::canonical(root).unwrap_or_else(|_| root.to_owned()))
+    }
+
+    /// What stands in `root` that can run, in a sentence for a question with little room. `None`: nothing.
+    pub fn brings(&self, root: &Path) -> Option<String> {
+        let names = fingerprint::names(&os::canonical(root).unwrap_or_else(|_| root.to_owned()));
+        let shown: Vec<String> = names.iter().take(NAMED).map(|n| short(n)).collect();
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!names.is_empty()).then(|| {
+            format!(
+                "It also allows what stands there: {}{more} (`postil trust` lists it).",
+                shown.join(", ")
+            )
+        })
+    }
+}
+
+/// A name with room for others beside it; of a long path the end says more.
+fn short(name: &str) -> String {
+    let count = name.chars().count();
+    match count > 60 {
+        true => format!("`…{}`", name.chars().skip(count - 59).collect::<String>()),
+        false => format!("`{name}`"),
     }
 }
 

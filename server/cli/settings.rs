@@ -73,6 +73,9 @@ pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> 
     }
     if !yes {
         let allowed = session.trust_would_allow(&root);
+        if let Some(what) = session.trust_lapsed(&root) {
+            cx.out.ask(&format!("it was trusted; since then {what}"));
+        }
         cx.out.ask(&format!("trusting {shown} would allow:"));
         for sentence in &allowed {
             cx.out.ask(&format!("  - {sentence}"));

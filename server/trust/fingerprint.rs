@@ -18,6 +18,12 @@ const RUNS: &[&str] = &[
     ".husky",
 ];
 
+/// Characters of one name or value that are shown.
+const LONGEST: usize = 200;
+
+/// How one of git's settings is named among files.
+const SETTING: &str = "git's setting ";
+
 /// More than this is no configuration; it cannot be trusted.
 const MAX_FILES: usize = 500;
 const MAX_BYTES: u64 = 4 << 20;
@@ -162,10 +168,7 @@ pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
         parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
     }
     for (name, value) in vcs::runs(root).settings {
-        parts.insert(
-            clean(&format!("git's setting {name}")),
-            hashed(value.as_bytes()),
-        );
+        parts.insert(clean(&format!("{SETTING}{name}")), hashed(value.as_bytes()));
     }
     parts
 }
@@ -236,8 +239,14 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
         }
     }
     for (folder, what) in [
-        (".postil/tools", "becomes a tool of the agent"),
-        (".postil/hooks", "runs with postil's turns"),
+        (
+            ".postil/tools",
+            "is not run by postil, but is part of what is trusted",
+        ),
+        (
+            ".postil/hooks",
+            "is not run by postil, but is part of what is trusted",
+        ),
         (".husky", "can run when postil commits for you"),
     ] {
         let mut found = Vec::new();
@@ -262,12 +271,40 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
             names.join(", ")
         ));
     }
+    let settings = vcs::runs(root).settings;
+    for (name, value) in settings.iter().take(20) {
+        let cut = if value.chars().nth(LONGEST).is_some() {
+            "…"
+        } else {
+            ""
+        };
+        let (name, value) = (clean(name), clean(value) + cut);
+        all.push(match name.as_str() {
+            "core.hookspath" => {
+                format!("Git's setting `{name}` has hooks looked for in `{value}`.")
+            }
+            _ => format!("Git's setting `{name}` can run when postil commits for you: `{value}`."),
+        });
+    }
+    if settings.len() > 20 {
+        all.push(format!(
+            "There are {} more such settings of git.",
+            settings.len() - 20
+        ));
+    }
     all
+}
+
+/// The parts of it by name, those first that are seen in no file.
+pub(super) fn names(root: &Path) -> Vec<String> {
+    let mut names: Vec<String> = parts(root).into_keys().collect();
+    names.sort_by_key(|name| !name.starts_with(SETTING));
+    names
 }
 
 /// Other people's text on a terminal: nothing that steers it.
 fn clean(text: &str) -> String {
-    let shown = text.chars().take(200);
+    let shown = text.chars().take(LONGEST);
     shown
         .map(|c| {
             if c.is_control() || is_bidi(c) {

@@ -28,7 +28,7 @@ pub struct Runs {
     pub hooks: Option<PathBuf>,
     /// Files in the work tree that its settings go on in (`include.path`), also those that are not there yet.
     pub includes: Vec<PathBuf>,
-    /// The repository's own settings that are a program or a folder of such: name and value.
+    /// The repository's own settings by which a commit runs something, a program or a folder of such: name and value.
     pub settings: Vec<(String, String)>,
 }
 
@@ -50,7 +50,7 @@ fn read(repository: &Repository) -> Option<Runs> {
     while let Some(Ok(entry)) = entries.next() {
         let is_own = matches!(entry.level(), ConfigLevel::Local | ConfigLevel::Worktree);
         let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
-        if is_own && names_program(&name) {
+        if is_own && (names_program(&name) || fetches(&name)) {
             let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
             settings.push((name, value));
         } else if is_own && includes(&name) {
@@ -65,7 +65,7 @@ fn read(repository: &Repository) -> Option<Runs> {
     Some(Runs {
         hooks: hooks(),
         includes: includes.unwrap_or_default(),
-        settings,
+        settings: that_run(settings),
     })
 }
 
@@ -87,7 +87,7 @@ fn asked(root: &Path) -> Option<Runs> {
             included.push(super::bytes_to_path(value).into_owned());
         }
         // What we hand over ourselves keeps hooks off.
-        if scope == b"command" || !names_program(&name) {
+        if scope == b"command" || !(names_program(&name) || fetches(&name)) {
             continue;
         }
         if name == "core.hookspath" {
@@ -98,6 +98,7 @@ fn asked(root: &Path) -> Option<Runs> {
             runs.settings.push((name, value));
         }
     }
+    runs.settings = that_run(runs.settings);
     runs.includes = in_it(&top, &top.join(".git"), &included);
     runs.hooks = hooks.and_then(|folder| {
         let folder = match (folder.strip_prefix("~"), os::home()) {
@@ -116,8 +117,39 @@ fn setting(entry: &[u8]) -> (String, &[u8]) {
     (name, parts.next().unwrap_or(b"true"))
 }
 
+/// Whether git runs, with a commit, what a setting of this name says. Pagers, editors, monitors and drivers of a diff
+/// it does not: see program.rs.
 fn names_program(name: &str) -> bool {
-    name == "core.hookspath" || name.starts_with("gpg.") && name.ends_with("program")
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    match name.split('.').next() {
+        Some("core") => name == "core.hookspath",
+        // Clearing up behind a commit.
+        Some("gc") => name == "gc.recentobjectshook",
+        Some("gpg") => ends(&["program", ".defaultkeycommand"]),
+        Some("filter") => ends(&[".clean", ".process"]),
+        Some("hook") => ends(&[".command"]),
+        _ => false,
+    }
+}
+
+/// The same of what it has not and fetches meanwhile, in a partial clone.
+fn fetches(name: &str) -> bool {
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    match name.split('.').next() {
+        Some("core") => matches!(name, "core.sshcommand" | "core.gitproxy" | "core.askpass"),
+        Some("credential") => ends(&[".helper"]),
+        Some("remote") => ends(&[".uploadpack", ".vcs", ".promisor"]),
+        Some("extensions") => name == "extensions.partialclone",
+        _ => false,
+    }
+}
+
+/// Without what is for fetching, where nothing is fetched.
+fn that_run(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
+    let says = |name: &str| name.ends_with(".promisor") || name == "extensions.partialclone";
+    let is_partial = settings.iter().any(|(name, _)| says(name));
+    settings.retain(|(name, _)| names_program(name) || is_partial && !says(name));
+    settings
 }
 
 fn includes(name: &str) -> bool {

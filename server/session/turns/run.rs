@@ -23,7 +23,6 @@ use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
 use crate::threads::{self, Action, Role, Status, Thread};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
-use crate::trust;
 use crate::turn::{self, Answerer, Job, Outcome};
 
 /// How often a cancel from another process is looked for.
@@ -271,15 +270,8 @@ impl Session {
             return false;
         }
         if !self.is_trusted(root) {
-            let mut text = format!(
-                "{} is not trusted. Trusting it lets an agent edit its files and lets language servers start in it.",
-                root.display()
-            );
-            if trust::holds_home(root) {
-                text = format!("{text} {}", trust::HOLDS_HOME);
-            }
             let question = Question {
-                text,
+                text: self.trust_question(root),
                 choices: vec![
                     String::from("Trust this workspace"),
                     String::from("Read-only this time"),

@@ -54,9 +54,7 @@ fn hostile(ground: &Ground) {
         "git",
         "rg",
     ] {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = w.write(name, format!("#!/bin/sh\n{run}\n"));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        make_executable(&w.write(name, format!("#!/bin/sh\n{run}\n")));
     }
     w.write(
         FILE,
@@ -64,6 +62,11 @@ fn hostile(ground: &Ground) {
     );
     w.write("src/a.py", "# AUTHOR: why?\nx = 1\n");
     w.write("src/a.c", "// AUTHOR: why?\nint x;\n");
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
 }
 
 fn not_run(ground: &Ground, after: &str) {
@@ -271,6 +274,90 @@ fn attack_03_what_was_trusted_and_has_changed_is_asked_about_again() {
     );
 }
 
+#[test]
+fn attack_03_what_git_would_run_is_named_before_it_is_trusted() {
+    let ground = Ground::new(vec![]);
+    let w = &ground.workspace;
+    w.git(&["init", "-q"]);
+    let hook = w.write(".git/hooks/pre-commit", "#!/bin/sh\n");
+    make_executable(&hook);
+    w.write(".postil/tools/lint.sh", "");
+    let long = "x".repeat(300);
+    for (name, value) in [
+        ("gpg.program", "/opt/evil/gpg"),
+        ("gpg.ssh.defaultKeyCommand", "evil-key"),
+        ("filter.f.clean", "evil-clean"),
+        ("filter.g.process", "evil-process"),
+        ("hook.h.command", long.as_str()),
+        // Not a partial clone: nothing is fetched.
+        ("core.sshCommand", "not-run"),
+        ("core.pager", "not-run"),
+    ] {
+        w.git(&["config", name, value]);
+    }
+    let said = all(&ground.run(&["trust"]));
+    for part in [
+        "`gpg.program` can run when postil commits for you: `/opt/evil/gpg`",
+        "evil-key",
+        "evil-clean",
+        "evil-process",
+        "hook.h.command",
+        "xx…`",
+        "`pre-commit`",
+        "`.postil/tools/lint.sh` is not run by postil",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("not-run"), "{said}");
+
+    // An editor's question names them too, as far as it has room.
+    let question = |from: &str| {
+        ground.model.rewrite(vec![Step::text("Asked.")]);
+        let mut editor = Editor::start_with(
+            w,
+            Options {
+                env: ground.env(),
+                ..Options::default()
+            },
+        );
+        w.write("src/b.rs", CODE);
+        editor.open("src/b.rs");
+        editor.splice("src/b.rs", 0..0, &format!("// AUTHOR: {from}?\n"));
+        editor.wait_codes("src/b.rs", &["pending"]);
+        editor
+            .take_action("src/b.rs", 0, "Reply as agent")
+            .expect("starts");
+        editor.wait_text("src/b.rs", |text| text.contains("AGENT: Asked."));
+        let message = asked(&editor).remove(0)["params"]["message"].clone();
+        message.as_str().expect("a text").to_owned()
+    };
+    let asked = question("new");
+    for part in ["git's setting filter.f.clean", "3 more", "`postil trust`"] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    assert!(asked.len() < 600, "{asked}");
+
+    ground.trust();
+    assert!(!all(&ground.run(&["doctor"])).contains("not trusted"));
+    w.git(&["config", "filter.f.clean", "another"]);
+    let asked = question("changed");
+    assert!(
+        asked.contains("not trusted any more: `git's setting filter.f.clean` is another"),
+        "{asked}"
+    );
+    let said = all(&ground.run(&["trust"]));
+    assert!(
+        said.contains("`git's setting filter.f.clean` is another"),
+        "{said}"
+    );
+    // What a partial clone fetches by is run as well.
+    w.git(&["config", "filter.f.clean", "evil-clean"]);
+    assert!(!all(&ground.run(&["doctor"])).contains("not trusted"));
+    w.git(&["config", "remote.origin.promisor", "true"]);
+    let said = all(&ground.run(&["trust"]));
+    assert!(said.contains("`core.sshcommand` can run"), "{said}");
+}
+
 /// Files that another program would run or obey.
 const GUARDED: &[&str] = &[
     ".git/hooks/pre-commit",
@@ -293,6 +380,17 @@ const GUARDED: &[&str] = &[
     "deep/in/CLAUDE.md",
     ".GIT/hooks/x",
     ".VSCode/tasks.json",
+    ".vim/coc-settings.json",
+    ".lvimrc",
+    "QWEN.md",
+    "AGENTS.override.md",
+    ".junie/guidelines.md",
+    ".github/instructions/all.instructions.md",
+    "mise.toml",
+    ".env",
+    ".builds/a.yml",
+    "ci/Jenkinsfile.release",
+    "azure-pipelines-nightly.yml",
 ];
 
 #[test]

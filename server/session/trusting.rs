@@ -1,0 +1,84 @@
+//! Whether a folder is trusted: for good, or by an editor's word for this session.
+
+use std::path::Path;
+
+use super::{Error, Session};
+use crate::os;
+use crate::trust;
+
+impl Session {
+    pub fn is_trusted(&self, root: &Path) -> bool {
+        match self.session_trust.get(root) {
+            Some(answer) => *answer,
+            None => self.trust.is_trusted(root),
+        }
+    }
+
+    /// Where a folder was trusted for good and is so no more, for what it would run has changed: what has.
+    pub fn trust_lapsed(&self, root: &Path) -> Option<String> {
+        match self.session_trust.contains_key(root) {
+            true => None,
+            false => self.trust.lapsed(root),
+        }
+    }
+
+    /// The editor has asked its user, who does not trust the folder: it is not asked again here.
+    pub(crate) fn is_declined(&self, root: &Path) -> bool {
+        self.session_trust.get(root).is_some_and(|answer| !*answer)
+    }
+
+    /// The editor's own answer (`initializationOptions.trusted`); for this session alone.
+    pub fn trust_for_session(&self, root: &Path, trusted: bool) {
+        self.session_trust.insert(
+            os::canonical(root).unwrap_or_else(|_| root.to_owned()),
+            trusted,
+        );
+        self.tell_children();
+    }
+
+    /// Trusts a folder for good.
+    pub fn trust(&self, root: &Path) -> Result<(), Error> {
+        self.trust
+            .grant(root)
+            .map_err(|e| Error::Other(format!("the trust could not be stored: {e:#}")))?;
+        self.session_trust.remove(root);
+        self.tell_children();
+        Ok(())
+    }
+
+    /// Takes a folder's trust back; `false`: it had none.
+    pub fn revoke_trust(&self, root: &Path) -> Result<bool, Error> {
+        let had = self
+            .trust
+            .revoke(root)
+            .map_err(|e| Error::Other(format!("the trust could not be changed: {e:#}")))?;
+        self.session_trust.remove(root);
+        self.tell_children();
+        Ok(had)
+    }
+
+    /// What trusting a folder would allow to run, a sentence each.
+    pub fn trust_would_allow(&self, root: &Path) -> Vec<String> {
+        self.trust.would_allow(root)
+    }
+
+    /// The question whether to trust a folder: what that lets happen, and what stands there or has changed.
+    pub(super) fn trust_question(&self, root: &Path) -> String {
+        let lets = "lets an agent edit its files and lets language servers start in it.";
+        let shown = root.display();
+        let mut text = match self.trust_lapsed(root) {
+            Some(what) => format!(
+                "{shown} is not trusted any more: {what}. Trusting it as it is now {lets} `postil trust` lists what it allows."
+            ),
+            None => {
+                let brings = self.trust.brings(root).map(|brings| format!(" {brings}"));
+                let brings = brings.unwrap_or_default();
+                format!("{shown} is not trusted. Trusting it {lets}{brings}")
+            }
+        };
+        if trust::holds_home(root) {
+            text = format!("{text} {}", trust::HOLDS_HOME);
+        }
+        text
+    }
+}
