@@ -270,6 +270,42 @@ fn guard_files_are_protected_however_written() {
         "Jenkinsfile",
         ".cargo/config.toml",
         ".\u{ff47}it/config",
+        // Editors.
+        ".vim/coc-settings.json",
+        ".lvimrc",
+        ".dir-locals-2.el",
+        ".gitpod.yml",
+        ".replit",
+        ".run/all.run.xml",
+        ".luarc.json",
+        // Agents.
+        ".qwen/settings.json",
+        "QWEN.md",
+        ".vibe/x",
+        "AGENTS.override.md",
+        "deep/in/AGENT.md",
+        ".junie/guidelines.md",
+        ".github/instructions/a.instructions.md",
+        ".github/prompts/a.prompt.md",
+        ".roorules-code",
+        // Shells.
+        "mise.toml",
+        "mise.local.toml",
+        ".mise.toml",
+        ".mise/config.toml",
+        ".autoenv",
+        ".env",
+        ".envrc.local",
+        // Build machines.
+        ".builds/a.yml",
+        ".build.yml",
+        ".teamcity/settings.kts",
+        ".semaphore/semaphore.yml",
+        "codemagic.yaml",
+        "bitrise.yml",
+        "ci/Jenkinsfile.release",
+        "azure-pipelines-nightly.yml",
+        ".woodpecker.yaml",
     ] {
         assert!(protected(path).is_some(), "{path}");
     }
@@ -281,6 +317,12 @@ fn guard_files_are_protected_however_written() {
         "workflows/a.yml",
         "a.git/b",
         "git~x",
+        "premise.toml",
+        "src/mise.rs",
+        "agent.rs",
+        ".env.example",
+        ".github/ISSUE_TEMPLATE/a.md",
+        "vim/a.vim",
     ] {
         assert_eq!(protected(path), None, "{path}");
     }
