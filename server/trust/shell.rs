@@ -43,6 +43,12 @@ impl Simple {
         self.words.len() > WORDS
     }
 
+    /// What stands behind the program, if that is `name`.
+    fn of(&self, name: &str) -> Option<&[String]> {
+        let (first, rest) = self.words.split_first()?;
+        (first.rsplit('/').next() == Some(name)).then_some(rest)
+    }
+
     /// With the program by its name alone.
     fn bare(&self) -> Option<String> {
         let (first, rest) = self.words.split_first()?;
@@ -104,7 +110,13 @@ fn one(
     let started = started(simple);
     let maybe = suspects(simple);
     let is_cut = text.split_whitespace().nth(WORDS).is_some();
-    let unsure = unsure || maybe.len() == SUSPECTS || is_cut || simple.is_long();
+    let unsure = unsure || maybe.len() >= SUSPECTS || is_cut || simple.is_long();
+    // Of `find` each word would count, also of what it only looks for.
+    let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let looks = simple
+        .of("find")
+        .is_some_and(|words| !words.iter().any(runs));
+    let hides = is_hidden(simple) || !looks && started.iter().any(is_hidden);
     for rule in rules.iter().rev() {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         let fits = |text: &str| super::wildcard(pattern, text);
@@ -134,7 +146,7 @@ fn one(
                 if certain && action == Action::Deny {
                     return Decision::Deny;
                 }
-                if certain || unsure || simple.open || maybe.iter().any(fits_simple) {
+                if certain || unsure || hides || simple.open || maybe.iter().any(fits_simple) {
                     return Decision::Ask;
                 }
             }
@@ -223,16 +235,21 @@ fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
     }
 }
 
-fn destroys_in_git(words: &[String]) -> Option<&'static str> {
-    // Its own options before the verb.
+/// Where git's verb stands behind its own options.
+fn verb_of_git(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|w| w.starts_with('-')) {
-        at += if matches!(word.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree") {
+        at += if GIT_VALUES.contains(&word.as_str()) {
             2
         } else {
             1
         };
     }
+    at
+}
+
+fn destroys_in_git(words: &[String]) -> Option<&'static str> {
+    let at = verb_of_git(words);
     let verb = words.get(at)?.as_str();
     let rest = words.get(at + 1..).unwrap_or_default();
     let has = |word: &str| rest.iter().any(|w| w == word);
@@ -292,6 +309,21 @@ const READERS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "fish", "eval", "su", "trap", "watch", "parallel",
 ];
 
+/// Those of them that run a file which they are given.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
+
+/// Git's own options whose value is a word of its own.
+const GIT_VALUES: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
+
 /// What `simple` starts for certain.
 fn started(simple: &Simple) -> Vec<Simple> {
     let mut found = Vec::new();
@@ -314,15 +346,98 @@ fn started(simple: &Simple) -> Vec<Simple> {
             found.extend(read(text).all);
         }
     }
-    if program == "git" {
-        // An alias, or any of the settings that name a command.
-        for word in rest {
-            if let Some((_, value)) = word.split_once('=') {
-                found.extend(read(value.trim_start_matches('!')).all);
+    let mut of_git = Vec::new();
+    for simple in std::iter::once(simple).chain(&found) {
+        in_git(simple, &mut of_git);
+    }
+    found.extend(of_git);
+    found
+}
+
+/// Of a command of git, what it is without git's own options, and what it starts because of them.
+fn in_git(simple: &Simple, found: &mut Vec<Simple>) {
+    let Some(words) = simple.of("git").filter(|_| !simple.is_long()) else {
+        return;
+    };
+    let at = verb_of_git(words);
+    let verb = words.get(at).map_or("", String::as_str);
+    let behind = words.get(at + 1..).unwrap_or_default();
+    let as_git = |verb: &[String]| Simple {
+        words: [&[String::from("git")], verb, behind].concat(),
+        open: false,
+    };
+    if at > 0 && !verb.is_empty() {
+        found.push(as_git(&[verb.to_owned()]));
+    }
+    // Any of the settings that name a command.
+    for (_, value) in words.iter().filter_map(|word| word.split_once('=')) {
+        found.extend(read(value.trim_start_matches('!')).all);
+    }
+    // An alias, for this once or for good, is one of git's verbs unless it begins with `!`.
+    let given = words.iter().take(at);
+    let given = given.filter_map(|word| Some(word.split_once('=').filter(|_| is_alias(word))?.1));
+    let named = behind.iter().skip_while(|word| !is_alias(word)).skip(1);
+    let kept = named.filter(|_| verb == "config").map(String::as_str);
+    for value in given.chain(kept) {
+        found.extend(read(value.trim_start_matches('!')).all);
+        let read = read(value).all;
+        found.extend(read.iter().map(|simple| as_git(&simple.words)));
+    }
+}
+
+fn is_alias(word: &str) -> bool {
+    let start = word.get(..6);
+    start.is_some_and(|start| start.eq_ignore_ascii_case("alias."))
+}
+
+/// What `env` or `export` may set so that git has other verbs, aliases of a file among them.
+const GIT_READS: &[&str] = &["GIT_", "HOME=", "XDG_CONFIG_HOME="];
+
+/// Whether what this does stands in a file, or in the environment, where nobody reads it.
+fn is_hidden(simple: &Simple) -> bool {
+    let sets = |word: &String| {
+        let mut names = GIT_READS.iter();
+        word.contains('=') && names.any(|name| word.starts_with(name))
+    };
+    if simple.words.iter().any(sets) {
+        return true;
+    }
+    let Some(words) = simple.of("git") else {
+        return runs_script(simple);
+    };
+    let own = words.iter().take(verb_of_git(words));
+    let elsewhere = ["include", "--config-env", "--exec-path="];
+    own.map(|word| word.to_lowercase())
+        .any(|word| elsewhere.iter().any(|start| word.starts_with(start)))
+}
+
+/// A shell that is given a file to run, or its input: what that does is not in the command.
+fn runs_script(simple: &Simple) -> bool {
+    let Some((program, rest)) = simple.words.split_first() else {
+        return false;
+    };
+    let program = program.rsplit('/').next().unwrap_or_default();
+    if !SHELLS.contains(&program) {
+        let ending = program.rsplit_once('.').map(|(_, ending)| ending);
+        return ending.is_some_and(|ending| SHELLS.contains(&ending));
+    }
+    // Options, of which `-o` has a value; a text to run is read.
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix(['-', '+']) {
+            Some(long) if long.starts_with('-') => {
+                if matches!(long, "-version" | "-help") {
+                    return false;
+                }
             }
+            Some("c") => return false,
+            Some(short) if short.contains('c') && word.starts_with('-') => return false,
+            Some("o" | "O") => drop(words.next()),
+            Some(_) => {}
+            None => return true,
         }
     }
-    found
+    true
 }
 
 /// What it may start: everything from any place on where the name of a program could begin.
@@ -348,6 +463,11 @@ fn suspects(simple: &Simple) -> Vec<Simple> {
         }
         before = c;
     }
+    let mut of_git = Vec::new();
+    for simple in &found {
+        in_git(simple, &mut of_git);
+    }
+    found.extend(of_git);
     found
 }
 

@@ -21,6 +21,97 @@ fn allowed(command: &str) -> Decision {
     decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Ask)
 }
 
+/// Everything is allowed but `git push`.
+fn no_push(command: &str) -> Decision {
+    let rules = [rule("git push*", Action::Deny)];
+    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Allow)
+}
+
+#[test]
+fn attack_06_options_of_git_before_its_verb_are_passed_over() {
+    for command in [
+        "git -c a.b=c push",
+        "git -C . push",
+        "git -C . -C . push origin",
+        "/usr/bin/git --no-pager push",
+        "git --git-dir=.git push",
+        "git --git-dir .git --work-tree . push",
+        "git --namespace x push",
+        "git -c a.b=c -c d.e=f push",
+        "git -c alias.x=push x",
+        "git -c ALIAS.x='push origin' x",
+        "git -c alias.x='!git push' x",
+        "git config alias.x push",
+        "git config --global alias.x 'push origin'",
+        "sudo git -C . push",
+        "sh -c 'git -C . push'",
+    ] {
+        assert_eq!(no_push(command), Decision::Deny, "{command:?}");
+    }
+    for command in [
+        "sh -c 'sudo git -C . push'",
+        "git -c include.path=x y",
+        "git --config-env=alias.x=HOME x",
+        "git --exec-path=. x",
+        "env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=push git x",
+        "export GIT_CONFIG_PARAMETERS=\"'alias.x'='push'\"; git x",
+        "env XDG_CONFIG_HOME=. git x",
+        "HOME=. git x",
+        "git -c alias.x='!git -C . push' x",
+        "sed '1e git -C . push' x",
+    ] {
+        assert_ne!(no_push(command), Decision::Allow, "{command:?}");
+    }
+    for command in [
+        "git -C . status",
+        "git -c a.b=c log",
+        "git commit -m 'a=push this'",
+        "git config user.name Ada",
+        "git log --format=push",
+    ] {
+        assert_eq!(no_push(command), Decision::Allow, "{command:?}");
+    }
+    let root = Path::new("/work");
+    assert!(destroys("git -c alias.x='push --force' x", root).is_some());
+    assert!(destroys("git --attr-source HEAD reset --hard", root).is_some());
+}
+
+#[test]
+fn attack_06_what_a_script_does_is_asked_about_where_something_is_forbidden() {
+    for command in [
+        "bash p.sh",
+        "sh ./p",
+        "bash -e -o pipefail p",
+        "bash --norc p",
+        "./p.sh",
+        "p.bash x",
+        "env bash p",
+        "timeout 5 ./p.sh",
+        "find . -exec sh p {} ;",
+        "cat p | sh",
+        "sh -s",
+    ] {
+        assert_eq!(no_push(command), Decision::Ask, "{command:?}");
+        assert_eq!(decide(&[], command, Decision::Allow), Decision::Allow);
+        let rules = [
+            rule("git push*", Action::Deny),
+            rule(command, Action::Allow),
+        ];
+        let allowed = decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Allow);
+        assert_eq!(allowed, Decision::Allow, "{command:?}");
+    }
+    for command in [
+        "sh -c 'ls'",
+        "bash -lc ls",
+        "bash --version",
+        "find . -name p.sh",
+        "cat p.sh",
+        "shellcheck p.sh",
+    ] {
+        assert_eq!(no_push(command), Decision::Allow, "{command:?}");
+    }
+}
+
 #[test]
 fn attack_06_what_is_forbidden_is_never_allowed_in_another_dress() {
     for command in [
