@@ -26,6 +26,7 @@ mod connect;
 mod conversation;
 mod diagnostics;
 mod documents;
+mod door;
 mod fixes;
 mod folding;
 mod frames;
@@ -86,16 +87,12 @@ enum Ended {
     Signal,
     /// It has not read for so long that nothing more can be kept for it.
     Abandoned,
-    /// It has not shown the token.
-    Refused,
 }
 
 /// What one client's connection is made of; shared by everything that serves it.
 struct Server {
     client: Arc<Client>,
     folders: Folders,
-    /// What `initialize` must bring along (`--listen`).
-    token: Option<String>,
     runtime: tokio::runtime::Handle,
     ended: mpsc::UnboundedSender<Ended>,
     /// Set once by `initialize`.

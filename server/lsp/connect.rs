@@ -1,6 +1,6 @@
 //! Ways to reach the client, and the frame around serving it: runtime, signals, the end.
 
-use std::io::{Read, Write};
+use std::io::{Cursor, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,10 +9,12 @@ use std::time::Duration;
 use dashmap::{DashMap, DashSet};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::conversation::Scratch;
 use super::documents::Documents;
+use super::door::{self, Admitted};
 use super::margin::Margin;
 use super::outbox::Outbox;
 use super::publish::Publisher;
@@ -58,6 +60,7 @@ pub(super) fn serve(transport: Transport, no_cache: bool) -> ExitCode {
 }
 
 fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::Result<ExitCode> {
+    let signal = signalled(runtime);
     let mut folders = Folders::of_user()?;
     folders.cache = folders.cache.filter(|_| !no_cache);
     let connection = match transport {
@@ -85,13 +88,32 @@ fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::
                 .map_err(|error| anyhow::anyhow!("no client listens on port {port}: {error}"))?;
             tcp(stream)?
         }
-        Transport::Listen(address) => return listen(runtime, &folders, address),
+        Transport::Listen(address) => return listen(runtime, &folders, address, &signal),
     };
-    Ok(exit_code(serve_one(runtime, &folders, connection, None)))
+    Ok(exit_code(serve_one(runtime, &folders, connection, &signal)))
+}
+
+/// Cancelled with SIGTERM or SIGINT: from here on they wait for whoever asks.
+fn signalled(runtime: &Runtime) -> CancellationToken {
+    let signal = CancellationToken::new();
+    let cancel = signal.clone().drop_guard();
+    let mut signalled = Box::pin(os::signalled());
+    // It listens from its first poll on.
+    let _ = runtime.block_on(async { futures::poll!(&mut signalled) });
+    runtime.spawn(async move {
+        signalled.await;
+        drop(cancel);
+    });
+    signal
 }
 
 /// Serves one client after the other, until one says `exit`.
-fn listen(runtime: &Runtime, folders: &Folders, address: SocketAddr) -> anyhow::Result<ExitCode> {
+fn listen(
+    runtime: &Runtime,
+    folders: &Folders,
+    address: SocketAddr,
+    signal: &CancellationToken,
+) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         address.ip().is_loopback(),
         "{} is not this machine: listen on 127.0.0.1",
@@ -116,9 +138,21 @@ fn listen(runtime: &Runtime, folders: &Folders, address: SocketAddr) -> anyhow::
             token
         }
     };
+    let (sender, mut admitted) = mpsc::unbounded_channel();
+    std::thread::spawn(move || door::keep(&listener, &Arc::from(token), &sender));
     loop {
-        let (stream, _) = listener.accept()?;
-        let ended = serve_one(runtime, folders, tcp(stream)?, Some(token.clone()));
+        let next = runtime.block_on(async {
+            tokio::select! {
+                next = admitted.recv() => next,
+                () = signal.cancelled() => None,
+            }
+        });
+        let Some(Admitted { stream, first }) = next else {
+            return Ok(exit_code(Ended::Signal));
+        };
+        let mut connection = tcp(stream)?;
+        connection.reader = Box::new(Cursor::new(first).chain(connection.reader));
+        let ended = serve_one(runtime, folders, connection, signal);
         if matches!(ended, Ended::Exit(_) | Ended::Signal | Ended::ParentDied) {
             return Ok(exit_code(ended));
         }
@@ -130,11 +164,9 @@ fn exit_code(ended: Ended) -> ExitCode {
         Ended::Exit(true) => ExitCode::SUCCESS,
         // As a shell counts it.
         Ended::Signal => ExitCode::from(128 + 15),
-        Ended::Exit(false)
-        | Ended::HungUp
-        | Ended::ParentDied
-        | Ended::Abandoned
-        | Ended::Refused => ExitCode::FAILURE,
+        Ended::Exit(false) | Ended::HungUp | Ended::ParentDied | Ended::Abandoned => {
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -142,14 +174,13 @@ fn serve_one(
     runtime: &Runtime,
     folders: &Folders,
     connection: Connection,
-    token: Option<String>,
+    signal: &CancellationToken,
 ) -> Ended {
     let (sender, mut ended) = mpsc::unbounded_channel();
     let outbox = Arc::new(Outbox::default());
     let server = Arc::new(Server {
         client: Arc::new(Client::new(outbox.clone())),
         folders: folders.clone(),
-        token,
         runtime: runtime.handle().clone(),
         ended: sender,
         session: OnceLock::new(),
@@ -184,7 +215,7 @@ fn serve_one(
     let why = runtime.block_on(async {
         let why = tokio::select! {
             why = ended.recv() => why.unwrap_or(Ended::HungUp),
-            () = os::signalled() => Ended::Signal,
+            () = signal.cancelled() => Ended::Signal,
         };
         server.bridges.clear();
         server.client.gone();

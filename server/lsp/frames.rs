@@ -145,7 +145,8 @@ impl Framer {
         self.state = State::Start;
     }
 
-    fn rest(&self) -> &[u8] {
+    /// What was fed and not given yet.
+    pub(crate) fn rest(&self) -> &[u8] {
         self.buffer.get(self.at..).unwrap_or_default()
     }
 

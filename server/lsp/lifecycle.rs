@@ -5,12 +5,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, ErrorCode};
+use tower_lsp::jsonrpc::Error;
 
 use super::host::EditorHost;
-use super::{
-    Ended, Server, capabilities, from_proto, names, navigation, refresh, transport, watching,
-};
+use super::{Ended, Server, capabilities, from_proto, names, navigation, refresh, watching};
 use crate::bridge;
 use crate::config::{self, PROJECT_FILE};
 use crate::host::Level;
@@ -29,18 +27,6 @@ const PARENT_POLL: Duration = Duration::from_millis(400);
 /// Answers `initialize`. Reads the parameters as they came, so that a client which knows more than this server
 /// (or less than it should) is served.
 pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, Error> {
-    if let Some(token) = &server.token {
-        let shown = params
-            .pointer("/initializationOptions/token")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if !same(token, shown) {
-            return Err(transport::failure(
-                ErrorCode::InvalidRequest,
-                "initializationOptions.token is not the token of this server",
-            ));
-        }
-    }
     let client = capabilities::Client::read(&params);
     let roots = roots(&params);
     let host = Arc::new(EditorHost::new(server));
@@ -178,15 +164,6 @@ fn take_calls(server: &Server) {
             .entry(root.to_owned())
             .or_insert_with(|| bridge::listen(session, root, &server.runtime));
     }
-}
-
-/// Takes as long for any token, right or wrong.
-fn same(token: &str, shown: &str) -> bool {
-    let differ = token
-        .bytes()
-        .zip(shown.bytes())
-        .fold(0, |differ, (a, b)| differ | (a ^ b));
-    token.len() == shown.len() && differ == 0
 }
 
 /// `false`: not a notification that is handled here.

@@ -40,7 +40,7 @@ enum Entry {
 }
 
 /// A message with its header.
-fn frame(message: &impl Serialize) -> Vec<u8> {
+pub(super) fn frame(message: &impl Serialize) -> Vec<u8> {
     // Only a map whose keys are no strings, or a failing `Serialize`, could fail.
     const FAILED: &[u8] = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"an answer could not be written"}}"#;
     let body = serde_json::to_vec(message).unwrap_or_else(|_| FAILED.to_vec());

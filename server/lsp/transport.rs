@@ -34,7 +34,7 @@ use super::{
 };
 
 /// LSP 3.17 §ErrorCodes.
-const NOT_INITIALIZED: i64 = -32002;
+pub(super) const NOT_INITIALIZED: i64 = -32002;
 
 /// Reads until the pipe ends. Runs on a thread of its own.
 pub(super) fn read(server: &Arc<Server>, mut pipe: impl Read) {
@@ -221,9 +221,6 @@ impl Adapter {
         if initialize {
             // A client may send more without waiting; it is looked at when this is answered.
             self.server.runtime.block_on(send);
-            if self.life == Life::New && self.server.token.is_some() {
-                self.server.end(Ended::Refused);
-            }
         } else {
             self.server.runtime.spawn(send);
         }

@@ -425,9 +425,8 @@ fn it_connects_to_a_pipe_and_to_a_socket() {
     assert!(!server.ends());
 }
 
-#[test]
-fn attack_14_who_has_no_token_is_refused() {
-    let workspace = Workspace::new();
+/// A server that listens, where, and its token.
+fn listening(workspace: &Workspace) -> (Server, String, String) {
     let mut server = Server::start(
         workspace
             .postil()
@@ -444,13 +443,78 @@ fn attack_14_who_has_no_token_is_refused() {
         .and_then(|rest| rest.split(',').next())
         .expect("an address")
         .to_owned();
-    let token = line
-        .trim_end()
-        .rsplit(' ')
-        .next()
-        .expect("a token")
-        .to_owned();
-    assert!(token.len() >= 32, "{line}");
+    let token = line.trim_end().rsplit(' ').next().expect("a token");
+    (server, address, token.to_owned())
+}
+
+#[test]
+fn attack_14_who_has_no_token_ends_and_occupies_nothing() {
+    let workspace = Workspace::new();
+    let (mut server, address, token) = listening(&workspace);
+    let connect = || {
+        let stream = TcpStream::connect(&address).expect("it listens");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
+        stream
+    };
+    let exit = frame(&json!({"jsonrpc": "2.0", "method": "exit"}));
+    let early = json!({"jsonrpc": "2.0", "id": "a", "method": "shutdown"});
+    for bytes in [
+        exit.clone(),
+        [frame(&early), exit].concat(),
+        b"Content-Length: 999999999\r\n\r\n".repeat(2),
+        vec![b'x'; 2 << 20],
+    ] {
+        let mut stream = connect();
+        // It may be closed before all is written.
+        let _ = stream.write_all(&bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.is_empty() || said.contains("-32002"), "{said}");
+    }
+    // Those that say nothing do not keep one out that has it, however many they are.
+    let idle: Vec<TcpStream> = (0..50).map(|_| connect()).collect();
+    let mut stream = connect();
+    let asked = initialize(json!({"token": token}));
+    let (first, rest) = asked.split_at(asked.len() / 2);
+    stream.write_all(first).expect("written");
+    stream.write_all(rest).expect("written");
+    let mut reader = BufReader::new(&stream);
+    assert!(read(&mut reader).expect("an answer")["result"].is_object());
+    // The oldest of them are closed already.
+    let mut oldest = &idle[0];
+    assert_eq!(oldest.read(&mut [0]).unwrap_or_default(), 0);
+    // Nor do they reach the one that is served.
+    drop(idle);
+    say_goodbye(&stream);
+    assert!(server.ends());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_with_143_while_it_listens_for_its_first_client() {
+    for signal in ["-TERM", "-INT"] {
+        let workspace = Workspace::new();
+        let (mut server, ..) = listening(&workspace);
+        let id = server.0.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.expect("kill runs").success());
+        assert!(!server.ends());
+        let status = server.0.try_wait().expect("it can be asked");
+        assert_eq!(
+            status.and_then(|status| status.code()),
+            Some(143),
+            "{signal}"
+        );
+    }
+}
+
+#[test]
+fn attack_14_who_has_no_token_is_refused() {
+    let workspace = Workspace::new();
+    let (mut server, address, token) = listening(&workspace);
+    assert!(token.len() >= 32, "{token}");
     let connect = || {
         let stream = TcpStream::connect(&address).expect("it listens");
         stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
