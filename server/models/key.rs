@@ -7,15 +7,19 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
+use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use super::ModelError;
+use super::{Answer, Block, ModelError};
 use crate::os;
 
 /// A program that asks a person to unlock something takes its time.
 const COMMAND: Duration = Duration::from_secs(60);
 /// Bytes that a program may print as a key.
 const LONGEST: u64 = 16 << 10;
+
+/// Stands where a key stood.
+const HIDDEN: &str = "…";
 
 /// A secret: never shown, never compared, never stored.
 #[derive(Clone)]
@@ -48,9 +52,95 @@ impl Key {
     /// `text` without the key, should a server have repeated it.
     pub(super) fn hide(&self, text: &str) -> String {
         match self.0.to_str() {
-            Ok(key) if text.contains(key) => text.replace(key, "…"),
+            Ok(key) if text.contains(key) => text.replace(key, HIDDEN),
             _ => text.to_owned(),
         }
+    }
+}
+
+/// Takes a key out of an answer, should a server have repeated it: out of the text as it streams, where it may come in
+/// pieces, and out of what is kept of it.
+pub(super) struct Hider {
+    /// `None`: there is nothing to hide.
+    key: Option<String>,
+    /// The end of the text so far, where it may be a key's beginning.
+    held: Mutex<String>,
+}
+
+impl Hider {
+    /// What somebody wrote in place of a key, for a server that wants none (`dummy`), is a word like others: a key is as
+    /// long as this at least, and has letters and digits.
+    const SHORTEST: usize = 12;
+
+    pub(super) fn new(key: Option<&Key>) -> Self {
+        let key = key.and_then(|key| key.0.to_str().ok()).filter(|key| {
+            key.len() >= Self::SHORTEST
+                && key.contains(|c: char| c.is_ascii_digit())
+                && key.contains(|c: char| c.is_ascii_alphabetic())
+        });
+        Self {
+            key: key.map(str::to_owned),
+            held: Mutex::default(),
+        }
+    }
+
+    /// What may be heard of the text once `piece` has come.
+    pub(super) fn piece(&self, piece: String) -> String {
+        let Some(key) = &self.key else { return piece };
+        let mut held = self.held.lock().unwrap_or_else(|e| e.into_inner());
+        let text = (std::mem::take(&mut *held) + &piece).replace(key, HIDDEN);
+        // A key is ASCII, so that its beginnings end where characters do.
+        let most = key.len().min(text.len() + 1);
+        let begun = (1..most)
+            .rev()
+            .find(|n| key.get(..*n).is_some_and(|start| text.ends_with(start)));
+        let (heard, rest) = text.split_at(text.len() - begun.unwrap_or_default());
+        rest.clone_into(&mut held);
+        heard.to_owned()
+    }
+
+    /// What was held back, for nothing more comes that would make it a key.
+    pub(super) fn rest(&self) -> String {
+        std::mem::take(&mut *self.held.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// The answer without it. What is sent back as it came, with a signature, is left out whole where the key stands in it.
+    pub(super) fn whole(&self, mut answer: Answer) -> Answer {
+        let Some(key) = &self.key else { return answer };
+        let clean = |text: &mut String| {
+            if text.contains(key) {
+                *text = text.replace(key, HIDDEN);
+            }
+        };
+        answer.blocks.retain(|block| match block {
+            Block::Thinking { thinking, .. } => !thinking.contains(key),
+            Block::Reasoning { item, .. } => !item.to_string().contains(key),
+            _ => true,
+        });
+        for block in &mut answer.blocks {
+            match block {
+                Block::Text { text } => clean(text),
+                Block::ToolUse { input, .. } => hide_in(input, &clean),
+                _ => {}
+            }
+        }
+        clean(&mut answer.model);
+        answer
+    }
+}
+
+fn hide_in(value: &mut Value, clean: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => clean(text),
+        Value::Array(all) => all.iter_mut().for_each(|value| hide_in(value, clean)),
+        Value::Object(all) => {
+            for (mut name, mut value) in std::mem::take(all) {
+                clean(&mut name);
+                hide_in(&mut value, clean);
+                all.insert(name, value);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -221,6 +311,62 @@ mod tests {
         };
         assert_eq!(setting, "keyring");
         assert_eq!(command.last().map(String::as_str), Some("anthropic"));
+    }
+
+    #[test]
+    fn a_key_in_an_answer_is_hidden_however_it_is_cut() {
+        let key = Key::new("sk-sk-canary-1").expect("a key");
+        let said = "The key is sk-sk-canary-1, sk-sk-sk-canary-1 and sk-sk-canary-2.";
+        for size in 1..said.len() {
+            let hider = Hider::new(Some(&key));
+            let pieces = said.as_bytes().chunks(size);
+            let text = |piece: &[u8]| String::from_utf8_lossy(piece).into_owned();
+            let mut heard: String = pieces.map(|piece| hider.piece(text(piece))).collect();
+            heard += &hider.rest();
+            assert_eq!(heard, "The key is …, sk-… and sk-sk-canary-2.", "{size}");
+        }
+        // Characters of several bytes stand around it.
+        let hider = Hider::new(Some(&key));
+        assert_eq!(
+            hider.piece(String::from("ä")) + &hider.piece(String::from("sk-ö")),
+            "äsk-ö"
+        );
+        // A word in the place of a key is a word.
+        let hider = Hider::new(Key::new("no-key-required").as_ref());
+        assert_eq!(
+            hider.piece(String::from("no-key-required")),
+            "no-key-required"
+        );
+    }
+
+    #[test]
+    fn a_key_in_what_is_kept_of_an_answer_is_hidden() {
+        let key = Key::new("sk-canary-0123").expect("a key");
+        let thinking = |thinking: &str| Block::Thinking {
+            thinking: thinking.to_owned(),
+            signature: String::from("s"),
+        };
+        let said = Answer {
+            blocks: vec![
+                thinking("sk-canary-0123"),
+                thinking("else"),
+                Block::Text {
+                    text: String::from("it is sk-canary-0123"),
+                },
+                Block::ToolUse {
+                    id: String::from("1"),
+                    name: String::from("file_write"),
+                    input: serde_json::json!({"sk-canary-0123": [{"a": "b sk-canary-0123"}, 1]}),
+                },
+            ],
+            stop: super::super::Stop::EndTurn,
+            usage: super::super::Usage::default(),
+            model: String::from("m"),
+        };
+        let kept = Hider::new(Some(&key)).whole(said);
+        assert_eq!(kept.blocks.len(), 3, "what is signed cannot be changed");
+        let all = format!("{kept:?}");
+        assert!(!all.contains("canary") && all.contains("it is …"), "{all}");
     }
 
     fn command(words: &[&str]) -> KeySource {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Place, WireError, error_of};
 use super::http::{self, Fault, Limits, head_of, root_cause};
-use super::key::{Key, KeySource};
+use super::key::{Hider, Key, KeySource};
 use super::prices::{self, Facts};
 use super::{Answer, Event, Model, ModelError, Request, Usage, anthropic, chat, responses};
 
@@ -286,24 +286,40 @@ impl Remote {
                 None => self.place.no_stream(&kind),
             });
         }
-        let hear = |event: Event| {
-            if matches!(event, Event::Thoughts) {
-                Self::with_thoughts().insert(self.id());
+        let hider = Hider::new(key);
+        let rest = || match hider.rest() {
+            text if text.is_empty() => {}
+            text => hear(Event::Text(text)),
+        };
+        let heard = |event: Event| match event {
+            Event::Text(text) => match hider.piece(text) {
+                text if text.is_empty() => {}
+                text => hear(Event::Text(text)),
+            },
+            event => {
+                if matches!(event, Event::Thoughts) {
+                    Self::with_thoughts().insert(self.id());
+                }
+                rest();
+                hear(event);
             }
-            hear(event);
+        };
+        let finish = |assembly: Box<dyn Assembly>| {
+            rest();
+            Ok(hider.whole(assembly.finish(&self.setup.model)))
         };
         let events = http::events(response, &self.limits);
         futures::pin_mut!(events);
         let mut assembly = self.assembly();
-        let mut heard = Instant::now();
+        let mut last = Instant::now();
         loop {
-            let event = match timeout_at(heard + self.limits.quiet, events.next()).await {
+            let event = match timeout_at(last + self.limits.quiet, events.next()).await {
                 // Whatever breaks off once all is said takes nothing away.
                 Ok(Some(Err(fault))) if fault.again && assembly.is_whole() => {
-                    return Ok(assembly.finish(&self.setup.model));
+                    return finish(assembly);
                 }
                 Ok(Some(event)) => event?,
-                Ok(None) if assembly.is_whole() => return Ok(assembly.finish(&self.setup.model)),
+                Ok(None) if assembly.is_whole() => return finish(assembly),
                 Ok(None) => return Err(http::cut("it ended in the middle")),
                 Err(_) => {
                     return Err(Fault::passing(ModelError::Unavailable(format!(
@@ -313,10 +329,10 @@ impl Remote {
                 }
             };
             if event.event != "ping" {
-                heard = Instant::now();
+                last = Instant::now();
             }
-            match assembly.take(&event.data, &hear) {
-                Ok(true) => return Ok(assembly.finish(&self.setup.model)),
+            match assembly.take(&event.data, &heard) {
+                Ok(true) => return finish(assembly),
                 Ok(false) => {}
                 Err(Trouble::Broken(why)) => return Err(http::broken(&why)),
                 Err(Trouble::Reported(mut error)) => {

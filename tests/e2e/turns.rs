@@ -265,6 +265,26 @@ fn attack_08_the_key_of_a_model_is_in_no_message_and_no_file() {
 }
 
 #[test]
+fn attack_08_a_key_that_a_model_repeats_is_in_no_message_and_no_file() {
+    let made = json!({"path": "src/key.rs", "content": format!("// {KEY}\n")});
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_1", "file_write", made)]),
+        Step::text(&format!("The key is {KEY}, and that is all.")),
+    ]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let text = editor.wait_text(FILE, |text| text.contains("and that is all."));
+    assert!(
+        text.contains("AGENT: The key is …, and that is all."),
+        "{text}"
+    );
+    assert_eq!(bench.workspace.read("src/key.rs"), "// …\n");
+    bench.assert_no_key(&editor);
+}
+
+#[test]
 fn keys_typed_during_the_turn_are_all_there() {
     let bench = Bench::new(vec![read(), rename().held(), Step::text("Renamed.").held()]);
     let mut editor = bench.typed();
