@@ -417,7 +417,9 @@ impl Layers {
             return Some(more);
         }
         let order = schema.get("x-order").and_then(Value::as_array)?;
-        let at = |v: &Value| order.iter().position(|o| o == v);
+        let is =
+            |o: &Value, v: &Value| o == v || o.as_array().is_some_and(|alike| alike.contains(v));
+        let at = |v: &Value| order.iter().position(|o| is(o, v));
         (at(value) > at(own)).then_some(more)
     }
 

@@ -1,6 +1,7 @@
 //! The settings as they are written. The schema that editors complete from, and the checks of each
 //! layer, are made from these types; `x-` keywords say what a repository or an editor may not set:
-//! `x-from: user` not at all, `x-limit` not higher, `x-order` not further to the right.
+//! `x-from: user` not at all, `x-limit` not higher, `x-order` not further to the right (what stands in
+//! a list there is as wide as its neighbours).
 
 use std::collections::BTreeMap;
 
@@ -347,7 +348,9 @@ pub(super) struct Tools {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Proxy {
-    /// Where language servers answer: in `threads`, `always` (in the code too), or not at all (`off`).
+    /// Where language servers answer: in `threads`, `always` (in the code too, by the same programs), or not at all
+    /// (`off`).
+    #[schemars(extend("x-order" = ["off", ["threads", "always"]]))]
     pub mode: ProxyMode,
     /// Seconds that a request to a language server may take.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 3600))]

@@ -183,8 +183,29 @@ fn the_example_of_the_documentation_is_read_whole() {
 }
 
 #[test]
+fn a_workspace_starts_no_language_server_where_the_user_has_none() {
+    for (own, workspace, holds) in [
+        ("off", "always", ProxyMode::Off),
+        ("off", "threads", ProxyMode::Off),
+        ("threads", "always", ProxyMode::Always),
+        ("always", "off", ProxyMode::Off),
+    ] {
+        let mode = |mode| format!("[proxy]\nmode = '{mode}'\n");
+        let home = Home::new(&mode(own), &mode(workspace));
+        let loaded = home.load(json!({}), &[]);
+        assert_eq!(loaded.settings.proxy_mode, holds, "{own} {workspace}");
+        let told = problems(&loaded);
+        assert_eq!(told.len(), usize::from(own == "off"), "{told:?}");
+        // Nor an editor, whose settings can be the workspace's.
+        let home = Home::new(&mode(own), "");
+        let loaded = home.load(json!({"proxy": {"mode": workspace}}), &[]);
+        assert_eq!(loaded.settings.proxy_mode, holds, "{own} {workspace}");
+    }
+}
+
+#[test]
 fn the_nearest_place_wins() {
-    let user = "model = 'a/user'\n[turn]\nmaxRounds = 50\nmaxCost = 4\n[proxy]\nmode = 'off'\ntimeout = 9\n";
+    let user = "model = 'a/user'\n[turn]\nmaxRounds = 50\nmaxCost = 4\n[proxy]\nmode = 'threads'\ntimeout = 9\n";
     let workspace = "model = 'a/workspace'\n[turn]\nmaxRounds = 40\n[proxy]\nmode = 'always'\n";
     let home = Home::new(user, workspace);
 
