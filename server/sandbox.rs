@@ -16,6 +16,7 @@ mod order;
 mod output;
 mod rules;
 mod run;
+mod secrets;
 #[cfg(target_os = "linux")]
 mod sockets;
 mod temporary;

@@ -1,6 +1,6 @@
 //! The commands of one run, and what they have in common: a private temporary folder, an end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,12 +19,14 @@ use super::order::{Mounted, Order, Sockets};
 use super::temporary::Temporary;
 use super::view::{Access, View, Wanted};
 use super::way::{Network, Tell};
-use super::{Found, WORD, bubble, find, way};
+use super::{Found, WORD, bubble, find, secrets, way};
 use crate::files::Buffers;
 use crate::os;
 
 /// Background commands of a run at the same time.
 const AT_ONCE: usize = 16;
+/// Homes of others that are looked at.
+const OTHERS: usize = 50;
 /// Landlock knows no addresses, only ports: who may ask one server by its port may ask any.
 const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
 /// `cmd /C` ends at the first line's end, without a word.
@@ -328,6 +330,7 @@ fn prepare(
         private,
         policy,
         homes: &homes(),
+        secrets: &secrets::of_system(),
         programs: &path,
         guarded: &held.keys().cloned().collect::<Vec<_>>(),
         fixed: &fixed.keys().cloned().collect::<Vec<_>>(),
@@ -483,10 +486,14 @@ fn environment(policy: &Policy, path: &[PathBuf]) -> Vec<(OsString, OsString)> {
     environment
 }
 
-/// Home as the environment says it, and as the system does.
+/// Home as the environment says it, and as the system does; and those of others, as far as we can read them.
 fn homes() -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = os::home().into_iter().collect();
     homes.extend(os::home_of_system().filter(|home| home.as_os_str() != "/"));
-    homes.dedup();
+    homes.push(PathBuf::from("/root"));
+    let others = std::fs::read_dir("/home").into_iter().flatten().flatten();
+    homes.extend(others.take(OTHERS).map(|entry| entry.path()));
+    let mut seen = BTreeSet::new();
+    homes.retain(|home| seen.insert(home.clone()));
     homes
 }

@@ -21,6 +21,8 @@ pub(super) struct Wanted<'a> {
     pub private: &'a Path,
     pub policy: &'a super::Policy,
     pub homes: &'a [PathBuf],
+    /// Of the system's, not to be read.
+    pub secrets: &'a [PathBuf],
     /// Folders of programs.
     pub programs: &'a [PathBuf],
     /// Inside the root, without links, not to be written.
@@ -111,6 +113,12 @@ impl View {
         }
         for home in wanted.homes {
             view.hide_home(home);
+        }
+        // What lies in the root is what the agent works on.
+        for path in wanted.secrets {
+            if !path.starts_with(wanted.root) {
+                view.put(path, Access::Hidden);
+            }
         }
         for folder in wanted.programs {
             if view.at(folder) == Access::Hidden {
@@ -321,6 +329,7 @@ mod tests {
             private: Path::new("/nowhere"),
             policy: &super::super::Policy::default(),
             homes: std::slice::from_ref(&home),
+            secrets: &[],
             programs: &[],
             guarded: &[keys.clone(), tokens.clone(), nested.clone(), own.clone()],
             fixed: &[

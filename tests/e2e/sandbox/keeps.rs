@@ -119,6 +119,25 @@ fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
     });
 }
 
+/// Root reads them all the same; anybody else cannot, with a sandbox or without.
+#[test]
+fn attack_07_a_command_reads_no_passwords_and_keys_of_the_system() {
+    let run = [
+        "cat /etc/shadow /etc/shadow- /etc/gshadow | wc -c",
+        "find /etc/ssl/private /etc/ssh -name '*key' -exec cat {} + | wc -c",
+        "head -c 4 /etc/passwd; cat /etc/hosts > /dev/null && echo hosts; ls /etc/ssl/certs > /dev/null && echo certs",
+    ];
+    in_each(&run, |_, _, told| {
+        let count = |said: &str| said.lines().filter(|l| *l == "0").count();
+        assert_eq!((count(&told[0]), count(&told[1])), (1, 1), "{told:#?}");
+        assert!(
+            told[2].contains("root") && told[2].contains("hosts"),
+            "{told:#?}"
+        );
+        assert!(told[2].contains("certs"), "{told:#?}");
+    });
+}
+
 #[test]
 fn attack_07_no_address_and_no_socket_can_be_reached() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
