@@ -420,3 +420,59 @@ fn a_turn_that_fails_after_edits_says_how_they_are_taken_back() {
         "{out}{err}"
     );
 }
+
+#[test]
+fn fault_23_a_failed_turn_says_why_and_leaves_the_thread_pending() {
+    let refused = Step::error(401, "authentication_error", "invalid x-api-key");
+    let bench = Bench::new(vec![refused]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let shown = editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    let said = shown[1]["message"].as_str().unwrap();
+    assert!(said.contains("ANTHROPIC_API_KEY"), "{said}");
+    assert_eq!(
+        bench.wait_status("failed")["rounds"]
+            .as_u64()
+            .map(|n| n > 0),
+        Some(true)
+    );
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+    bench.assert_no_key(&editor);
+    // The next server of the folder knows of it.
+    drop(editor);
+    let editor = bench.again(&format!("{THREAD}{CODE}"));
+    let again = editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    assert_eq!(again[1]["message"], shown[1]["message"]);
+}
+
+#[test]
+fn fault_23_a_turn_without_a_key_has_failed_as_others_do() {
+    let bench = Bench::new(Vec::new());
+    bench
+        .workspace
+        .configure("model = 'anthropic/claude-sonnet-4-5'\n");
+    let mut editor = Editor::start(&bench.workspace);
+    editor.open(FILE);
+    type_at(&editor, 0, THREAD);
+    editor.wait_codes(FILE, &["pending"]);
+    let refused = editor.take_action(FILE, 0, "Reply as agent");
+    let said = refused.expect_err("nobody answers")["message"].clone();
+    assert!(
+        said.as_str()
+            .is_some_and(|said| said.contains("ANTHROPIC_API_KEY")),
+        "{said}"
+    );
+    let shown = editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    assert_eq!(shown[1]["message"], said);
+    let run = bench.wait_status("failed");
+    assert_eq!(run["rounds"], 2, "the question and why: {run}");
+    // Asked again, it is the same run.
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect_err("nobody answers");
+    let (_, runs, _) = bench.cli(&["workflow", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&runs).expect("JSON");
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+}
