@@ -264,7 +264,7 @@ async fn wrong_parameters_are_named() {
         (
             "file_read",
             json!({"path": "a", "offset": -1}),
-            "`offset` must be a whole number of 0 or more, not -1",
+            "`offset` must be at least 1, not -1",
         ),
         ("file_read", json!({"file": "a"}), "unknown field `file`"),
         (

@@ -142,7 +142,8 @@ impl Stage {
     }
 
     fn another_run(&mut self) {
-        self.bench.cx.run = String::from("another");
+        let run = self.bench.store.begin("01bc3f9a", "b.rs", "test");
+        self.bench.cx.run = run.unwrap().id;
     }
 }
 
