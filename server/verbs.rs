@@ -449,10 +449,6 @@ impl Scope {
     }
 
     fn run(&self, input: &WorkflowThread) -> Result<Answer, Failure> {
-        if input.before == Some(0) {
-            let text = "rounds are numbered from 1: `before` takes 1 or more";
-            return Err(Failure::new("usage", text));
-        }
         let store = self.workspace.store()?;
         let run = store.run(&input.run_id)?;
         let budget = input.budget.unwrap_or(8_000);

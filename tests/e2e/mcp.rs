@@ -236,7 +236,7 @@ fn a_wrong_call_is_told_in_one_sentence_and_changes_nothing() {
             "workflow_thread",
             json!({"run_id": "ffffffff", "before": 0}),
             "usage",
-            "1 or more",
+            "at least 1",
         ),
         (
             "workflow_list",

@@ -83,6 +83,12 @@ fn files_are_named_as_neovim_names_them() {
 
 const NEOVIM: Known = &[
     (
+        "comments are allowed in some files of this name only; an editor says so by its id",
+        "
+        .vsconfig jsonc: json / jsonc
+        ",
+    ),
+    (
         "told by the folder that the file lies in",
         "
         /.aptitude/config aptconf: unknown / conf
@@ -171,6 +177,19 @@ fn contributed(manifest: &Path) -> Vec<(String, String)> {
 
 const VS_CODE: Known = &[
     (
+        "comments are allowed in some files of this name only; an editor says so by its id",
+        "
+        argv.json jsonc: json / jsonc
+        extensions.json jsonc: json / jsonc
+        keybindings.json jsonc: json / jsonc
+        launch.json jsonc: json / jsonc
+        mcp.json jsonc: json / jsonc
+        profiles.json jsonc: json / jsonc
+        settings.json jsonc: json / jsonc
+        tasks.json jsonc: json / jsonc
+        ",
+    ),
+    (
         "two languages have the ending; without an editor the other one is meant",
         "
         .bas vb: basic / vb
@@ -189,13 +208,13 @@ const VS_CODE: Known = &[
         "not by the ending alone: others have it, or nothing in such a file is a comment",
         "
         .csproj.user xml: unknown / xml
-        .css.map json: unknown / jsonc
-        .js.map json: unknown / jsonc
+        .css.map json: unknown / json
+        .js.map json: unknown / json
         .litcoffee markdown: unknown / markdown
         .pod perl: unknown / perl
         .pubxml.user xml: unknown / xml
         .ron markdown: unknown / markdown
-        .ts.map json: unknown / jsonc
+        .ts.map json: unknown / json
         .vbproj.user xml: unknown / xml
         .vcxproj.filters xml: unknown / xml
         ",

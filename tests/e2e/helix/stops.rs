@@ -79,7 +79,7 @@ fn a_question_is_answered_by_a_choice_in_helix() {
         ];
         let (_workspace, model, terminal) = started(program, "", script);
         terminal.wait("the question", |s| {
-            s.contains("# AGENT: Which is it? (a) bytes (b) text") && awaits_the_author(s)
+            s.contains("# AGENT: Which is it? (a) bytes (b) text") && s.contains("agent asks: ")
         });
         keys(&terminal, &["Space", "a"]);
         terminal.wait("the choices", |s| with_blanks(s).contains("(a) bytes  "));
