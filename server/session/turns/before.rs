@@ -54,7 +54,7 @@ impl Session {
         files
     }
 
-    /// Who answers. A turn that nobody can answer has failed as one that was begun: with a run, where its thread has
+    /// Who answers; nobody has to where an action word stands. A turn that nobody can answer has failed as one that was begun: with a run, where its thread has
     /// none that could go on.
     pub(super) async fn who_answers(
         &self,
@@ -62,6 +62,9 @@ impl Session {
         (view, thread): (&View, &Thread),
         options: &TurnOptions,
     ) -> Result<Answerer, Error> {
+        if thread.action().is_some() {
+            return Ok(Answerer::Offline);
+        }
         let store = workspace.store()?;
         let stopped = store
             .run_of_thread(&thread.id)?

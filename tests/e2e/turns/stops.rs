@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, lens, read, rename, take_when_offered, type_at};
-use crate::harness::{Editor, Options, wait_until};
+use crate::harness::{Editor, Options, Workspace, wait_until};
 use crate::model::{Step, call};
 
 fn ask(choices: Value) -> Step {
@@ -445,6 +445,20 @@ fn fault_23_a_failed_turn_says_why_and_leaves_the_thread_pending() {
     let editor = bench.again(&format!("{THREAD}{CODE}"));
     let again = editor.wait_codes(FILE, &["pending", "turn-failed"]);
     assert_eq!(again[1]["message"], shown[1]["message"]);
+}
+
+#[test]
+fn an_action_word_needs_no_model() {
+    let workspace = Workspace::new();
+    workspace.configure("model = 'anthropic/claude-sonnet-4-5'\n");
+    workspace.write(
+        FILE,
+        format!("// AUTHOR: why?\n// AGENT: So.\n// AUTHOR: done\n{CODE}"),
+    );
+    let reply = workspace.postil().args(["reply", "--all"]).output();
+    let reply = reply.expect("postil runs");
+    assert!(reply.status.success(), "{reply:?}");
+    assert_eq!(workspace.read(FILE), CODE);
 }
 
 #[test]
