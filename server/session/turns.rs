@@ -459,7 +459,8 @@ impl Session {
             (false, None) if !options.another => GoOn::Unasked,
             (false, _) => GoOn::Never,
         };
-        let taken = store.take(&thread.id, &file, &answerer.name(), go_on)?;
+        let model = thread.action().map_or(answerer.name(), |_| String::new());
+        let taken = store.take(&thread.id, &file, &model, go_on)?;
         let run = taken.run;
         options.plan |= turn::is_plan(&taken.talk);
 

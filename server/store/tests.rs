@@ -219,6 +219,16 @@ fn a_lock_that_stays_is_said_and_a_run_whose_end_is_not_written_is_free() {
 }
 
 #[test]
+fn a_run_that_nobody_answers_keeps_who_has_answered_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), folder.path()).unwrap();
+    let run = store.begin("3f9a01bc", "a.rs", "a/b").unwrap();
+    store.finish(&run.id, RunStatus::Completed, None).unwrap();
+    let again = store.begin("3f9a01bc", "a.rs", "").unwrap();
+    assert_eq!((again.id, again.model), (run.id, String::from("a/b")));
+}
+
+#[test]
 fn the_run_of_a_dead_process_is_interrupted_and_free() {
     let place = Place::new();
     let store = place.open().unwrap();

@@ -88,7 +88,8 @@ impl Store {
     }
 
     /// Takes the thread: the open run of `thread_id` goes on, else a new one begins; refused while a
-    /// live process holds it. Without a thread (an empty id) each call begins a run.
+    /// live process holds it. Without a thread (an empty id) each call begins a run. Where nobody answers (an empty
+    /// `model`), the run keeps who has answered it.
     pub fn take(
         &self,
         thread_id: &str,
@@ -185,8 +186,8 @@ impl Store {
         let same_turn =
             !talk.is_empty() && matches!(before, RunStatus::Interrupted | RunStatus::Failed);
         tx.prepare_cached(
-            "UPDATE runs SET status = 'running', file = :file, model = :model, error = NULL, cancel = 0,
-                turn = turn + :turns, touched = :now, owner_pid = :pid, owner_start = :start,
+            "UPDATE runs SET status = 'running', file = :file, error = NULL, cancel = 0,
+                model = CASE :model WHEN '' THEN model ELSE :model END, turn = turn + :turns, touched = :now, owner_pid = :pid, owner_start = :start,
                 owner_boot = :boot, owner_space = :space, heartbeat = :heartbeat
              WHERE num = :num",
         )?

@@ -54,8 +54,8 @@ impl Session {
         files
     }
 
-    /// Who answers; nobody has to where an action word stands. A turn that nobody can answer has failed as one that was begun: with a run, where its thread has
-    /// none that could go on.
+    /// Who answers; nobody has to where an action word stands. A turn that nobody can answer has failed as one that
+    /// was begun: with a run, where its thread has none that could go on.
     pub(super) async fn who_answers(
         &self,
         workspace: &Workspace,
