@@ -447,8 +447,7 @@ impl Session {
             workspaces.push(Arc::new(workspace));
         }
         drop(workspaces);
-        // The ids of threads are of the file's path in its folder.
-        self.views.clear();
+        self.look_anew();
         self.configure_children();
         self.tell_children();
         Ok(())
@@ -462,9 +461,16 @@ impl Session {
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|workspace| workspace.root() != root);
         self.turns.cancel_in(root);
-        self.views.clear();
+        self.look_anew();
         self.configure_children();
         self.tell_children();
+    }
+
+    /// Folders changed: the ids of threads are of the file's path in its folder. Nobody keeps one meanwhile that is
+    /// of the path as it was.
+    fn look_anew(&self) {
+        let _one = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.views.clear();
     }
 
     pub fn workspaces(&self) -> Vec<Arc<Workspace>> {

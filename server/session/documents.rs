@@ -230,7 +230,7 @@ impl Session {
                 Some(pieces) => pieces.threads(&relative, document),
                 None => threads::find(&relative, document.whole(), &buffer.syntax),
             });
-            self.look_on(path, &buffer, found)
+            self.look_on(path, &relative, &buffer, found)
         });
         Ok(View {
             path: path.to_owned(),

@@ -23,9 +23,11 @@ pub(in crate::session) struct Shown {
 
 impl Session {
     /// The threads that were found in an open document; nobody sees them before what is kept goes by their ids.
+    /// `relative`: the path that these ids are of.
     pub(in crate::session) fn look_on(
         &self,
         path: &Path,
+        relative: &str,
         buffer: &Buffer,
         found: Arc<Vec<Thread>>,
     ) -> Arc<Vec<Thread>> {
@@ -43,7 +45,11 @@ impl Session {
         });
         match known {
             Some((known, _, threads)) if known == *generation => return threads,
-            _ if self.buffers.generation(path) != Some(*generation) => return found,
+            _ if self.buffers.generation(path) != Some(*generation)
+                || self.relative(path) != relative =>
+            {
+                return found;
+            }
             Some((known, before, threads)) if known < *generation => {
                 self.carry_along(path, (&before, &threads), (document, &found));
             }
