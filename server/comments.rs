@@ -30,6 +30,7 @@ mod outline;
 mod place;
 mod scan;
 mod tree;
+mod word;
 
 /// One comment. For a line comment `range` ends before the line's end and `close` is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,6 +169,7 @@ impl Syntax {
         let language = self.language?;
         if let (Some(tree), [splice]) = (&mut self.tree, splices)
             && let Some(same) = tree::inside_comment(tree, splice, text, language)
+                .or_else(|| word::inside_name(tree, splice, text, language))
         {
             tree::edit(tree, &same);
             self.asked.follow(splice);

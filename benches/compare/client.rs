@@ -150,18 +150,10 @@ impl Client {
 
     /// One change at `line`, `character`: types a letter, or takes it back; the time until the diagnostics
     /// of that version are there.
-    pub fn change(
-        &mut self,
-        path: &Path,
-        line: usize,
-        character: usize,
-        take_back: bool,
-    ) -> Duration {
+    pub fn change(&mut self, path: &Path, range: &Value, text: &str) -> Duration {
         self.version += 1;
         let (uri, version) = (uri(path), self.version);
-        let end = character + usize::from(take_back);
-        let range = json!({"start": {"line": line, "character": character}, "end": {"line": line, "character": end}});
-        let change = json!({"range": range, "text": if take_back { "" } else { "x" }});
+        let change = json!({"range": range, "text": text});
         let params =
             json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]});
         let start = Instant::now();

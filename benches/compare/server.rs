@@ -69,19 +69,35 @@ pub fn initialize() -> Measured {
 /// A letter typed into a thread and taken back, `count` times.
 pub fn typing(client: &mut Client, path: &Path, line: usize, count: usize, times: &mut Series) {
     // After `    # AUTHOR: wh`.
-    typing_at(client, path, (line, 16), count, times);
+    for n in 0..count {
+        let range = range((line, 16), (line, 16 + n % 2));
+        times.add(client.change(path, &range, if n % 2 == 1 { "" } else { "x" }));
+    }
 }
 
-fn typing_at(
-    client: &mut Client,
-    path: &Path,
-    (line, character): (usize, usize),
-    count: usize,
-    times: &mut Series,
-) {
-    for n in 0..count {
-        times.add(client.change(path, line, character, n % 2 == 1));
+/// What an author types into code: names, which need not be parsed anew, and all that has to be.
+const STATEMENT: &str = "total = fold(x, \"many\")";
+
+/// A line of code written above `line`, letter by letter, and taken back.
+fn coding(client: &mut Client, path: &Path, line: usize, times: &mut Series) {
+    const INDENT: &str = "    ";
+    let mut key = |start: (usize, usize), end: (usize, usize), typed: &str| {
+        times.add(client.change(path, &range(start, end), typed));
+    };
+    key((line, 0), (line, 0), &format!("{INDENT}\n"));
+    let places = INDENT.len()..INDENT.len() + STATEMENT.len();
+    for (at, letter) in places.clone().zip(STATEMENT.chars()) {
+        key((line, at), (line, at), letter.encode_utf8(&mut [0; 4]));
     }
+    for at in places.rev() {
+        key((line, at), (line, at + 1), "");
+    }
+    key((line, 0), (line + 1, 0), "");
+}
+
+fn range(start: (usize, usize), end: (usize, usize)) -> Value {
+    let place = |(line, character)| json!({"line": line, "character": character});
+    json!({"start": place(start), "end": place(end)})
 }
 
 pub fn change() -> Measured {
@@ -94,17 +110,20 @@ pub fn change() -> Measured {
         client.settle(Duration::from_millis(300));
         client
     };
-    // The second is after `    v5` of a line of code: the text is parsed anew.
-    let places = [(line, 16), (line + 5, 6)];
+    type Typing = fn(&mut Client, &Path, usize, &mut Series);
+    let ways: [Typing; 2] = [
+        |client, path, line, times| typing(client, path, line, 50, times),
+        |client, path, line, times| coding(client, path, line + 5, times),
+    ];
     let mut times: [[Series; 2]; 2] = Default::default();
-    for (at, times) in places.into_iter().zip(&mut times) {
+    for (way, times) in ways.into_iter().zip(&mut times) {
         let mut clients = [start(place.postil(&place.root())), start(ruff(&place)?)];
         for turn in 0..=10 {
             for (client, times) in clients.iter_mut().zip(&mut *times) {
                 // The first turn warms up.
                 let mut warming = Series::default();
                 let times = if turn > 0 { times } else { &mut warming };
-                typing_at(client, &path, at, 50, times);
+                way(client, &path, line, times);
             }
         }
     }

@@ -28,6 +28,11 @@ pub(super) fn heeds_comments(language: &Language) -> bool {
     matches!(language.name, "bash" | "dart" | "lua")
 }
 
+/// Whether how long a name is counts for [`fits`].
+pub(super) fn heeds_names(language: &Language) -> bool {
+    language.name == "ruby"
+}
+
 /// A column for a level. A run of so many blanks holds one of the bytes that are looked at.
 fn python(bytes: &[u8]) -> bool {
     const MOST: usize = 380;

@@ -189,7 +189,7 @@ pub(super) fn node_at(tree: &Tree, at: usize) -> Option<Node<'_>> {
 
 /// The smallest node at byte `at`, and the way to it: from a cursor the node above costs nothing, while
 /// [`Node::parent`] looks for it from the root.
-fn descend(tree: &Tree, at: usize) -> Option<TreeCursor<'_>> {
+pub(super) fn descend(tree: &Tree, at: usize) -> Option<TreeCursor<'_>> {
     let root = tree.root_node();
     if at >= root.end_byte() || at < root.start_byte() {
         return None;

@@ -104,6 +104,12 @@ const IN_COMMENTS: &[&str] = &[
     "!", "#", "\t", "=end", "\u{2028}", "{", "}",
 ];
 
+/// What is typed in names: letters, and what makes a word of the language of them.
+const IN_NAMES: &[&str] = &[
+    "a", "b_c", "1", "", "f", "if", "s", "None", "null", "return", "r", "__END__", "é", "end", "u",
+    "8", "self", "async",
+];
+
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::collection::vec(
         prop_oneof![6 => select(PIECES).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)],
@@ -295,6 +301,33 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+        }
+    }
+
+    /// Typing in and about a name, where an update need not parse either.
+    #[test]
+    fn typing_in_a_name(sample in any::<Index>(), places in prop::collection::vec((any::<Index>(), 0usize..8, select(IN_NAMES), 0usize..3), 1..8)) {
+        let (name, sample) = sample.get(&SAMPLES);
+        let mut text = sample.clone();
+        let language = detect(name, None, &text);
+        let mut syntax = Syntax::parse(&text, language);
+        for (which, at, new, gone) in places {
+            let names: Vec<usize> = text
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .filter(|word| !word.is_empty())
+                .map(|word| word.as_ptr() as usize - text.as_ptr() as usize)
+                .collect();
+            let Some(start) = names.get(which.index(names.len().max(1))) else { break };
+            let start = boundary(&text, (start + at).min(text.len()));
+            let end = boundary(&text, (start + gone).min(text.len())).max(start);
+            let splice = change(&mut text, start..end, new);
+            syntax.update(&[splice], &text);
+            let fresh = Syntax::parse(&text, language);
+            if is_broken(&text, &fresh) || is_broken(&text, &syntax) {
+                continue;
+            }
+            prop_assert_eq!(syntax.comments_in(&text, 0..text.len()), fresh.comments_in(&text, 0..text.len()), "{}: {:?}", name, text);
+            prop_assert_eq!(syntax.symbols(&text), fresh.symbols(&text), "{}: {:?}", name, text);
         }
     }
 
