@@ -396,10 +396,7 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
             };
             all.push(lens(thread, range, title, verb));
         };
-        match session
-            .turn_of(&path, &thread.id)
-            .filter(|turn| turn.running)
-        {
+        match session.turn_of(&path, thread).filter(|turn| turn.running) {
             Some(turn) => add(
                 format!("{} · Cancel", present::short(&turn.message, 80)),
                 "cancelTurn",

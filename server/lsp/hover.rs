@@ -21,7 +21,7 @@ pub(super) fn thread(server: &Server, session: &Session, view: &View, thread: &T
         thread.id,
         present::state(thread)
     )];
-    let turn = session.turn_of(&view.path, &thread.id);
+    let turn = session.turn_of(&view.path, thread);
     if let Some(turn) = turn.as_ref().filter(|turn| turn.running || turn.failed) {
         let what = if turn.running { "running" } else { "failed" };
         lines.push(format!("{what}: {}", present::short(&turn.message, 300)));

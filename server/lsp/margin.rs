@@ -218,7 +218,7 @@ fn described<'a>(
         line: message.line,
         text: present::visible(&message.text),
     };
-    let turn = session.turn_of(&view.path, &thread.id).map(|turn| Turn {
+    let turn = session.turn_of(&view.path, thread).map(|turn| Turn {
         run_id: turn.run_id,
         running: turn.running,
         failed: turn.failed,

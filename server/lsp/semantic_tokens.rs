@@ -192,7 +192,7 @@ fn data(
         .iter()
         .enumerate()
         .filter(|(_, thread)| {
-            let turn = session.turn_of(&view.path, &thread.id);
+            let turn = session.turn_of(&view.path, thread);
             turn.is_some_and(|turn| turn.running)
         })
         .map(|(number, _)| number)

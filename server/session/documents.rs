@@ -257,7 +257,7 @@ impl Session {
             all.iter_mut().for_each(present::outside);
         }
         for thread in view.threads.iter() {
-            let Some(turn) = self.turn_of(&view.path, &thread.id) else {
+            let Some(turn) = self.turn_of(&view.path, thread) else {
                 continue;
             };
             if turn.running {

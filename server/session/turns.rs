@@ -328,9 +328,14 @@ pub(super) struct Task {
 }
 
 impl Session {
-    /// The running or last turn of a thread of this file.
-    pub fn turn_of(&self, path: &Path, thread_id: &str) -> Option<TurnState> {
-        self.entry_of(path, thread_id).map(|entry| entry.shown())
+    /// The running or last turn of a thread of this file. That one failed is past once somebody has answered since.
+    pub fn turn_of(&self, path: &Path, thread: &Thread) -> Option<TurnState> {
+        let entry = self.entry_of(path, &thread.id)?;
+        let mut state = entry.shown();
+        if let Some((asked, _)) = &entry.asked {
+            state.failed &= !is_answered_since(thread, asked.spoken().len());
+        }
+        Some(state)
     }
 
     fn entry_of(&self, path: &Path, thread_id: &str) -> Option<Ref<'_, String, Entry>> {
@@ -351,10 +356,7 @@ impl Session {
     /// be answered, though its end is still being written down.
     pub fn is_at_work(&self, path: &Path, thread: &Thread) -> bool {
         self.entry_of(path, &thread.id).is_some_and(|entry| {
-            let stands = |seen| {
-                let mut since = thread.spoken().iter().skip(seen);
-                thread.status != Status::Pending || since.any(|message| message.role == Role::Agent)
-            };
+            let stands = |seen| thread.status != Status::Pending || is_answered_since(thread, seen);
             entry.state.running && !entry.concluding.is_some_and(stands)
         })
     }
@@ -682,6 +684,12 @@ impl Session {
         // Whoever waits for our end waits no longer than a second.
         let _ = tokio::time::timeout(WIND_UP, all).await;
     }
+}
+
+/// Whether an agent has spoken behind the first `seen` messages.
+fn is_answered_since(thread: &Thread, seen: usize) -> bool {
+    let mut since = thread.spoken().iter().skip(seen);
+    since.any(|message| message.role == Role::Agent)
 }
 
 fn unanswered() -> Error {

@@ -1,7 +1,9 @@
 //! Turns that show as failed though none runs or ran here: those of an earlier process, and those that nobody could
 //! begin to answer.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +31,7 @@ impl Session {
             };
             let of = |status| store.runs(None, Some(status), MANY).unwrap_or_default();
             let stopped = [of(RunStatus::Failed), of(RunStatus::Interrupted)];
+            let mut threads: HashMap<String, Arc<Vec<Thread>>> = HashMap::new();
             for run in stopped.into_iter().flatten() {
                 let newest = match run.thread_id.is_empty() {
                     true => None,
@@ -42,11 +45,19 @@ impl Session {
                     RunStatus::Interrupted => format!("{why}: *Reply as agent* goes on with it"),
                     _ => why,
                 };
+                let path = workspace.root().join(&run.file);
+                let among = threads.entry(run.file.clone()).or_insert_with(|| {
+                    let view = self.view(&path);
+                    view.map_or_else(|_| Arc::default(), |view| view.threads)
+                });
+                let mut entry = failed(&run, why);
+                let asked = among.iter().find(|thread| thread.id == run.thread_id);
+                entry.asked = asked.map(|thread| (thread.clone(), among.clone()));
                 let whose = (workspace.root().to_owned(), run.thread_id.clone());
                 // One that was begun here meanwhile is newer.
                 self.turns.by_thread.entry(whose).or_insert_with(|| {
-                    files.push(workspace.root().join(&run.file));
-                    self.turns.begin(failed(&run, why));
+                    files.push(path);
+                    self.turns.begin(entry);
                     run.id
                 });
             }
@@ -93,14 +104,19 @@ impl Session {
         let record = || -> Result<Run, StoreError> {
             let run = store.begin(&thread.id, &self.relative(&view.path), "")?;
             let asked = thread.messages.last().map_or("", |message| &message.text);
-            store.append(&run.id, "user", Map::new(), asked)?;
-            store.append(&run.id, "error", Map::new(), &why)?;
+            let told = store
+                .append(&run.id, "user", Map::new(), asked)
+                .and_then(|_| store.append(&run.id, "error", Map::new(), &why));
+            // In any case: nobody else could take the thread up.
             store.finish(&run.id, RunStatus::Failed, Some(&why))?;
+            told?;
             store.run(&run.id)
         };
         match record() {
             Ok(run) => {
-                self.turns.begin(failed(&run, why));
+                let mut entry = failed(&run, why);
+                entry.asked = Some((thread.clone(), view.threads.clone()));
+                self.turns.begin(entry);
                 let whose = (workspace.root().to_owned(), thread.id.clone());
                 self.turns.by_thread.insert(whose, run.id);
                 self.host.changed(std::slice::from_ref(&view.path));

@@ -448,6 +448,33 @@ fn fault_23_a_failed_turn_says_why_and_leaves_the_thread_pending() {
 }
 
 #[test]
+fn a_turn_that_failed_is_past_once_another_has_answered() {
+    let bench = Bench::new(vec![Step::error(401, "authentication_error", "no")]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    let asked_on = |editor: &Editor| {
+        let answered = format!("{THREAD}// AGENT: Yes.\n// AUTHOR: do it\n");
+        editor.replace(FILE, THREAD, &answered);
+        editor.wait_codes(FILE, &["pending"]);
+    };
+    asked_on(&editor);
+    let at =
+        json!({"textDocument": {"uri": editor.uri(FILE)}, "position": {"line": 0, "character": 5}});
+    let hover = editor.request("textDocument/hover", at).expect("a hover");
+    assert!(!hover.to_string().contains("failed: "), "{hover}");
+    drop(editor);
+    // The same where the turn was another process's.
+    let text = format!("{THREAD}{CODE}");
+    bench.workspace.write(FILE, &text);
+    let editor = bench.again(&text);
+    editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    asked_on(&editor);
+}
+
+#[test]
 fn an_action_word_needs_no_model() {
     let workspace = Workspace::new();
     workspace.configure("model = 'anthropic/claude-sonnet-4-5'\n");
