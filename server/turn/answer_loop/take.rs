@@ -126,7 +126,7 @@ impl Loop<'_> {
             self.recorder.step(step).await?;
             return Ok(None);
         }
-        let text = answer_text(said);
+        let mut text = answer_text(said);
         if text.is_empty() {
             step.anew = true;
             self.recorder.step(step).await?;
@@ -134,6 +134,9 @@ impl Loop<'_> {
                 "{} gave an empty answer: ask again, or choose another model",
                 answer.model
             )));
+        }
+        if matches!(answer.stop, Stop::MaxTokens | Stop::ContextFull) {
+            text.push_str(" (cut off: the model may not say more at once)");
         }
         if !planned(self.cx).is_empty() {
             self.said(&mut step, &mut answer);
