@@ -1,10 +1,10 @@
 //! L6. The way into an editor's server: `postil mcp` hands its calls to the server of an editor that has the
 //! workspace open, and the commands that change files theirs, so that they see unsaved text and write through the editor.
 //!
-//! A server listens on a Unix socket for each of its workspace folders. Who may: the holder of the lock on a
-//! file beside the folder's history, which also says where the socket is; the lock ends with its process, so
-//! that the next server takes over and a socket that was left behind is removed. A call is one line of JSON
-//! each way. Only [`verbs`] can be called: nothing here runs a program or trusts a folder. Both sides
+//! A server listens on a Unix socket for each of its workspace folders, in one of a few places. A place is had by the
+//! lock on a file beside the folder's history, which also says where the socket is; the lock ends with its process, and a
+//! socket that was left behind is removed by the next. A call goes to the server whose editor shows what it is about,
+//! else to the first. It is one line of JSON each way. Only [`verbs`] can be called: nothing here runs a program or trusts a folder. Both sides
 //! check that the other is a process of the same user.
 //!
 //! Elsewhere than on Unix there is no such way: the calls work on the files.
@@ -14,15 +14,17 @@ mod client;
 #[cfg(unix)]
 mod server;
 #[cfg(unix)]
+mod several;
+#[cfg(unix)]
 mod wire;
 
 #[cfg(unix)]
-pub use client::{call, owner};
+pub use client::{call, serving};
 #[cfg(unix)]
 pub use server::{Listening, listen};
 
 #[cfg(not(unix))]
-pub use elsewhere::{Listening, call, listen, owner};
+pub use elsewhere::{Listening, call, listen, serving};
 
 /// Why an editor's server did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +55,8 @@ mod elsewhere {
         Listening
     }
 
-    pub fn owner(_: &Path, _: &Path) -> Option<PathBuf> {
-        None
+    pub fn serving(_: &Path, _: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     pub async fn call(

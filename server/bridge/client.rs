@@ -8,8 +8,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use super::NoAnswer;
-use super::wire::{Call, LONGEST_ANSWER, Reply, VERSION, pointer};
+use super::wire::{Call, LONGEST_ANSWER, PLACES, Reply, VERSION, pointer};
+use super::{NoAnswer, several};
 use crate::verbs::{Answer, Effect, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
@@ -17,16 +17,44 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The person is asked about the call itself, and may be away; or hooks of git run.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Has the editor's server of the workspace `root` (canonical) carry out a call. Cancelled, a call that only reads
-/// is given up; one that writes is waited for, so that what became of it is known.
+pub(super) type Answered = Result<Result<Answer, Failure>, NoAnswer>;
+
+/// Has the editor's server of the workspace `root` (canonical) carry out a call: of several editors the one that shows
+/// what it is about. Cancelled, a call that only reads is given up; one that writes is waited for, so that what became of
+/// it is known.
 pub async fn call(
     data: &Path,
     root: &Path,
     verb: &Verb,
     arguments: &Value,
     cancel: &CancellationToken,
-) -> Result<Result<Answer, Failure>, NoAnswer> {
-    let mut stream = connect(data, root).await?;
+) -> Answered {
+    let mut sockets = sockets(data, root);
+    if sockets.len() > 1 {
+        if let Some(answer) = several::together(&sockets, root, verb, arguments).await {
+            return Ok(Ok(answer));
+        }
+        sockets = several::in_order(sockets, root, arguments).await;
+    }
+    let mut none = NoAnswer::Absent(String::from("no editor has this workspace open"));
+    for socket in sockets {
+        match connect(&socket).await {
+            Ok(stream) => return ask(stream, root, verb, arguments, cancel).await,
+            Err(Some(stranger)) => none = stranger,
+            Err(None) => {}
+        }
+    }
+    Err(none)
+}
+
+/// One call of one server.
+pub(super) async fn ask(
+    mut stream: UnixStream,
+    root: &Path,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Answered {
     let mut line = serde_json::to_vec(&Call {
         version: VERSION,
         root: root.to_owned(),
@@ -74,30 +102,32 @@ pub async fn call(
     }
 }
 
-async fn connect(data: &Path, root: &Path) -> Result<UnixStream, NoAnswer> {
-    let none = || NoAnswer::Absent(String::from("no editor has this workspace open"));
-    let socket = socket(data, root).ok_or_else(none)?;
-    let stream = UnixStream::connect(&socket).await.map_err(|_| none())?;
-    let peer = stream.peer_cred().map_err(|_| none())?;
+/// An error without a word: nobody listens there.
+pub(super) async fn connect(socket: &Path) -> Result<UnixStream, Option<NoAnswer>> {
+    let stream = UnixStream::connect(socket).await.map_err(|_| None)?;
+    let peer = stream.peer_cred().map_err(|_| None)?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
-        return Err(NoAnswer::Stranger(format!(
-            "{} is another user's",
-            socket.display()
-        )));
+        let text = format!("{} is another user's", socket.display());
+        return Err(Some(NoAnswer::Stranger(text)));
     }
     Ok(stream)
 }
 
-fn socket(data: &Path, root: &Path) -> Option<PathBuf> {
+/// In the order of their places; what was left behind is among them.
+fn sockets(data: &Path, root: &Path) -> Vec<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
-    let text = std::fs::read(pointer(data, root)).ok()?;
-    let path = PathBuf::from(std::ffi::OsString::from_vec(text));
-    path.is_absolute().then_some(path)
+    let places = 0..PLACES;
+    let sockets = places.filter_map(|place| {
+        let text = std::fs::read(pointer(data, root, place)).ok()?;
+        let path = PathBuf::from(std::ffi::OsString::from_vec(text));
+        path.is_absolute().then_some(path)
+    });
+    sockets.collect()
 }
 
-/// The socket of the editor's server that serves the workspace now.
-pub fn owner(data: &Path, root: &Path) -> Option<PathBuf> {
-    let socket = socket(data, root)?;
-    std::os::unix::net::UnixStream::connect(&socket).ok()?;
-    Some(socket)
+/// The sockets of the editors' servers that serve the workspace now.
+pub fn serving(data: &Path, root: &Path) -> Vec<PathBuf> {
+    let mut sockets = sockets(data, root);
+    sockets.retain(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok());
+    sockets
 }

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{Call, LONGEST_CALL, Reply, VERSION, pointer};
+use super::wire::{Call, LONGEST_CALL, PLACES, Reply, VERSION, pointer};
 use crate::session::Session;
 use crate::verbs::{self, Effect, Failure};
 
@@ -29,7 +29,7 @@ use crate::verbs::{self, Effect, Failure};
 const LONGEST_PATH: usize = 103;
 /// Calls at the same time; more wait their turn.
 const AT_ONCE: usize = 16;
-/// Between two looks whether the server that owns a workspace is gone.
+/// Between two looks whether a place is free.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Who has connected is to ask within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,11 +41,11 @@ pub struct Listening(Arc<Mutex<State>>);
 struct State {
     /// Nobody wants to listen any more.
     ended: bool,
-    /// `None` while another server owns the workspace.
-    owner: Option<Owner>,
+    /// `None` while each place is another server's.
+    at: Option<Place>,
 }
 
-struct Owner {
+struct Place {
     /// Held while we listen.
     _lock: File,
     pointer: PathBuf,
@@ -55,10 +55,10 @@ struct Owner {
     task: JoinHandle<()>,
 }
 
-impl Drop for Owner {
+impl Drop for Place {
     fn drop(&mut self) {
         self.task.abort();
-        // In this order, and both before the lock is given up: the next owner writes its own.
+        // In this order, and both before the lock is given up: the next one writes its own.
         let _ = fs::write(&self.pointer, b"");
         let _ = fs::remove_file(&self.socket);
     }
@@ -68,20 +68,20 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.ended = true;
-        drop(state.owner.take());
+        drop(state.at.take());
     }
 }
 
-/// Listens for the workspace `root` (canonical) as soon as no other server does.
+/// Listens for the workspace `root` (canonical), as soon as a place for that is free.
 pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listening {
     let state = Arc::new(Mutex::<State>::default());
     let listening = Listening(state.clone());
     let data = session.folders.data.clone();
     let (session, root, runtime) = (Arc::downgrade(session), root.to_owned(), runtime.clone());
     let waiting = std::thread::Builder::new().name(String::from("postil-bridge"));
-    // The lock can only be waited for by a thread of its own.
+    // Where no place is free, it is waited for.
     let started = waiting.spawn(move || {
-        if let Err(error) = own(&state, &data, &root, session, &runtime) {
+        if let Err(error) = find_place(&state, &data, &root, session, &runtime) {
             tracing::warn!("no socket for {}: {error}", root.display());
         }
     });
@@ -91,41 +91,73 @@ pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listenin
     listening
 }
 
-fn own(
+fn find_place(
     state: &Mutex<State>,
     data: &Path,
     root: &Path,
     session: Weak<Session>,
     runtime: &Handle,
 ) -> std::io::Result<()> {
-    let pointer = pointer(data, root);
-    private_folder(pointer.parent().unwrap_or(data))?;
-    let mut lock = OpenOptions::new()
+    private_folder(pointer(data, root, 0).parent().unwrap_or(data))?;
+    loop {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.ended {
+            return Ok(());
+        }
+        if let Some((place, lock)) = free(data, root)? {
+            let at = listen_at(place, lock, data, root, session, runtime)?;
+            tracing::info!(
+                "listening on {} for {}",
+                at.socket.display(),
+                root.display()
+            );
+            state.at = Some(at);
+            return Ok(());
+        }
+        drop(state);
+        // Not by a call that waits: nothing would end it when the folder is closed.
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// The first place that no other server has, and its lock.
+fn free(data: &Path, root: &Path) -> std::io::Result<Option<(u8, File)>> {
+    for place in 0..PLACES {
+        let lock = open(&pointer(data, root, place))?;
+        match lock.try_lock() {
+            Ok(()) => return Ok(Some((place, lock))),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn open(pointer: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .open(&pointer)?;
-    let mut state = loop {
-        let taken = lock.try_lock();
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.ended {
-            return Ok(());
-        }
-        match taken {
-            Ok(()) => break state,
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) => drop(state),
-        }
-        // Not by a call that waits: nothing would end it when the folder is closed.
-        std::thread::sleep(AGAIN);
-    };
-    // Left behind by an owner that was killed.
+        .open(pointer)
+}
+
+/// Listens in a place whose lock is held.
+fn listen_at(
+    place: u8,
+    mut lock: File,
+    data: &Path,
+    root: &Path,
+    session: Weak<Session>,
+    runtime: &Handle,
+) -> std::io::Result<Place> {
+    let pointer = pointer(data, root, place);
+    // Left behind by a server that was killed.
     if let Some(stale) = read_path(&pointer) {
         remove_socket(&stale);
     }
-    let (socket, folder) = place(data, root)?;
+    let (socket, folder) = socket_of(data, root, place)?;
     remove_socket(&socket);
     let _runtime = runtime.enter();
     let listener = UnixListener::bind(&socket)?;
@@ -133,15 +165,13 @@ fn own(
     lock.set_len(0)?;
     lock.rewind()?;
     lock.write_all(socket.as_os_str().as_bytes())?;
-    tracing::info!("listening on {} for {}", socket.display(), root.display());
-    state.owner = Some(Owner {
+    Ok(Place {
         _lock: lock,
         pointer,
         socket,
         _folder: folder,
         task: runtime.spawn(accept(listener, session, root.to_owned())),
-    });
-    Ok(())
+    })
 }
 
 fn read_path(pointer: &Path) -> Option<PathBuf> {
@@ -158,13 +188,18 @@ fn remove_socket(path: &Path) {
 
 /// Where the socket goes: the user's runtime folder, else beside the history; where the address would be too long
 /// for either, a new folder of its own among the temporary ones.
-fn place(data: &Path, root: &Path) -> std::io::Result<(PathBuf, Option<tempfile::TempDir>)> {
+fn socket_of(
+    data: &Path,
+    root: &Path,
+    place: u8,
+) -> std::io::Result<(PathBuf, Option<tempfile::TempDir>)> {
     // Two users' data folders may share a runtime folder (a test's and the person's).
     let mut hash = Sha256::new();
     for part in [data, root] {
         hash.update(part.as_os_str().as_bytes());
         hash.update([0]);
     }
+    hash.update([place]);
     let name: String = hash
         .finalize()
         .iter()
@@ -182,7 +217,10 @@ fn place(data: &Path, root: &Path) -> std::io::Result<(PathBuf, Option<tempfile:
             Err(error) => tracing::info!("{} is not used: {error}", folder.display()),
         }
     }
-    let socket = pointer(data, root).with_file_name("editor.sock");
+    let socket = pointer(data, root, place).with_extension(match place {
+        0 => String::from("sock"),
+        place => format!("{place}.sock"),
+    });
     if fits(&socket) {
         return Ok((socket, None));
     }

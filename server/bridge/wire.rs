@@ -33,7 +33,14 @@ pub(super) enum Reply {
     Version(u32),
 }
 
-/// The file that the owner holds the lock of; its text is the path of the socket.
-pub(super) fn pointer(data: &Path, root: &Path) -> PathBuf {
-    store::location(data, root).with_file_name("editor")
+/// Servers of one workspace that can be reached at a time, each in a place of its own.
+pub(super) const PLACES: u8 = 8;
+
+/// The file that the server in a place holds the lock of; its text is the path of the socket.
+pub(super) fn pointer(data: &Path, root: &Path, place: u8) -> PathBuf {
+    let name = match place {
+        0 => String::from("editor"),
+        place => format!("editor.{place}"),
+    };
+    store::location(data, root).with_file_name(name)
 }

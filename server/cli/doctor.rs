@@ -99,20 +99,17 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
         network(&loaded.settings.sandbox.network, &sandbox),
     );
     found.extend("history", history(&session));
-    let socket = bridge::owner(&folders.data, &root);
-    let through = socket.map_or_else(
-        || {
-            String::from(
-                "none has this workspace open: `postil mcp` and the commands work on the files",
-            )
-        },
-        |socket| {
-            format!(
-                "`postil mcp` and the commands that change files go through {}",
-                socket.display()
-            )
-        },
-    );
+    let sockets = bridge::serving(&folders.data, &root);
+    let sockets: Vec<String> = sockets.iter().map(|s| s.display().to_string()).collect();
+    let through = match sockets.as_slice() {
+        [] => String::from(
+            "none has this workspace open: `postil mcp` and the commands work on the files",
+        ),
+        sockets => format!(
+            "`postil mcp` and the commands that change files go through {}",
+            sockets.join(", or for what another editor shows through ")
+        ),
+    };
     found.add("editor's server", (None, through));
     found.extend("editor", editors());
     found.print(cx);

@@ -136,7 +136,7 @@ pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
 pub(super) async fn is_free(cx: &Cx, path: &Path) -> Result<(), Stop> {
     let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
     for folder in path.ancestors().skip(1) {
-        if folder == root || bridge::owner(&data, folder).is_none() {
+        if folder == root || bridge::serving(&data, folder).is_empty() {
             continue;
         }
         let open = open_in(cx, folder).await?;

@@ -17,18 +17,23 @@ fn opened() -> (Workspace, Editor) {
     workspace.git(&["init", "-q"]);
     workspace.git(&["add", "-A"]);
     workspace.git(&["commit", "-qm", "first"]);
-    let options = Options {
-        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
-        ..Options::default()
-    };
-    let editor = Editor::start_with(&workspace, options);
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
+    let editor = listening(&workspace);
     editor.open("src/main.rs");
     editor.splice("src/main.rs", 0..0, "// typed\n");
     editor.diagnostics("src/main.rs");
     (workspace, editor)
+}
+
+fn listening(workspace: &Workspace) -> Editor {
+    let options = Options {
+        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
+        ..Options::default()
+    };
+    let editor = Editor::start_with(workspace, options);
+    editor.wait_for("the socket", |state| {
+        state.stderr.contains("listening on").then_some(())
+    });
+    editor
 }
 
 /// The id of the thread in this file as it is on disk.
@@ -213,6 +218,36 @@ fn a_turn_leaves_a_file_that_is_not_saved_in_an_editor() {
     editor.diagnostics("src/main.rs");
     postil(&workspace, &args).ok();
     assert!(workspace.read("src/main.rs").contains("// AGENT: "));
+}
+
+#[test]
+fn of_two_editors_each_has_what_is_open_there() {
+    let (workspace, first) = opened();
+    let mut second = listening(&workspace);
+    second.open("b.py");
+    second.splice("b.py", 0..0, "# AUTHOR: typed here?\ndef a(): pass\n\n");
+    second.wait_codes("b.py", &["pending", "awaiting_user"]);
+    let list = json!({"uri": second.uri("b.py")});
+    let list = second.command("postil.listThreads", list).expect("a list");
+    let typed_id = list["threads"][0]["id"].as_str().expect("an id");
+    let said = postil(&workspace, &["say", typed_id, "And there?"]).ok();
+    assert!(said.out.contains(SAVE), "{said:?}");
+    second.wait_text("b.py", |text| text.contains("# AUTHOR: And there?\n"));
+    postil(&workspace, &["new", "b.py:1", "why?"]).ok();
+    second.wait_text("b.py", |text| text.starts_with("# AUTHOR: why?\n"));
+    postil(&workspace, &["new", "src/main.rs:1", "why?"]).ok();
+    first.wait_text("src/main.rs", |text| text.starts_with("// AUTHOR: why?\n"));
+    assert_eq!(workspace.read("b.py"), PY);
+    assert_eq!(workspace.read("src/main.rs"), MAIN);
+    workspace.write("c.py", "# AUTHOR: what is c?\ndef c(): pass\n");
+    second.open("c.py");
+    second.splice("c.py", 0..0, "# typed\n");
+    second.wait_codes("c.py", &["pending"]);
+    let all = postil(&workspace, &["reply", "--all", "--model", "offline"]);
+    for file in ["src/main.rs", "c.py"] {
+        let told = format!("{file} has changes in the editor");
+        assert!(all.err.contains(&told), "{all:?}");
+    }
 }
 
 /// Its server knows the file's threads by other ids, and nothing here sees what is unsaved.

@@ -145,24 +145,37 @@ fn an_editor_may_come_and_go() {
 }
 
 #[test]
-fn the_first_editor_owns_the_workspace_and_the_next_takes_over() {
+fn of_several_editors_each_has_the_calls_about_what_it_shows() {
     let workspace = workspace();
     let mut first = listening(&workspace);
-    let second = editor(&workspace);
+    let second = listening(&workspace);
     second.open_text("only.rs", "rust", "// AUTHOR: in the second?\n");
     second.diagnostics("only.rs");
     let mut agent = Agent::start(&workspace);
     assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    let shown = agent.call("get_threads", json!({"path": "only.rs"}));
+    assert_eq!(shown["summary"]["total"], 1);
+    let id = shown["threads"][0]["id"].clone();
+    let open = agent.call("buffer_read", json!({}));
+    assert_eq!(open["buffers"][0]["file"], "only.rs", "{open}");
+    agent.call(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "Here."}),
+    );
+    second.wait_text("only.rs", |text| text.contains("// AGENT: Here.\n"));
+
     let stale = socket(&workspace);
     first.kill();
-    wait_listening(&second);
     assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 3);
+    assert!(stale.exists());
+    let third = listening(&workspace);
     assert_eq!(
         socket(&workspace),
         stale,
         "what was left behind was removed"
     );
-    drop(second);
+    UnixStream::connect(&stale).expect("it listens");
+    drop((second, third));
     assert!(!stale.exists());
     assert_eq!(
         std::fs::read(pointer(&workspace)).expect("the pointer"),
@@ -173,20 +186,22 @@ fn the_first_editor_owns_the_workspace_and_the_next_takes_over() {
 #[test]
 fn a_folder_that_is_closed_is_not_waited_for() {
     let workspace = workspace();
-    let _first = listening(&workspace);
-    let second = editor(&workspace);
+    let pointer = pointer(&workspace);
+    let _others: Vec<Editor> = (0..8).map(|_| listening(&workspace)).collect();
+    assert!(pointer.with_extension("7").exists());
+    let last = editor(&workspace);
     let waiting = || {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", second.process_id()));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", last.process_id()));
         let names = tasks.expect("its threads").flatten().filter_map(|task| {
             let name = std::fs::read_to_string(task.path().join("comm"));
             name.ok().filter(|name| name.trim() == "postil-bridge")
         });
         names.count()
     };
-    wait_until("it waits for the first", || waiting() == 1);
+    wait_until("it waits for the others", || waiting() == 1);
     let folder = json!({"uri": uri_of(workspace.root()), "name": "work"});
     let event = json!({"removed": [folder], "added": []});
-    second.notify(
+    last.notify(
         "workspace/didChangeWorkspaceFolders",
         json!({"event": event}),
     );
