@@ -29,6 +29,7 @@ mod documents;
 mod edits;
 mod finding;
 mod framing;
+mod methods;
 mod outgoing;
 mod positions;
 mod process;
@@ -344,8 +345,12 @@ impl Children {
         all.dedup();
         write(&self.shared.trusted, all);
         locked(&self.found).clear();
+        let is_trusted = |folder: &Path| self.shared.workspace_of(folder).is_some();
+        // What lies in a trusted folder by now has a child of its own, and is its editor's.
+        locked(&self.led)
+            .retain(|file, (child, _)| !is_trusted(file) && is_trusted(&child.key.root));
         locked(&self.children).retain(|key, child| {
-            let stays = self.shared.workspace_of(&key.root).is_some();
+            let stays = is_trusted(&key.root);
             if !stays {
                 child.stop();
             }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, INDEXING_FACTOR, locked};
+use super::methods::{needs_index, only_reads};
 use super::positions::{self, Texts};
 use super::{ChildError, Children, uri};
 use crate::text::{Document, Encoding};
@@ -39,48 +40,6 @@ struct Asking<'a> {
     begun: Instant,
     timeout: Duration,
     cancel: &'a CancellationToken,
-}
-
-/// Asked again once where the child fell over the first time: nothing but reading.
-fn only_reads(method: &str) -> bool {
-    let name = method.strip_prefix("textDocument/").unwrap_or_default();
-    matches!(
-        name,
-        "definition"
-            | "declaration"
-            | "typeDefinition"
-            | "implementation"
-            | "references"
-            | "hover"
-            | "documentSymbol"
-            | "documentHighlight"
-            | "rename"
-            | "prepareRename"
-            | "prepareCallHierarchy"
-            | "prepareTypeHierarchy"
-            | "diagnostic"
-            | "signatureHelp"
-            | "completion"
-            | "foldingRange"
-            | "selectionRange"
-            | "inlayHint"
-            | "moniker"
-    ) || method.starts_with("callHierarchy/")
-        || method.starts_with("typeHierarchy/")
-        || method == "workspace/symbol"
-        || method == "workspaceSymbol/resolve"
-}
-
-/// Half of the answer would be a wrong answer: asked when indexing is over.
-fn needs_index(method: &str) -> bool {
-    matches!(
-        method,
-        "textDocument/references"
-            | "textDocument/rename"
-            | "textDocument/implementation"
-            | "workspace/symbol"
-    ) || method.starts_with("callHierarchy/")
-        || method.starts_with("typeHierarchy/")
 }
 
 fn is_empty(answer: &RawValue) -> bool {

@@ -1,6 +1,7 @@
 //! Which child a file has: by its language and its root where the file lies in a trusted folder, else the child that
 //! led there.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,30 +11,12 @@ use serde_json::value::RawValue;
 
 use super::connection::locked;
 use super::supervisor::{self, Child, Key, Step};
-use super::{ChildError, Children, MISSING, REMEMBERED, Row, read, registry, uri};
+use super::{ChildError, Children, MISSING, REMEMBERED, Row, methods, read, registry, uri};
 use crate::host::Level;
 use crate::os;
 
 /// Files outside of all trusted folders of which it is remembered who led there.
 const MAX_LED: usize = 4096;
-
-/// Whether an answer names places to go to.
-fn leads(method: &str) -> bool {
-    let name = method.strip_prefix("textDocument/").unwrap_or(method);
-    matches!(
-        name,
-        "definition"
-            | "declaration"
-            | "typeDefinition"
-            | "implementation"
-            | "references"
-            | "prepareCallHierarchy"
-            | "prepareTypeHierarchy"
-            | "workspace/symbol"
-            | "workspaceSymbol/resolve"
-    ) || name.starts_with("callHierarchy/")
-        || name.starts_with("typeHierarchy/")
-}
 
 impl Children {
     /// The child that named a file outside of all trusted folders: a library's, into which no other may look, for none
@@ -57,7 +40,7 @@ impl Children {
 
     /// Remembers what `child` led to. The answer is not parsed: it may be large, and is passed on as it is.
     pub(super) fn note_led(&self, child: &Arc<Child>, method: &str, answer: &RawValue) {
-        if !leads(method) {
+        if !methods::leads(method) {
             return;
         }
         let text = answer.get();
@@ -68,8 +51,13 @@ impl Children {
                 continue;
             };
             last = uri;
+            // Some write each `/` as `\/`.
+            let unescaped = match uri.contains('\\') {
+                true => serde_json::from_str(&format!("\"{uri}\"")).unwrap_or_default(),
+                false => Cow::Borrowed(uri),
+            };
             let is_outside = |path: &PathBuf| self.shared.workspace_of(path).is_none();
-            let Some(name) = uri::to_path(uri).filter(is_outside) else {
+            let Some(name) = uri::to_path(&unescaped).filter(is_outside) else {
                 continue;
             };
             let Some(path) = Some(os::resolved(&name)).filter(is_outside) else {

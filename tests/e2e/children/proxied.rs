@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, Options, Workspace, uri_of};
 
 /// A server of `rs` files, which answers for the code too.
 fn start(workspace: &Workspace, child: &Value, more: &str) -> Editor {
@@ -127,7 +127,11 @@ fn led_to(linked: bool, name: &dyn Fn(&Path) -> PathBuf) {
     let names = ["led.scripted", "other.scripted"].map(|name| known.join(name));
     std::fs::write(&names[0], text).expect("written");
     std::fs::write(&names[1], "def other\n").expect("written");
-    workspace.script_child(&json!({"library": known}));
+    let script = match linked {
+        true => json!({"library": known}),
+        false => json!({"library": known, "slashes": true}),
+    };
+    workspace.script_child(&script);
     workspace.write("a.scripted", "load\n");
     let mut editor = configured(&workspace, "");
     editor.open("a.scripted");
@@ -147,16 +151,30 @@ fn led_to(linked: bool, name: &dyn Fn(&Path) -> PathBuf) {
     let symbols = json!({"textDocument": {"uri": editor.uri(&led)}});
     let symbols = editor.request("textDocument/documentSymbol", symbols);
     assert_eq!(symbols.expect("symbols")[0]["name"], "outer");
+    let elsewhere = at(&editor, &other, 5);
+    let found = editor.request(method, elsewhere).expect("nothing");
+    assert_eq!(found, Value::Null, "nobody led to this one");
+
     if !linked {
         // It is told what is typed there.
         editor.replace(&led, "load load\n", "");
         let found = editor.request(method, inside).expect("found");
         assert_eq!(found.as_array().map(Vec::len), Some(2), "{found}");
+        return;
     }
-
-    let elsewhere = at(&editor, &other, 5);
-    let found = editor.request(method, elsewhere).expect("nothing");
-    assert_eq!(found, Value::Null, "nobody led to this one");
+    // Once it is a folder of the workspace, it has a child of its own, which is told.
+    let folder = json!({"uri": uri_of(&library), "name": "library"});
+    let event = json!({"added": [folder], "removed": []});
+    editor.notify(
+        "workspace/didChangeWorkspaceFolders",
+        json!({"event": event}),
+    );
+    editor.replace(&led, "load load\n", "// typed");
+    editor.request(method, inside).expect("found");
+    let real = uri_of(&library.join("led.scripted"));
+    let log = log(&workspace);
+    let mut told = log.lines().filter(|line| line.contains("// typed"));
+    assert!(told.any(|line| line.contains(&real)), "{log}");
 }
 
 #[test]
