@@ -150,7 +150,10 @@ fn listen(
         let Some(Admitted { stream, first }) = next else {
             return Ok(exit_code(Ended::Signal));
         };
-        let mut connection = tcp(stream)?;
+        // One that cannot be served ends nothing.
+        let Ok(mut connection) = tcp(stream) else {
+            continue;
+        };
         connection.reader = Box::new(Cursor::new(first).chain(connection.reader));
         let ended = serve_one(runtime, folders, connection, signal);
         if matches!(ended, Ended::Exit(_) | Ended::Signal | Ended::ParentDied) {

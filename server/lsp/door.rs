@@ -55,10 +55,10 @@ pub(super) fn keep(listener: &TcpListener, token: &Arc<str>, admitted: &Unbounde
             }
             waiting.push_back((number, other));
         }
-        let (waiting, token, admitted) = (waiting.clone(), token.clone(), admitted.clone());
-        std::thread::spawn(move || {
+        let (others, token, admitted) = (waiting.clone(), token.clone(), admitted.clone());
+        let greeting = std::thread::Builder::new().spawn(move || {
             let first = greet(&stream, &token);
-            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = others.lock().unwrap_or_else(PoisonError::into_inner);
             let place = waiting.iter().position(|(of, _)| *of == number);
             let is_open = place.and_then(|place| waiting.remove(place)).is_some();
             match first {
@@ -66,6 +66,12 @@ pub(super) fn keep(listener: &TcpListener, token: &Arc<str>, admitted: &Unbounde
                 _ => drop(stream.shutdown(Shutdown::Both)),
             }
         });
+        if greeting.is_err() {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.pop_back();
+            drop(waiting);
+            std::thread::sleep(PAUSE);
+        }
     }
 }
 
