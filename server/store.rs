@@ -152,7 +152,9 @@ pub enum StoreError {
     ShortId(String),
     #[error("`{0}` is ambiguous: {1}")]
     Ambiguous(String, String),
-    #[error("this thread is being answered by another process (run {0})")]
+    #[error(
+        "this thread is being answered by another process (run {0}): wait for that answer, or end it by `postil workflow cancel {0}`"
+    )]
     Taken(String),
     #[error("run {0} is not running")]
     NotRunning(String),
