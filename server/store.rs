@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use serde_json::{Map, Value};
 
 mod closed;
+mod damage;
 mod lease;
 mod leaving;
 mod page;
@@ -140,10 +141,18 @@ pub enum StoreError {
         known: i64,
     },
     /// Said once, by the call that found it; the next open uses the new one.
-    #[error("the history in {path} was damaged; it is kept as {aside} and a new one begun")]
-    Corrupt { path: String, aside: String },
     #[error(
-        "the history in {path} is damaged; the next start of postil sets it aside, nothing is deleted"
+        "the history in {path} {how}; it is kept as {aside} and a new one begun. The threads in your files are as they \
+         were; to have the earlier runs again, put a backup of the file in its place"
+    )]
+    Corrupt {
+        path: String,
+        aside: String,
+        how: &'static str,
+    },
+    #[error(
+        "the history in {path} is damaged; start postil again (in an editor, its language server): the file is set \
+         aside, nothing is deleted, and a new one begun"
     )]
     Damaged { path: String },
     #[error("no run `{0}`; `postil workflow list` shows them")]
@@ -232,6 +241,11 @@ impl Store {
         &self.path
     }
 
+    /// Damaged databases of this workspace that were set aside, oldest first.
+    pub fn aside(&self) -> Vec<PathBuf> {
+        damage::aside(&self.path)
+    }
+
     fn durable(&self) -> MutexGuard<'_, Connection> {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -244,7 +258,7 @@ impl Store {
     fn fault(&self, error: rusqlite::Error) -> StoreError {
         let error = schema::said(error, &self.path);
         if let StoreError::Damaged { .. } = error {
-            schema::mark_suspect(&self.path);
+            damage::mark_suspect(&self.path);
         }
         error
     }

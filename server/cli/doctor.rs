@@ -180,7 +180,22 @@ fn repository(root: &Path) -> String {
 
 fn history(session: &Session) -> Option<Told> {
     Some(match session.workspaces().first()?.store() {
-        Ok(store) => (Some(true), store.path().display().to_string()),
+        Ok(store) => {
+            let aside = store.aside();
+            let kept = aside.iter().map(|path| path.display().to_string());
+            let kept: Vec<String> = kept.collect();
+            let path = store.path().display();
+            match kept.is_empty() {
+                true => (Some(true), path.to_string()),
+                false => (
+                    None,
+                    format!(
+                        "{path}; an earlier one was damaged and is kept as {}: nothing reads it, so delete it when you miss no run",
+                        kept.join(", ")
+                    ),
+                ),
+            }
+        }
         Err(error) => (Some(false), error.to_string()),
     })
 }

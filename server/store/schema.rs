@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use sha2::{Digest as _, Sha256};
 
-use super::StoreError;
+use super::{StoreError, damage};
 
 /// One entry for each schema version; `user_version` counts those that were applied.
 pub(super) const MIGRATIONS: [&str; 7] = [
@@ -185,9 +185,12 @@ pub(super) fn open(
     let lock = private_file(&folder.join("lock"))?;
     wait_for(&lock, folder)?;
     refuse_newer_header(&path)?;
-    let opened = connect_and_check(&path, root);
+    let opened = match damage::is_emptied(&path) {
+        true => Err(OpenFault::Damaged),
+        false => connect_and_check(&path, root),
+    };
     match opened {
-        Err(OpenFault::Damaged) => Err(set_aside(&path, root)),
+        Err(OpenFault::Damaged) => Err(damage::set_aside(&path, root)),
         Err(OpenFault::Sqlite(error)) => Err(said(error, &path)),
         Err(OpenFault::Other(error)) => Err(error),
         Ok((durable, light)) => Ok((path, durable, light)),
@@ -214,7 +217,7 @@ fn wait_for(lock: &File, folder: &Path) -> Result<(), StoreError> {
 pub(super) fn said(error: rusqlite::Error, path: &Path) -> StoreError {
     let path = path.display().to_string();
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged { path },
+        _ if damage::shows(&error) => StoreError::Damaged { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
@@ -222,7 +225,7 @@ pub(super) fn said(error: rusqlite::Error, path: &Path) -> StoreError {
     }
 }
 
-enum OpenFault {
+pub(super) enum OpenFault {
     Sqlite(rusqlite::Error),
     Damaged,
     Other(StoreError),
@@ -230,26 +233,26 @@ enum OpenFault {
 
 impl From<rusqlite::Error> for OpenFault {
     fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged,
-            _ => Self::Sqlite(error),
+        // SQLite says `Unknown` of a table or column that is not there, or there already.
+        let is_other = error.sqlite_error_code() == Some(ErrorCode::Unknown);
+        match is_other || damage::shows(&error) {
+            true => Self::Damaged,
+            false => Self::Sqlite(error),
         }
     }
 }
 
-fn connect_and_check(path: &Path, root: &Path) -> Result<(Connection, Connection), OpenFault> {
-    // Made by us first, because SQLite gives its WAL and index the mode of the database.
-    private_file(path).map_err(OpenFault::Other)?;
+pub(super) fn connect_and_check(
+    path: &Path,
+    root: &Path,
+) -> Result<(Connection, Connection), OpenFault> {
+    if !path.exists() {
+        make(path)?;
+    }
+    restrict(path, 0o600).map_err(OpenFault::Other)?;
     let mut durable = connect(path, "FULL")?;
     migrate(&mut durable, path)?;
-    let suspect = suspect_mark(path);
-    if suspect.exists() {
-        let verdict: String = durable.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if verdict != "ok" {
-            return Err(OpenFault::Damaged);
-        }
-        let _ = fs::remove_file(suspect);
-    }
+    damage::look(&durable, path)?;
     // Nothing is written where nothing is to be said: opening waits for nobody's write.
     let told: bool = durable.query_row(
         "SELECT EXISTS (SELECT 1 FROM facts WHERE name = 'root' AND value = ?1)",
@@ -267,6 +270,25 @@ fn connect_and_check(path: &Path, root: &Path) -> Result<(Connection, Connection
     Ok((durable, light))
 }
 
+/// A new one has its name when it has its tables: an empty file of that name is one that was emptied.
+fn make(path: &Path) -> Result<(), OpenFault> {
+    let new = path.with_file_name("rounds-new.db");
+    let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    for suffix in ["", "-wal", "-shm"] {
+        // Of one who was stopped at this.
+        match fs::remove_file(with_suffix(&new, suffix)) {
+            Err(source) if !gone(&source) => return Err(OpenFault::Other(io(path, source))),
+            _ => {}
+        }
+    }
+    // Made by us first, because SQLite gives its WAL and index the mode of the database.
+    private_file(&new).map_err(OpenFault::Other)?;
+    let mut connection = connect(&new, "FULL")?;
+    migrate(&mut connection, &new)?;
+    connection.close().map_err(|(_, error)| error)?;
+    fs::rename(&new, path).map_err(|source| OpenFault::Other(io(path, source)))
+}
+
 fn connect(path: &Path, synchronous: &str) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_with_flags(
         path,
@@ -282,7 +304,7 @@ fn connect(path: &Path, synchronous: &str) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenFault> {
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenFault> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > KNOWN {
         return Err(OpenFault::Other(newer(path, found)));
@@ -324,43 +346,13 @@ fn refuse_newer_header(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Moves the damaged database (and its WAL) to a name of its own and begins a new one.
-fn set_aside(path: &Path, root: &Path) -> StoreError {
-    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
-    let aside = path.with_file_name(format!("rounds-damaged-{stamp}.db"));
-    if let Err(source) = fs::rename(path, &aside) {
-        return io(path, source);
-    }
-    for suffix in ["-wal", "-shm"] {
-        let _ = fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix));
-    }
-    let _ = fs::remove_file(suspect_mark(path));
-    match connect_and_check(path, root) {
-        Err(OpenFault::Sqlite(error)) => said(error, path),
-        Err(OpenFault::Other(error)) => error,
-        Err(OpenFault::Damaged) | Ok(_) => StoreError::Corrupt {
-            path: path.display().to_string(),
-            aside: aside.display().to_string(),
-        },
-    }
-}
-
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-fn suspect_mark(path: &Path) -> PathBuf {
-    path.with_file_name("suspect")
-}
-
-/// The next open checks every page.
-pub(super) fn mark_suspect(path: &Path) {
-    let _ = private_file(&suspect_mark(path));
-}
-
-fn io(path: &Path, source: std::io::Error) -> StoreError {
+pub(super) fn io(path: &Path, source: std::io::Error) -> StoreError {
     StoreError::Io {
         path: path.display().to_string(),
         source,
@@ -372,7 +364,7 @@ fn private_folder(path: &Path) -> Result<(), StoreError> {
     restrict(path, 0o700)
 }
 
-fn private_file(path: &Path) -> Result<File, StoreError> {
+pub(super) fn private_file(path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

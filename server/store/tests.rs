@@ -8,6 +8,8 @@ use super::{
     Change, Closed, Format, RunStatus, Said, Step, Store, StoreError, Tie, location, schema,
 };
 
+mod damage;
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -512,54 +514,6 @@ fn an_older_store_is_migrated() {
         store.last_changes("aaaa1111").unwrap(),
         [change(Some("old"), Some("new"))]
     );
-}
-
-#[test]
-fn a_damaged_store_is_set_aside_and_reported_once() {
-    let place = Place::new();
-    drop(place.open().unwrap());
-    fs::write(
-        place.database(),
-        b"this is no database, but it is somebody's bytes".repeat(30),
-    )
-    .unwrap();
-    let bytes = fs::read(place.database()).unwrap();
-    let Err(StoreError::Corrupt { aside, .. }) = place.open() else {
-        panic!("reported");
-    };
-    assert_eq!(fs::read(aside).unwrap(), bytes);
-    place
-        .open()
-        .unwrap()
-        .begin("aaaaaaaa", "a.rs", "m")
-        .unwrap();
-}
-
-#[test]
-fn damage_that_shows_late_is_set_aside_at_the_next_open() {
-    let place = Place::new();
-    let store = place.open().unwrap();
-    let run = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
-    for _ in 0..200 {
-        store
-            .append(&run.id, "tool", Map::new(), &"words of a round ".repeat(40))
-            .unwrap();
-    }
-    store.finish(&run.id, RunStatus::Completed, None).unwrap();
-    drop(store);
-    let mut bytes = fs::read(place.database()).unwrap();
-    // Everything behind the tables' roots, so that opening sees nothing of it.
-    let from = bytes.len() / 2;
-    bytes[from..].fill(0xA5);
-    fs::write(place.database(), &bytes).unwrap();
-    let store = place.open().unwrap();
-    assert!(matches!(
-        store.rounds_from(&run.id, 0, 1000),
-        Err(StoreError::Damaged { .. })
-    ));
-    drop(store);
-    assert!(matches!(place.open(), Err(StoreError::Corrupt { .. })));
-    assert!(place.open().is_ok());
 }
 
 #[test]

@@ -256,8 +256,12 @@ fn a_damaged_store_is_set_aside_and_said() {
             .to_string_lossy()
             .starts_with("rounds-damaged-")
     });
-    let kept = std::fs::read(kept.expect("kept").path()).expect("read");
-    assert_eq!(kept, b"no database".repeat(1000));
+    let kept = kept.expect("kept").path();
+    let bytes = std::fs::read(&kept).expect("read");
+    assert_eq!(bytes, b"no database".repeat(1000));
+    let doctor = postil(&workspace, &["doctor"]);
+    let told = format!("kept as {}", kept.display());
+    assert!(doctor.out.contains(&told), "{doctor:?}");
 }
 
 /// A script that keeps what is printed must not go on as if all of it were there.

@@ -490,6 +490,30 @@ fn fault_04_a_history_that_is_damaged_in_mid_turn_is_set_aside_and_not_deleted()
 }
 
 #[test]
+fn fault_04_an_emptied_history_is_kept_aside_and_said_in_the_editor() {
+    let workspace = Workspace::new();
+    drop(Store::open(&workspace.data(), workspace.root()).expect("the store opens"));
+    let path = location(&workspace.data(), workspace.root());
+    std::fs::write(&path, "").expect("emptied");
+    let log = path.with_extension("db-wal");
+    std::fs::write(log, "rounds").expect("written");
+    let mut desk = Desk::on(workspace, vec![read(), Step::text("Now.")]);
+    desk.ask();
+    desk.editor.wait_message("window/showMessage", |params| {
+        let text = params["message"].as_str().unwrap_or_default();
+        text.contains("was emptied by something else; it is kept as")
+    });
+    whole(&desk, "Now.");
+    let names = std::fs::read_dir(path.parent().expect("a folder")).expect("read");
+    let mut aside = names.flatten().filter(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("rounds-damaged-") && name.ends_with(".db-wal")
+    });
+    let aside = aside.next().expect("kept");
+    assert_eq!(std::fs::read(aside.path()).expect("read"), b"rounds");
+}
+
+#[test]
 fn fault_06_rounds_whose_times_go_back_and_forth_keep_their_order() {
     const DAY: i64 = 86_400_000_000;
     let workspace = Workspace::new();
