@@ -449,8 +449,23 @@ fn may_act(cx: &Context, name: &str, looks: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// What a tool answers at most, in bytes.
+/// What a tool answers at most, in bytes, with what it says of what is left out.
 const MAX_OUTPUT: usize = 50 * 1024;
+/// Of it, for what it says beside what was asked for.
+const NOTES: usize = 512;
+
+/// `text`, or its beginning and how much is left out, within `most` bytes together.
+fn within_bytes(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let shown = head(text, most.saturating_sub(NOTES));
+    format!(
+        "{shown}\n({} of {} bytes are not shown)",
+        text.len() - shown.len(),
+        text.len()
+    )
+}
 
 /// The longest beginning of `text` that has at most `max` bytes and splits no character.
 fn head(text: &str, max: usize) -> &str {

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// Bytes that are kept, 50 KB together.
+/// Bytes that are kept: 50 KB together, with room for what is said of the middle and of the end.
 const HEAD: usize = 20 << 10;
-const TAIL: usize = 30 << 10;
+const TAIL: usize = 29 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -35,18 +35,30 @@ impl Output {
     pub fn take(&mut self) -> String {
         let Self { head, tail, came } = std::mem::take(self);
         let tail: Vec<u8> = tail.into();
-        let left_out = came - head.len() as u64 - tail.len() as u64;
-        if left_out == 0 {
-            return text(&[head, tail].concat());
+        let kept = (head.len() + tail.len()) as u64;
+        if kept == came {
+            let all = text(&[&*head, &tail].concat());
+            if all.len() <= HEAD + TAIL {
+                return all;
+            }
         }
         // A cut splits no character.
-        let head = whole_end(&head);
-        let tail = whole_start(&tail);
-        let left_out = came - head.len() as u64 - tail.len() as u64;
+        let (head, tail) = (whole_end(&head), whole_start(&tail));
+        let mut left_out = came - head.len() as u64 - tail.len() as u64;
+        // What takes the place of a byte that is no text is longer than that.
+        let (head, tail) = (text(head), text(tail));
+        let first = head.get(..boundary(&head, HEAD)).unwrap_or_default();
+        let from = boundary(&tail, tail.len().saturating_sub(TAIL));
+        let last = tail.get(from..).unwrap_or_default();
+        let cut = [head.get(first.len()..), tail.get(..tail.len() - last.len())];
+        for cut in cut.into_iter().flatten() {
+            let replaced = cut.matches(char::REPLACEMENT_CHARACTER).count();
+            left_out += (cut.len() - 2 * replaced) as u64;
+        }
         format!(
             "{}\n… ({left_out} bytes are left out here) …\n{}",
-            text(head).trim_end_matches('\n'),
-            text(tail).trim_start_matches('\n'),
+            first.trim_end_matches('\n'),
+            last.trim_start_matches('\n'),
         )
     }
 
@@ -71,6 +83,12 @@ fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     crate::present::visible(&text)
+}
+
+/// The first end of a character at or behind `at`, where there is one.
+fn boundary(text: &str, at: usize) -> usize {
+    let end = (at..text.len()).find(|at| text.is_char_boundary(*at));
+    end.unwrap_or(text.len())
 }
 
 /// Without a character at the end that was cut.
@@ -140,7 +158,7 @@ mod tests {
             text.starts_with("first line\näöü\n") && text.ends_with("\näöü\nlast line\n"),
             "{text}"
         );
-        assert!(text.len() <= 50 * 1024 + 100 && !text.contains('\u{fffd}'));
+        assert!(text.len() <= 50 * 1024 && !text.contains('\u{fffd}'));
         let (head, tail) = text.split_once("\n… (").unwrap();
         let (count, tail) = tail.split_once(" bytes are left out here) …\n").unwrap();
         let came = 11 + 700_000 + 10;
@@ -151,6 +169,19 @@ mod tests {
     fn bad_bytes_are_replaced_and_escapes_left_out() {
         let mut output = of(&[b"a\xff\x00b\r\n\x1b[31mred\x1b[0m\x1b]0;title\x07 10%\r20%\n"]);
         assert_eq!(output.take(), "a\u{fffd}b\nred 10%\n20%\n");
+    }
+
+    /// Three bytes take the place of each.
+    #[test]
+    fn bytes_that_are_no_text_take_no_more_room_than_text() {
+        for count in [20_000, 40_000, 400_000] {
+            let text = of(&[&vec![0xff; count]]).take();
+            assert!(text.len() <= 50 * 1024, "{}", text.len());
+            let (head, rest) = text.split_once("\n… (").unwrap();
+            let (left_out, tail) = rest.split_once(" bytes are left out here) …\n").unwrap();
+            let shown = (head.len() + tail.len()) / 3;
+            assert_eq!(shown + left_out.parse::<usize>().unwrap(), count);
+        }
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, Known, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, Known, MAX_OUTPUT, NOTES, Output, Tool, head, parse, schema};
 use crate::files::FileError;
 use crate::trust::Risk;
 
@@ -94,7 +94,7 @@ impl Tool for FileRead {
         }
         let mut next = first;
         for line in lines.iter().skip(first - 1).take(limit) {
-            let room = MAX_OUTPUT.saturating_sub(output.len());
+            let room = (MAX_OUTPUT - NOTES).saturating_sub(output.len());
             if line.len() + 16 > room {
                 if next > first {
                     break;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, MAX_OUTPUT, Output, Tool, parse, schema};
+use super::{Context, MAX_OUTPUT, NOTES, Output, Tool, parse, schema};
 use crate::present::visible;
 use crate::trust::Risk;
 use crate::vcs;
@@ -55,7 +55,7 @@ impl Tool for GitStatus {
         let mut text = String::new();
         for (at, line) in lines.iter().enumerate() {
             let line = visible(line);
-            if text.len() + line.len() + 1 > MAX_OUTPUT {
+            if text.len() + line.len() + 1 > MAX_OUTPUT - NOTES {
                 let left = lines.len() - at;
                 text.push_str(&format!(
                     "({left} of {} lines are not shown: name a `path`)\n",

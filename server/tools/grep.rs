@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, MAX_OUTPUT, NOTES, Output, Tool, head, parse, schema};
 use crate::files::Query;
 use crate::trust::Risk;
 
@@ -85,7 +85,7 @@ impl Tool for Grep {
         let found = search
             .await
             .map_err(|e| format!("The search failed: {e}"))??;
-        let shown = head(&found.text, MAX_OUTPUT);
+        let shown = head(&found.text, MAX_OUTPUT - NOTES);
         let mut output = match found.matches {
             0 => String::from("No matches found.\n"),
             _ => shown.to_owned(),

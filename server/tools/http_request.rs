@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::web_fetch::{asks, body, target, web, within, within_bytes};
-use super::{Context, Output, Tool, parse, schema};
+use super::web_fetch::{asks, body, target, web, within};
+use super::{Context, Output, Tool, parse, schema, within_bytes};
 use crate::config::Settings;
 use crate::present::short;
 use crate::trust::Risk;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, MAX_OUTPUT, Output, Tool, parse, schema, within_bytes};
 use crate::log;
 use crate::trust::Risk;
 
@@ -49,14 +49,6 @@ impl Tool for LogRead {
         if lines.is_empty() {
             return Ok(String::from("No log entries."));
         }
-        let text = lines.join("\n");
-        let shown = head(&text, MAX_OUTPUT);
-        if shown.len() == text.len() {
-            return Ok(text);
-        }
-        let left = text.len() - shown.len();
-        Ok(format!(
-            "{shown}\n({left} bytes of older lines are not shown)"
-        ))
+        Ok(within_bytes(&lines.join("\n"), MAX_OUTPUT))
     }
 }

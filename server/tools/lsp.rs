@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, MAX_OUTPUT, Output, Tool, parse, schema, within_bytes};
 use crate::children::{FileEdits, Place, marked, uri};
 use crate::text::{Document, Encoding, Position};
 use crate::trust::Risk;
@@ -177,16 +177,7 @@ impl Tool for Lsp {
             return Err(crate::children::ChildError::Untrusted.to_string());
         }
         let text = Asked::new(cx, &input)?.answer(&input).await?;
-        let shown = head(&text, MAX_OUTPUT);
-        Ok(if shown.len() < text.len() {
-            format!(
-                "{shown}\n(cut: {} of {} bytes are shown)",
-                shown.len(),
-                text.len()
-            )
-        } else {
-            text
-        })
+        Ok(within_bytes(&text, MAX_OUTPUT))
     }
 }
 

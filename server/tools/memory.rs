@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::change::{FileChange, Unchanged, change_ours};
-use super::{Context, MAX_OUTPUT, Output, Tool, head, parse, schema};
+use super::{Context, MAX_OUTPUT, Output, Tool, parse, schema, within_bytes};
 use crate::files::{FileError, Seen, Tree};
 use crate::present::visible;
 use crate::trust::Risk;
@@ -123,15 +123,7 @@ impl Tool for MemoryRead {
         if text.is_empty() {
             return Ok(String::from("No project memory facts stored."));
         }
-        let shown = head(&text, MAX_OUTPUT);
-        Ok(if shown.len() == text.len() {
-            text
-        } else {
-            format!(
-                "{shown}\n({} bytes are not shown)",
-                text.len() - shown.len()
-            )
-        })
+        Ok(within_bytes(&text, MAX_OUTPUT))
     }
 }
 
