@@ -165,6 +165,7 @@ fn begin(file: &File, line: usize, said: &str, style: Style) {
                 assert!(after.threads.iter().any(says), "it does not read back");
             }
         }
+        Err(Refused::NoComments) => assert!(file.language.is_some_and(|row| row.no_comments)),
         Err(refused) => assert!(matches!(
             refused,
             Refused::NoLine { .. } | Refused::Unreadable

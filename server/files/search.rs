@@ -493,15 +493,30 @@ fn made_below(start: &Path, made: &[PathBuf], depth: Option<usize>) -> Vec<(Path
 /// Entries looked at for one listing.
 const MAX_ENTRIES: usize = 200_000;
 
-/// With their times of change.
+/// A file of rules in this folder that whoever walks through it would wait for without end.
+fn endless_rules(folder: &Path) -> Option<PathBuf> {
+    let names = [".gitignore", ".ignore", ".git/info/exclude"];
+    let mut files = names.iter().map(|name| folder.join(name));
+    files.find(|file| os::never_ends(file))
+}
+
+/// With their times of change. What stands in a folder whose rules cannot be read is passed over.
 fn visible_files(start: &Path) -> std::io::Result<Vec<(PathBuf, SystemTime)>> {
     let metadata = std::fs::symlink_metadata(start)?;
     if !metadata.is_dir() {
         let time = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         return Ok(vec![(start.to_owned(), time)]);
     }
+    if let Some(file) = start.ancestors().find_map(endless_rules) {
+        let why = format!("{} is no ordinary file", file.display());
+        return Err(std::io::Error::other(why));
+    }
     let found = Mutex::new(Vec::new());
     WalkBuilder::new(start)
+        .filter_entry(|entry| {
+            let is_folder = entry.file_type().is_some_and(|sort| sort.is_dir());
+            !is_folder || endless_rules(entry.path()).is_none()
+        })
         .threads(walk::readers(0))
         .build_parallel()
         .run(|| {

@@ -18,8 +18,10 @@ pub struct Blame {
 /// Who wrote the 1-based `line` of `text`, the file as it is now (saved or not). `Ok(None)`: it is not
 /// committed yet. An error says why it cannot be told.
 pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, String> {
-    let repository = super::ordinary::discover(path)
-        .map_err(|_| format!("{} is not in a git repository", path.display()))?;
+    let repository = super::ordinary::discover_whole(path).map_err(|error| match error.code() {
+        git2::ErrorCode::NotFound => format!("{} is not in a git repository", path.display()),
+        _ => format!("the repository cannot be read: {}", error.message()),
+    })?;
     let top = repository
         .workdir()
         .and_then(|top| os::canonical(top).ok())

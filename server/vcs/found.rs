@@ -160,10 +160,10 @@ pub fn top(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Why libgit2 does not open the repository at or above `folder`, where there is one: nothing is known of its history.
+/// Why libgit2 does not open the repository at or above `folder`, where there is one, or its history is not read.
 pub fn obstacle(folder: &Path) -> Option<String> {
     match found(folder)? {
-        Found::Opened(_) => None,
+        Found::Opened(_) => super::ordinary::obstacle_to_objects(folder),
         Found::Closed(_, error) => Some(error.message().to_owned()),
     }
 }

@@ -41,7 +41,7 @@ impl Head {
             return then.id.is_none();
         };
         let goes_on = || {
-            let repository = super::ordinary::discover(path.parent()?).ok()?;
+            let repository = super::ordinary::discover_whole(path.parent()?).ok()?;
             repository.graph_descendant_of(now, then).ok()
         };
         now == then || goes_on().unwrap_or(false)

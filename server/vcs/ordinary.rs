@@ -7,17 +7,24 @@ use git2::Repository;
 
 use crate::os;
 
+mod objects;
+
 /// Bytes of a file that is read whole. Thousands of branches fit in a configuration of this size.
 const LARGEST: u64 = 16 << 20;
+/// The same of those that grow with the repository.
+const LARGEST_LIST: u64 = 512 << 20;
 /// Files of settings that are looked into.
 const MOST: usize = 50;
 
 /// Folders of a repository in which git opens whatever has the right name.
-const FOLDERS: &[&str] = &["", "info", "objects/info", "objects/pack", "logs"];
+const FOLDERS: &[&str] = &["", "info", "logs", "refs/replace"];
 /// Files in the top of a work tree.
-const IN_TREE: &[&str] = &[".gitattributes", ".gitignore", ".gitmodules", ".mailmap"];
+const AT_TOP: &[&str] = &[".gitmodules", ".mailmap"];
+/// Files in each of its folders.
+const IN_TREE: &[&str] = &[".gitattributes", ".gitignore"];
 /// Read whole by whoever opens the repository.
 const SMALL: &[&str] = &["HEAD", "commondir", "config", "config.worktree", "gitdir"];
+const LISTS: &[&str] = &["index", "packed-refs", "shallow"];
 
 /// The repository at or above `folder`.
 pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
@@ -27,8 +34,33 @@ pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
     }
 }
 
+/// The same for who reads commits and files of it.
+pub(super) fn discover_whole(folder: &Path) -> Result<Repository, git2::Error> {
+    match obstacle_to_objects(folder) {
+        Some(why) => Err(git2::Error::from_str(&why)),
+        None => Repository::discover(folder),
+    }
+}
+
 /// Why the repository at or above `folder` is not to be opened, where there is one.
 pub(super) fn obstacle(folder: &Path) -> Option<String> {
+    match parts(folder)? {
+        Ok((top, own)) => in_tree(&top, folder).or_else(|| in_repository(&own)),
+        Err(why) => Some(why),
+    }
+}
+
+/// The same, or why what is kept in it is not to be read.
+pub(super) fn obstacle_to_objects(folder: &Path) -> Option<String> {
+    obstacle(folder).or_else(|| {
+        let (_, own) = parts(folder)?.ok()?;
+        let common = super::found::referred(&own, &own.join("commondir"), "");
+        objects::obstacle(&common.unwrap_or(own).join("objects"))
+    })
+}
+
+/// The top of the work tree and the repository's folder. An error: why that cannot be told.
+fn parts(folder: &Path) -> Option<Result<(PathBuf, PathBuf), String>> {
     let folder = os::canonical(folder).ok()?;
     let (top, git) = folder.ancestors().find_map(|top| {
         let git = top.join(".git");
@@ -38,19 +70,44 @@ pub(super) fn obstacle(folder: &Path) -> Option<String> {
         let is_bare = top.join("HEAD").symlink_metadata().is_ok() && top.join("objects").is_dir();
         is_bare.then(|| (top, top.to_owned()))
     })?;
-    let own = if git.is_dir() {
-        git
-    } else {
-        if let Some(why) = unread(&git) {
-            return Some(why);
+    if git.is_dir() {
+        return Some(Ok((top.to_owned(), git)));
+    }
+    if let Some(why) = unread(&git, LARGEST) {
+        return Some(Err(why));
+    }
+    let own = super::found::referred(top, &git, "gitdir: ")?;
+    Some(Ok((top.to_owned(), own)))
+}
+
+/// What git reads in `folder` and in those below it, ignored ones too: some of what stands there may be tracked.
+pub(super) fn in_work_tree(folder: &Path) -> Option<String> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let Ok(entry) = entry else { break };
+            let (name, sort) = (entry.file_name(), entry.file_type());
+            if IN_TREE.iter().any(|read| name == **read) {
+                if let Some(why) = stuck(&entry.path()) {
+                    return Some(why);
+                }
+            } else if sort.is_ok_and(|sort| sort.is_dir()) && name != ".git" {
+                folders.push(entry.path());
+            }
         }
-        super::found::referred(top, &git, "gitdir: ")?
-    };
-    let in_tree = IN_TREE.iter().map(|name| top.join(name));
-    in_tree
-        .filter_map(|file| stuck(&file))
-        .next()
-        .or_else(|| in_repository(&own))
+    }
+    None
+}
+
+/// What git reads in the folders from `folder` up to the top.
+fn in_tree(top: &Path, folder: &Path) -> Option<String> {
+    let folder = os::canonical(folder).ok()?;
+    let folders = folder
+        .ancestors()
+        .take_while(|above| above.starts_with(top));
+    let each = folders.flat_map(|folder| IN_TREE.iter().map(|name| folder.join(name)));
+    let mut all = each.chain(AT_TOP.iter().map(|name| top.join(name)));
+    all.find_map(|file| stuck(&file))
 }
 
 fn in_repository(own: &Path) -> Option<String> {
@@ -86,18 +143,25 @@ fn in_repository(own: &Path) -> Option<String> {
 
 /// What stands in the folders of a repository that git reads by name.
 fn in_folders(git: &Path) -> Option<String> {
-    for folder in FOLDERS {
-        for entry in std::fs::read_dir(git.join(folder)).into_iter().flatten() {
-            let Ok(entry) = entry else { break };
-            let plain = |sort: std::fs::FileType| sort.is_file() || sort.is_dir();
-            if !entry.file_type().is_ok_and(plain)
-                && let Some(why) = stuck(&entry.path())
-            {
-                return Some(why);
-            }
-        }
-    }
-    SMALL.iter().find_map(|name| unread(&git.join(name)))
+    let unread = |names: &[&str], largest| {
+        let mut files = names.iter().map(|name| git.join(name));
+        files.find_map(|file| unread(&file, largest))
+    };
+    let mut folders = FOLDERS.iter().map(|folder| git.join(folder));
+    folders
+        .find_map(|folder| in_folder(&folder))
+        .or_else(|| unread(SMALL, LARGEST))
+        .or_else(|| unread(LISTS, LARGEST_LIST))
+}
+
+/// What stands in one folder, whatever its name.
+fn in_folder(folder: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let plain = |sort: std::fs::FileType| sort.is_file() || sort.is_dir();
+    entries
+        .map_while(Result::ok)
+        .filter(|entry| !entry.file_type().is_ok_and(plain))
+        .find_map(|entry| stuck(&entry.path()))
 }
 
 /// Files that the settings name, and those that they go on in.
@@ -105,7 +169,7 @@ fn settings(mut files: Vec<PathBuf>) -> Option<String> {
     let mut at = 0;
     while let Some(file) = files.get(at).filter(|_| at < MOST).cloned() {
         at += 1;
-        if let Some(why) = unread(&file) {
+        if let Some(why) = unread(&file, LARGEST) {
             return Some(why);
         }
         let text = std::fs::read(&file).unwrap_or_default();
@@ -146,10 +210,10 @@ fn stuck(file: &Path) -> Option<String> {
 }
 
 /// The same, or a file that is too large to be read whole.
-fn unread(file: &Path) -> Option<String> {
+fn unread(file: &Path, largest: u64) -> Option<String> {
     stuck(file).or_else(|| {
         let found = file.metadata().ok()?;
-        (found.is_file() && found.len() > LARGEST)
-            .then(|| format!("{} is larger than {} MiB", file.display(), LARGEST >> 20))
+        (found.is_file() && found.len() > largest)
+            .then(|| format!("{} is larger than {} MiB", file.display(), largest >> 20))
     })
 }

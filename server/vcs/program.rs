@@ -149,7 +149,7 @@ fn prepared(
     settings: &[String],
     args: &[impl AsRef<OsStr>],
 ) -> Result<Command, GitError> {
-    if let Some(why) = ordinary::obstacle(folder) {
+    if let Some(why) = ordinary::obstacle_to_objects(folder) {
         return Err(GitError::Failed(why));
     }
     let mut command = Command::new(program(folder).ok_or(GitError::NoGit)?);

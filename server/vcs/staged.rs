@@ -45,7 +45,7 @@ pub fn staged(root: &Path) -> HashMap<PathBuf, Staged> {
 impl Staged {
     /// Its content; `None` where what git keeps is not what stood in the file (a filter, other line ends).
     pub fn content(&self, root: &Path) -> Option<Vec<u8>> {
-        let repository = super::ordinary::discover(root).ok()?;
+        let repository = super::ordinary::discover_whole(root).ok()?;
         let blob = repository.find_blob(self.blob).ok()?;
         let content = blob.content();
         (u64::try_from(content.len()) == Ok(self.size)).then(|| content.to_owned())

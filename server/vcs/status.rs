@@ -17,7 +17,7 @@ use crate::os;
 pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> {
     let unread = |e: git2::Error| format!("The repository cannot be read: {}.", e.message());
     let repository =
-        super::ordinary::discover(root).map_err(|error| match super::obstacle(root) {
+        super::ordinary::discover_whole(root).map_err(|error| match super::obstacle(root) {
             Some(_) => unread(error),
             None => String::from("The workspace is in no git repository."),
         })?;
@@ -28,6 +28,9 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
     let prefix = root.strip_prefix(&top).unwrap_or(Path::new(""));
     let within = below.unwrap_or(root).strip_prefix(&top).unwrap_or(prefix);
 
+    if let Some(why) = super::ordinary::in_work_tree(below.unwrap_or(root)) {
+        return Err(format!("The work tree cannot be read: {why}."));
+    }
     let mut options = StatusOptions::new();
     options
         .include_untracked(true)

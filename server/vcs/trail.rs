@@ -103,7 +103,7 @@ pub fn blob(place: &Place, commit: &str, file: &str, until: Instant) -> Option<S
 /// A commit (that which HEAD is, unless `id` names one), and the text of a file there where there is one. libgit2 reads it, so that
 /// closing a thread starts no program; `None`: no repository, no commit yet, or one that it cannot read.
 pub fn text_in(path: &Path, id: Option<&str>) -> Option<(String, Option<String>)> {
-    let repository = super::ordinary::discover(path.parent()?).ok()?;
+    let repository = super::ordinary::discover_whole(path.parent()?).ok()?;
     let top = os::canonical(repository.workdir()?).ok()?;
     let commit = match id {
         Some(id) => repository.find_commit(git2::Oid::from_str(id).ok()?),

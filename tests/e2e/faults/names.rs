@@ -79,6 +79,20 @@ fn pipes_named_like_settings_and_rules_are_not_waited_for() {
     );
 }
 
+/// What a command says with `pipe` in its way, which it does not wait for.
+fn said(workspace: &Workspace, pipe: &str, args: &[&str]) -> String {
+    let mut postil = workspace.command("timeout");
+    postil
+        .arg("60")
+        .arg(env!("CARGO_BIN_EXE_postil"))
+        .args(args);
+    let out = postil.output().expect("it ends");
+    let text = [out.stdout, out.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert_ne!(out.status.code(), Some(124), "{pipe} is waited for: {text}");
+    text
+}
+
 /// git and libgit2 open them all, and an archive of somebody else's may hold any.
 #[test]
 fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
@@ -101,18 +115,7 @@ fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
         let _ = std::fs::remove_file(&pipe);
         let made = workspace.command("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo runs").success());
-        let said = |args: &[&str]| {
-            let mut postil = workspace.command("timeout");
-            postil
-                .arg("60")
-                .arg(env!("CARGO_BIN_EXE_postil"))
-                .args(args);
-            let out = postil.output().expect("it ends");
-            let text = [out.stdout, out.stderr].concat();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            assert_ne!(out.status.code(), Some(124), "{name} is waited for: {text}");
-            text
-        };
+        let said = |args: &[&str]| said(&workspace, name, args);
         let short = name.rsplit('/').next().unwrap_or(name);
         let why = format!("{short} is no ordinary file");
         let listed = said(&["threads"]);
@@ -127,6 +130,93 @@ fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
             told.contains(&why) && told.contains("git version"),
             "{told}"
         );
+    }
+}
+
+#[test]
+fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
+    let other = "others/aa/00000000000000000000000000000000000000";
+    let pack = ".git/objects/pack/pack-0000000000000000000000000000000000000000.idx";
+    for name in ["HEAD", "HEAD^{tree}", "HEAD:a.rs", pack, other, "huge"] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", "// AUTHOR: who wrote this?\nfn a() {}\n");
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["add", "."]);
+        workspace.git(&["commit", "-qm", "first"]);
+        let object = |name: &str| {
+            let id = workspace.git(&["rev-parse", name]);
+            let (folder, rest) = id.trim().split_at(2);
+            format!(".git/objects/{folder}/{rest}")
+        };
+        let pipe = match name {
+            "huge" => object("HEAD"),
+            name if name.contains('/') => name.to_owned(),
+            name => object(name),
+        };
+        let path = workspace.path(&pipe);
+        let _ = std::fs::remove_file(&path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        if name == "huge" {
+            let file = std::fs::File::create(&path).expect("made");
+            file.set_len(1 << 40).expect("it has holes");
+        } else {
+            let made = workspace.command("mkfifo").arg(&path).status();
+            assert!(made.expect("mkfifo runs").success());
+        }
+        if name == other {
+            workspace.write(".git/objects/info/alternates", "../../others\n");
+        }
+        let short = pipe.rsplit('/').next().unwrap_or_default();
+        let why = match name {
+            "huge" => format!("{short} is larger than 512 MiB"),
+            _ => format!("{short} is no ordinary file"),
+        };
+        let listed = said(&workspace, &pipe, &["threads"]);
+        assert!(listed.contains("a.rs"), "{name}: {listed}");
+        for args in [
+            &["why", "a.rs:2"][..],
+            &["tools", "call", "git_status", "{}"],
+            &["reply", "--all", "--model", "offline"],
+            &["doctor"],
+        ] {
+            let told = said(&workspace, &pipe, args);
+            let told = told + &workspace.read("a.rs");
+            assert!(told.contains(&why), "{name}, {args:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn pipes_named_like_rules_in_a_folder_below_are_not_waited_for() {
+    for name in [".gitignore", ".gitattributes", ".ignore"] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", ASKED);
+        workspace.write("sub/b.rs", ASKED);
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["add", "."]);
+        workspace.git(&["commit", "-qm", "first"]);
+        let made = workspace
+            .command("mkfifo")
+            .arg(workspace.path(&format!("sub/{name}")))
+            .status();
+        assert!(made.expect("mkfifo runs").success());
+        let said = |args: &[&str]| said(&workspace, name, args);
+        assert!(said(&["threads"]).contains("sub/b.rs"), "{name}");
+        let why = format!("{name} is no ordinary file");
+        if name != ".ignore" {
+            for args in [
+                &["why", "sub/b.rs:1"][..],
+                &["clear", "sub/b.rs"],
+                &["tools", "call", "git_status", "{}"],
+            ] {
+                let told = said(args);
+                assert!(told.contains(&why), "{args:?}: {told}");
+            }
+        }
+        let found = said(&["tools", "call", "grep", r#"{"pattern": "AUTHOR"}"#]);
+        assert!(found.contains("a.rs:"), "{name}: {found}");
+        let named = said(&["tools", "call", "glob", r#"{"pattern": "**"}"#]);
+        assert!(named.contains("a.rs"), "{name}: {named}");
     }
 }
 

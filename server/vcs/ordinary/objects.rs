@@ -1,0 +1,65 @@
+//! Where commits and files are kept: any of them can be a pipe, and one that is no part of a pack is read whole.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::{LARGEST, LARGEST_LIST, MOST, in_folder, unread};
+
+/// Folders that hold nothing of the kind, and when they were changed last. There may be thousands of objects, and
+/// those that come later come by git.
+static ORDINARY: LazyLock<Mutex<HashMap<PathBuf, SystemTime>>> = LazyLock::new(Mutex::default);
+
+/// What stands in `folder`, and in those that it goes on in.
+pub(super) fn obstacle(folder: &Path) -> Option<String> {
+    let mut folders = vec![folder.to_owned()];
+    let mut at = 0;
+    while let Some(folder) = folders.get(at).filter(|_| at < MOST).cloned() {
+        at += 1;
+        let others = folder.join("info/alternates");
+        if let Some(why) = unread(&others, LARGEST).or_else(|| in_objects(&folder)) {
+            return Some(why);
+        }
+        let text = std::fs::read(others).unwrap_or_default();
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        let named = lines.map(|line| folder.join(crate::vcs::bytes_to_path(line)));
+        for other in named {
+            if !folders.contains(&other) && folders.len() < MOST {
+                folders.push(other);
+            }
+        }
+    }
+    None
+}
+
+fn in_objects(folder: &Path) -> Option<String> {
+    let changed = folder.metadata().and_then(|found| found.modified()).ok();
+    let known = || ORDINARY.lock().unwrap_or_else(PoisonError::into_inner);
+    if changed.is_some() && known().get(folder).copied() == changed {
+        return None;
+    }
+    let parts = ["", "info", "info/commit-graphs", "pack"];
+    let mut parts = parts.iter().map(|part| folder.join(part));
+    let why = parts
+        .find_map(|part| in_folder(&part))
+        .or_else(|| loose(folder));
+    if let (None, Some(changed)) = (&why, changed) {
+        known().insert(folder.to_owned(), changed);
+    }
+    why
+}
+
+/// The objects that are in no pack; git puts no larger ones there.
+fn loose(folder: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let is_one = |name: &[u8]| name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+    let folders = entries
+        .map_while(Result::ok)
+        .filter(|entry| is_one(entry.file_name().as_encoded_bytes()));
+    let mut all = folders
+        .flat_map(|entry| std::fs::read_dir(entry.path()).into_iter().flatten())
+        .map_while(Result::ok);
+    all.find_map(|entry| unread(&entry.path(), LARGEST_LIST))
+}
