@@ -70,6 +70,8 @@ pub enum Refused {
     NoComments,
     /// No comment at this place would read back as what was to be written.
     Unreadable,
+    /// Without the thread's words the comment around would end elsewhere, and its rest be code.
+    Breaks,
 }
 
 impl Written {

@@ -177,6 +177,9 @@ impl From<Refused> for Error {
             Refused::NoComments => Self::Other(String::from(
                 "files of this kind (JSON, CSV) have no comments, and one would break the file; nothing was written: ask in another file, or write the first comment yourself if what reads this one allows it",
             )),
+            Refused::Breaks => Self::Other(String::from(
+                "without these words the comment around them would end elsewhere, and the rest of it be code; nothing was removed: take them out by hand",
+            )),
             Refused::Unreadable => Self::Other(String::from(
                 "no comment there would read back as what was to be written; nothing was written: try another line or other words",
             )),

@@ -63,7 +63,10 @@ fn remove(
                 .zip(&kept)
                 .all(|(after, (_, before))| conversation(after) == conversation(before))
     };
-    if stays(&after(source, &edits)) {
+    // A message may open or close a comment inside its own.
+    let breaks = |after: &After| source.syntax.errors() == 0 && after.syntax.errors() > 0;
+    let plain = after(source, &edits);
+    if stays(&plain) && !breaks(&plain) {
         return Ok(written(edits));
     }
     // What is left would read as another thread (two that touch, a line that now continues one): keep
@@ -74,8 +77,11 @@ fn remove(
     if let Some(first) = apart.first_mut() {
         first.text.push_str(line_end);
     }
-    if stays(&after(source, &apart)) {
+    let spaced = after(source, &apart);
+    if stays(&spaced) && !breaks(&spaced) {
         Ok(written(apart))
+    } else if breaks(&plain) {
+        Err(Refused::Breaks)
     } else {
         Ok(written(edits))
     }

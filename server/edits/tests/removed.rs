@@ -69,3 +69,21 @@ fn clearing_removes_all() {
     assert_eq!(written.lines_removed, 4);
     assert_eq!(write("a.py", "x = 1\n", clear), Err(Refused::NoThreads));
 }
+
+/// Where comments nest, a message may open one that ends behind it.
+#[test]
+fn what_would_turn_the_rest_of_a_comment_into_code_is_not_removed() {
+    let nested = "fn a() {}\n/* AUTHOR: why /* this\n   still */ here\n   and more */\nfn b() {}\n";
+    let id = threads("a.rs", nested)[0].id.clone();
+    let refused = |plan: &dyn Fn(Source) -> Result<Written, Refused>| {
+        assert_eq!(write("a.rs", nested, plan).err(), Some(Refused::Breaks));
+    };
+    refused(&|source| dismiss(source, &id));
+    refused(&|source| clear(source));
+    // One that it ends itself goes with it.
+    let whole = "/* AUTHOR: why /* this */ here\n   and more */\nfn b() {}\n";
+    assert_eq!(
+        dismissed("a.rs", whole).0,
+        "/*\n   and more */\nfn b() {}\n"
+    );
+}
