@@ -10,6 +10,7 @@ use clap::{CommandFactory, Parser};
 use crate::config::Folders;
 use crate::host::Host;
 use crate::os;
+use crate::present::one_line;
 use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::vcs;
@@ -74,7 +75,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(serve_args)) => serve(&serve_args, args.global.no_cache),
         Some(command) => {
             let out = Out::new(args.global.json, args.global.quiet, args.global.color);
-            log::begin(args.global.verbose);
+            log::begin(args.global.verbose, !matches!(command, Command::Demo));
             let cx = Cx {
                 workspace: args.global.workspace,
                 no_cache: args.global.no_cache,
@@ -140,12 +141,16 @@ struct Cx {
 impl Cx {
     /// The folder that relative paths count from: `-C`, else the current one.
     fn base(&self) -> Result<PathBuf, Error> {
-        let here = std::env::current_dir()
-            .map_err(|error| Error::Other(format!("the current folder: {error}")))?;
-        Ok(self
-            .workspace
-            .as_ref()
-            .map_or(here.clone(), |folder| here.join(folder)))
+        let named = self.workspace.as_deref();
+        if let Some(folder) = named.filter(|folder| folder.is_absolute()) {
+            return Ok(folder.to_owned());
+        }
+        let here = std::env::current_dir().map_err(|error| {
+            Error::Other(format!(
+                "the current folder is gone or cannot be read ({error}): change to another, or name a workspace with -C"
+            ))
+        })?;
+        Ok(named.map_or(here.clone(), |folder| here.join(folder)))
     }
 
     /// The workspace: `-C`, else the repository above the current folder, else that folder.
@@ -226,10 +231,12 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Workflow(command) => workflow::run(cx, command).await,
         Command::Acp => {
             tell_who_waits("an editor that speaks the Agent Client Protocol");
+            tell_log("agent");
             Ok(crate::agent::serve(cx.folders()?).await == ExitCode::SUCCESS)
         }
         Command::Mcp { read_only } => {
             tell_who_waits("an MCP client");
+            tell_log("MCP server");
             let served = crate::mcp::serve(cx.root()?, cx.folders()?, read_only);
             Ok(served.await == ExitCode::SUCCESS)
         }
@@ -249,13 +256,19 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
         Command::Doctor { online } => doctor::doctor(cx, online).await,
         Command::Editor(command) => editor::run(cx, &command),
         Command::Demo => demo::run(cx).await,
-        Command::Man { folder } => {
+        Command::Man { folder: named } => {
+            let own = || Ok::<_, Error>(cx.folders()?.data.with_file_name("man").join("man1"));
+            let folder = named.clone().map_or_else(own, Ok)?;
             man::write(Args::command(), &folder, built()).map_err(|error| {
                 Error::Other(format!(
                     "{} cannot be written to: {error}",
                     folder.display()
                 ))
             })?;
+            if named.is_none() {
+                let folder = one_line(&folder.display().to_string());
+                cx.out.note(format!("the pages are in {folder}"));
+            }
             Ok(true)
         }
         Command::Completions { shell } => {
@@ -277,6 +290,11 @@ fn built() -> jiff::civil::Date {
     };
     let date = told.or_else(changed).unwrap_or_else(jiff::Timestamp::now);
     date.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+/// What is said in the log later is said by this process.
+fn tell_log(what: &str) {
+    tracing::info!("{what} of postil {} begins", env!("CARGO_PKG_VERSION"));
 }
 
 /// A person who typed the command would look at nothing.
@@ -306,7 +324,8 @@ fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
     if transport == Transport::Stdio && !args.stdio {
         tell_who_waits("an editor");
     }
-    log::begin(0);
+    log::begin(0, true);
+    tell_log("language server");
     crate::lsp::serve(transport, no_cache)
 }
 

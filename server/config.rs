@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::models::prices::Said;
 use crate::os;
+pub use check::text;
 use layers::{Layer, Layers};
 pub use schema::{Action, Api, Review, Rule, Share, Trigger};
 pub use write::write_model;
@@ -238,8 +239,8 @@ pub struct Problem {
 pub struct Loaded {
     pub settings: Settings,
     pub problems: Vec<Problem>,
-    /// Key, value as text, source (`default`, `user`, `workspace`, `client`, `environment`).
-    pub sources: Vec<(String, String, String)>,
+    /// Key, value, source (`default`, `user`, `workspace`, `client`, `environment`).
+    pub sources: Vec<(String, Value, String)>,
 }
 
 impl Loaded {

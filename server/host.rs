@@ -1,6 +1,6 @@
 //! L3. What the engine asks of the face that runs it (an editor, a terminal, nobody).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use tokio::sync::{Mutex, MutexGuard};
@@ -193,6 +193,10 @@ pub trait Host: Send + Sync {
     }
 
     fn message(&self, level: Level, text: &str);
+
+    /// A turn has ended with a question, which its thread in this file (an absolute path) holds: for a face that has
+    /// another place to show it.
+    fn asked(&self, _path: &Path, _thread_id: &str) {}
 
     /// `run` is the run's id. Begin comes once, End once.
     fn progress(&self, run: &str, progress: Progress);

@@ -1,9 +1,14 @@
-//! L3. The newest lines of our own log, kept in memory so that an agent can read them (`log_read`). What
-//! writes the log is a face's (`cli`); here a line is cleaned, freed of keys and kept.
+//! L3. Our own log: its newest lines in memory, so that an agent can read them (`log_read`), and in a file of the
+//! user's state folder, which all processes share. What writes the log is a face's (`cli`); here a line is cleaned,
+//! freed of keys and kept.
 
 use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::os;
 use crate::present::visible;
 
 /// Lines that are kept.
@@ -11,11 +16,63 @@ const MOST: usize = 2_000;
 /// Characters of one line.
 const LONGEST: usize = 1_000;
 
+/// Bytes of the file from which on it becomes the older one, in place of that.
+const LARGEST: u64 = 1 << 20;
+
+/// The file, once there is one.
+static FILE: OnceLock<PathBuf> = OnceLock::new();
+
 static LINES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-/// Keeps a line, in place of the oldest where there are too many.
+/// The file in the user's state folder; it is made with the first line.
+pub fn file(state: &Path) -> PathBuf {
+    state.join("postil.log")
+}
+
+/// From now on lines are written to this file, too.
+pub fn write_to(file: PathBuf) {
+    let _ = FILE.set(file);
+}
+
+/// Adds a line to the file, whoever else does so at this moment: it goes out in one write, behind what is there.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = match (options.open(path), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            os::make_private_folder(folder)?;
+            options.open(path)?
+        }
+        (opened, _) => opened?,
+    };
+    if file.metadata()?.len() > LARGEST {
+        make_room(path, &file)?;
+        file = options.open(path)?;
+    }
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Looks again under a lock: another process that found the file as large may have been here first.
+fn make_room(path: &Path, file: &File) -> io::Result<()> {
+    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(());
+    }
+    if std::fs::metadata(path)?.len() > LARGEST {
+        std::fs::rename(path, path.with_extension("log.1"))?;
+    }
+    Ok(())
+}
+
+/// Keeps a line, which begins with its time, in place of the oldest where there are too many.
 pub fn keep(line: &str) {
     let line = cleaned(line, secrets());
+    if let Some(file) = FILE.get() {
+        let (time, said) = line.split_once(' ').unwrap_or((&line, ""));
+        // There is nobody to tell: `postil doctor` says what is wrong with it.
+        let _ = append(file, &format!("{time} {} {said}", std::process::id()));
+    }
     let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     if lines.len() >= MOST {
         lines.pop_front();
@@ -104,6 +161,47 @@ mod tests {
             "Authorization: Bearer [key]"
         );
         assert_eq!(clean(&"é".repeat(5000)).chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn the_file_makes_room_for_what_is_new() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = file(&folder.path().join("a/b"));
+        let line = "x".repeat(999);
+        let many = 3 * LARGEST / 1000;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..many / 4 {
+                        append(&path, &line).expect("it is written");
+                    }
+                });
+            }
+        });
+        let sizes = [path.clone(), path.with_extension("log.1")].map(|path| {
+            let text = std::fs::read_to_string(path).expect("it is there");
+            assert!(text.lines().all(|read| read == line), "a torn line");
+            text.len() as u64
+        });
+        assert!(sizes[1] > LARGEST && sizes.iter().all(|size| *size <= LARGEST + 8000));
+        assert_eq!(
+            std::fs::read_dir(path.parent().expect("a folder"))
+                .expect("a list")
+                .count(),
+            2
+        );
+        #[cfg(unix)]
+        for (path, expected) in [
+            (path.as_path(), 0o600),
+            (path.parent().expect("one"), 0o700),
+        ] {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::metadata(path)
+                .expect("it is there")
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, expected, "{}", path.display());
+        }
     }
 
     #[test]

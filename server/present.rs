@@ -13,7 +13,7 @@ mod tokens;
 
 pub use amounts::{counted, dollars};
 pub use certificate::certificate;
-pub use choices::{asks, choices, chosen};
+pub use choices::{QUESTION, asks, choices, chosen, is_question};
 pub use clean::{fence, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
@@ -110,6 +110,13 @@ pub fn outside(diagnostic: &mut Diagnostic) {
         diagnostic
             .message
             .push_str(" (outside the workspace: open its folder to have it answered)");
+    }
+}
+
+/// Its turn was cancelled, here or from another process: that is why nobody has answered.
+pub fn cancelled(diagnostic: &mut Diagnostic) {
+    if diagnostic.code == "pending" {
+        diagnostic.message.push_str(" (its turn was cancelled)");
     }
 }
 

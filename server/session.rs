@@ -48,7 +48,7 @@ mod view;
 mod why;
 
 use closing::{Shown, Stand, Underway};
-pub use commits::PendingCommit;
+pub use commits::{PendingCommit, commit_waits};
 pub use documents::STORM;
 pub use models::Answers;
 use names::Names;
@@ -290,6 +290,7 @@ pub struct TurnState {
     /// What it is doing, or why it failed.
     pub message: String,
     pub failed: bool,
+    pub cancelled: bool,
     /// It stands still until the author answers a question.
     pub waits: bool,
 }

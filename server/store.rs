@@ -175,7 +175,7 @@ pub enum StoreError {
     Locked { path: String },
     #[error("history: {0}")]
     Sqlite(rusqlite::Error),
-    #[error("{path}: {source}")]
+    #[error("the history in {path} cannot be used: {source}")]
     Io {
         path: String,
         source: std::io::Error,

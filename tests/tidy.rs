@@ -155,6 +155,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "the settings say what a model holds and costs",
     ),
     ("config", "os", "the home folder is the system's to tell"),
+    ("log", "os", "the folder of the log is its user's alone"),
     (
         "config",
         "web",

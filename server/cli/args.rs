@@ -318,11 +318,11 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil demo")]
     Demo,
     /// Man pages, one for each command
-    #[command(after_help = "Example: postil man ~/.local/share/man/man1")]
+    #[command(after_help = "Example: postil man /usr/local/share/man/man1")]
     Man {
-        /// The folder that they are written to
+        /// The folder that they are written to; without it, where `man` looks for your own: ~/.local/share/man/man1
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-        folder: PathBuf,
+        folder: Option<PathBuf>,
     },
     /// Completions for a shell
     #[command(after_help = "Example: postil completions bash > /etc/bash_completion.d/postil")]

@@ -14,6 +14,7 @@ use crate::acp;
 use crate::bridge;
 use crate::children;
 use crate::config::{self, Loaded, Network, Problem, Settings};
+use crate::log;
 use crate::models::KeySource;
 use crate::os;
 use crate::present::one_line;
@@ -99,6 +100,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
         network(&loaded.settings.sandbox.network, &sandbox),
     );
     found.extend("history", history(&session));
+    found.add("log", kept_log(&log::file(&folders.state)));
     let sockets = bridge::serving(&folders.data, &root);
     let sockets: Vec<String> = sockets.iter().map(|s| s.display().to_string()).collect();
     let through = match sockets.as_slice() {
@@ -198,6 +200,20 @@ fn history(session: &Session) -> Option<Told> {
         }
         Err(error) => (Some(false), error.to_string()),
     })
+}
+
+fn kept_log(file: &Path) -> Told {
+    let shown = file.display();
+    match std::fs::File::options().append(true).open(file) {
+        Ok(_) => (None, shown.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            (None, format!("{shown} (nothing was logged yet)"))
+        }
+        Err(error) => (
+            Some(false),
+            format!("{shown} cannot be written to: {error}"),
+        ),
+    }
 }
 
 fn editors() -> impl Iterator<Item = Told> {

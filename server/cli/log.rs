@@ -1,4 +1,5 @@
-//! The log: to standard error as far as it is asked for, and the newest lines kept for `log_read`.
+//! The log: to standard error as far as it is asked for, and each line that somebody may look for later kept, for
+//! `log_read` and in a file.
 
 use std::fmt::{Debug, Write as _};
 
@@ -8,10 +9,15 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
+use crate::config::Folders;
 use crate::log;
 
-/// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it.
-pub(super) fn begin(verbose: u8) {
+/// `POSTIL_LOG` decides (`debug`, `postil=trace`); `-v` and `-vv` do without it. `leaves_traces`: there is a file.
+pub(super) fn begin(verbose: u8, leaves_traces: bool) {
+    if leaves_traces && let Ok(folders) = Folders::of_user() {
+        log::write_to(log::file(&folders.state));
+    }
+    keep_panics();
     let default = match verbose {
         // A connection that is not made is an error with words of our own.
         0 => "error,rustls_platform_verifier=off",
@@ -38,6 +44,24 @@ pub(super) fn begin(verbose: u8) {
     if let Some(why) = unread {
         tracing::error!("POSTIL_LOG is not used: {wanted:?}: {why}");
     }
+}
+
+/// What a fault of our own says goes to standard error alone, which an editor may throw away.
+fn keep_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        let words = panic.payload();
+        let what = (words.downcast_ref::<&str>().copied())
+            .or_else(|| words.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no words");
+        let place = panic.location().map(ToString::to_string);
+        let place = place.unwrap_or_default();
+        log::keep(&format!(
+            "{:.0} ERROR panic at {place}: {what}",
+            jiff::Timestamp::now()
+        ));
+    }));
 }
 
 struct Kept;

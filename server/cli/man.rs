@@ -93,8 +93,8 @@ const ENVIRONMENT: &[Row] = &[
         of: ASKING,
     },
     Row {
-        name: "XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME",
-        text: "The folders of FILES, in place of ~/.config, ~/.local/share and ~/.cache. One that is no absolute path counts as unset.",
+        name: "XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME",
+        text: "The folders of FILES, in place of ~/.config, ~/.local/share, ~/.local/state and ~/.cache. One that is no absolute path counts as unset.",
         of: &[],
     },
     Row {
@@ -134,6 +134,11 @@ const FILES: &[Row] = &[
         name: "~/.local/share/postil/workspaces/*/rounds.db",
         text: "The history of one workspace: its runs and their rounds, and the conversations that were closed.",
         of: &["undo", "why", "workflow"],
+    },
+    Row {
+        name: "~/.local/state/postil/postil.log",
+        text: "What postil logged, without keys; at about 1 MB it becomes postil.log.1, and what was that is gone.",
+        of: &["acp", "doctor", "mcp", "serve"],
     },
     Row {
         name: "~/.cache/postil/threads/",

@@ -294,7 +294,7 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                     cx.out.line(format!(
                         "{BOLD}{}{BOLD:#} = {} {DIM}({source}{}){DIM:#}",
                         one_line(key),
-                        one_line(value),
+                        one_line(&config::text(value)),
                         if is_idle(key) { "; no effect yet" } else { "" }
                     ));
                 }

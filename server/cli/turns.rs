@@ -16,7 +16,7 @@ use super::{Cx, Outcome, host, way};
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
-use crate::session::{Error, Session, TurnEnd, TurnOptions, Undone, Wanted};
+use crate::session::{Error, Session, TurnEnd, TurnOptions, Undone, Wanted, commit_waits};
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
 
@@ -88,12 +88,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
         let look = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed, &unsaved);
-        let (mut removals, unsaved_removals) = look(true)?;
-        let (waiting, unsaved_others) = look(false)?;
-        left = &unsaved_removals | &unsaved_others;
+        let removed = look(true)?;
+        let others = look(false)?;
+        left = &removed.unsaved | &others.unsaved;
         for file in &left {
             cx.out.warn(&not_saved(file));
         }
+        let (mut removals, waiting) = (removed.ids, others.ids);
         // From the end, and before the others: threads that begin alike are numbered from the beginning of the file.
         removals.reverse();
         if removals.is_empty() && waiting.is_empty() {
@@ -106,8 +107,14 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
             refuse_arrived(&session, scope.as_deref())?;
         }
         // Anew: by then they have the ids that the removals leave them.
-        let others = || Ok(look(false)?.0);
-        answer(&session, removals, others, &options, jobs, events, tell).await
+        let anew = || Ok(look(false)?.ids);
+        let cancelled = answer(&session, removals, anew, &options, jobs, events, tell).await;
+        for (id, file) in others.commits {
+            let error = commit_waits(&file);
+            cx.out.error_of(&error.to_string(), error.code(), &id);
+            left.insert(file);
+        }
+        cancelled
     };
     session.shutdown().await;
     for file in changed(&session, &runs) {
@@ -304,28 +311,46 @@ fn changed(session: &Session, runs: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The threads that wait for an agent: those whose last word has them removed, or the others. Also the files of those
-/// that are left, for they are `unsaved`.
+/// The threads that wait for an agent.
+struct Pending {
+    ids: Vec<String>,
+    /// The files of those that are left because their editor has not saved them.
+    unsaved: BTreeSet<String>,
+    /// Those that are left because they would clear what is answered beside them, and their files.
+    commits: Vec<(String, String)>,
+}
+
+/// Those whose last word has them removed, or the others.
 fn pending(
     session: &Session,
     path: Option<&Path>,
     to_be_removed: bool,
     unsaved: &BTreeSet<String>,
-) -> Result<(Vec<String>, BTreeSet<String>), Error> {
+) -> Result<Pending, Error> {
     let file = |thread: &Value| thread["file"].as_str().unwrap_or_default().to_owned();
-    let is_wanted = |thread: &&Value| {
+    let id = |thread: &Value| thread["id"].as_str().unwrap_or_default().to_owned();
+    let word = |thread: &Value| {
         let last = thread["thread"].as_array().and_then(|said| said.last());
-        let word = last.and_then(|said| action_word(said["text"].as_str()?));
-        thread["status"] == "pending" && (word == Some(Action::Dismiss)) == to_be_removed
+        last.and_then(|said| action_word(said["text"].as_str()?))
+    };
+    let is_wanted = |thread: &&Value| {
+        thread["status"] == "pending" && (word(thread) == Some(Action::Dismiss)) == to_be_removed
     };
     let list = session.threads(path)?;
     let wanted = list.threads.iter().filter(is_wanted);
     let (left, wanted): (Vec<_>, Vec<_>) =
         wanted.partition(|thread| unsaved.contains(&file(thread)));
-    let ids = wanted
-        .into_iter()
-        .filter_map(|thread| thread["id"].as_str().map(str::to_owned));
-    Ok((ids.collect(), left.into_iter().map(file).collect()))
+    let answered = wanted.iter().filter(|thread| word(thread).is_none());
+    let answered: BTreeSet<String> = answered.map(|thread| file(thread)).collect();
+    let (commits, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|thread| {
+        word(thread) == Some(Action::Commit) && answered.contains(&file(thread))
+    });
+    let commits = commits.into_iter();
+    Ok(Pending {
+        ids: wanted.into_iter().map(id).collect(),
+        unsaved: left.into_iter().map(file).collect(),
+        commits: commits.map(|thread| (id(thread), file(thread))).collect(),
+    })
 }
 
 pub(super) fn say(cx: &Cx, end: &TurnEnd) {
@@ -345,6 +370,12 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
         for line in visible(text).lines() {
             cx.out.note(format!("    {line}"));
         }
+    }
+    if end.status == "awaiting_user" {
+        let id = &end.thread_id;
+        cx.out.note(format!(
+            "    {DIM}to answer: postil say {id} \"…\" && postil reply {id}{DIM:#}"
+        ));
     }
 }
 

@@ -172,7 +172,7 @@ pub(super) fn leaves<'a>(
 }
 
 /// For a person: strings in quotes, long ones cut.
-pub(super) fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),

@@ -452,7 +452,7 @@ impl Layers {
                 .set
                 .get(path)
                 .map_or("default", |(_, layer)| layer.name());
-            sources.push((path.join("."), text(value), layer.to_owned()));
+            sources.push((path.join("."), value.clone(), layer.to_owned()));
         });
         Loaded {
             settings: raw.into_settings(),

@@ -43,10 +43,10 @@ impl Home {
     }
 }
 
-fn source<'a>(loaded: &'a Loaded, key: &str) -> (&'a str, &'a str) {
+fn source<'a>(loaded: &'a Loaded, key: &str) -> (String, &'a str) {
     let row = loaded.sources.iter().find(|(k, ..)| k == key);
     let (_, value, source) = row.unwrap_or_else(|| panic!("no {key} in {:?}", loaded.sources));
-    (value, source)
+    (text(value), source)
 }
 
 /// What stands at each problem's place, and its message.
@@ -94,10 +94,10 @@ fn nothing_set_is_the_defaults() {
         Some("ANTHROPIC_API_KEY")
     );
     assert_eq!(s.providers["openai-compatible"].api_key_env, None);
-    assert_eq!(source(&loaded, "turn.maxRounds"), ("60", "default"));
+    assert_eq!(source(&loaded, "turn.maxRounds"), ("60".into(), "default"));
     assert_eq!(
         source(&loaded, "providers.anthropic.baseUrl"),
-        ("\"https://api.anthropic.com\"", "default")
+        ("\"https://api.anthropic.com\"".into(), "default")
     );
 }
 
@@ -175,10 +175,10 @@ fn the_example_of_the_documentation_is_read_whole() {
         python.env,
         [(String::from("PYTHONPATH"), String::from("src"))]
     );
-    assert_eq!(source(&loaded, "turn.maxRounds"), ("60", "user"));
+    assert_eq!(source(&loaded, "turn.maxRounds"), ("60".into(), "user"));
     assert_eq!(
         source(&loaded, "servers.python.command"),
-        ("\"pylsp\"", "user")
+        ("\"pylsp\"".into(), "user")
     );
 }
 
@@ -217,10 +217,13 @@ fn the_nearest_place_wins() {
         (s.model.as_deref(), s.proxy_mode),
         (Some("a/workspace"), ProxyMode::Always)
     );
-    assert_eq!(source(&loaded, "turn.maxRounds"), ("30", "client"));
-    assert_eq!(source(&loaded, "model"), ("\"a/workspace\"", "workspace"));
-    assert_eq!(source(&loaded, "turn.maxCost"), ("4.0", "user"));
-    assert_eq!(source(&loaded, "proxy.idle"), ("600", "default"));
+    assert_eq!(source(&loaded, "turn.maxRounds"), ("30".into(), "client"));
+    assert_eq!(
+        source(&loaded, "model"),
+        ("\"a/workspace\"".into(), "workspace")
+    );
+    assert_eq!(source(&loaded, "turn.maxCost"), ("4.0".into(), "user"));
+    assert_eq!(source(&loaded, "proxy.idle"), ("600".into(), "default"));
 
     // Dotted, and inside the section's name; the environment goes before all.
     let client = json!({"postil": {"turn.maxRounds": 20, "model": "a/client"}});
@@ -231,7 +234,7 @@ fn the_nearest_place_wins() {
     );
     assert_eq!(
         source(&loaded, "model"),
-        ("\"a/environment\"", "environment")
+        ("\"a/environment\"".into(), "environment")
     );
 }
 
@@ -251,7 +254,7 @@ fn endpoints_come_from_user_and_environment() {
     assert_eq!(provider.api_key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
     assert_eq!(
         source(&loaded, "providers.anthropic.baseUrl"),
-        ("\"http://127.0.0.1:9/\"", "environment")
+        ("\"http://127.0.0.1:9/\"".into(), "environment")
     );
 }
 

@@ -75,6 +75,11 @@ pub(super) struct Client {
     /// Sends what was typed just before a save only after it, unless it is asked before: eglot, as above. Such a change
     /// could not be told from a reload of the file (`session/provenance.rs`).
     pub sends_late: bool,
+    /// What takes the keys when a question is shown: a list or a line at the bottom, whatever is being typed.
+    pub questions_take_keys: bool,
+    /// What an agent asks is shown as a message with buttons too: it has no place of ours for it, and a question of the
+    /// server keeps nobody from typing on.
+    pub asks_in_messages: bool,
     /// Writes the error of a command to its log, where nobody looks: Helix.
     pub hides_errors: bool,
     /// Where the client puts the server's name before what it shows of it.
@@ -178,6 +183,12 @@ impl Client {
             knows_own_settings: opted("ownSettings"),
             waits_for_commands: name == Some("Eglot"),
             sends_late: name == Some("Eglot"),
+            questions_take_keys: !opted("reviews")
+                && name.is_some_and(|name| TAKE_KEYS.contains(&name)),
+            asks_in_messages: has("/window/showMessage")
+                && !opted("threads")
+                && !opted("reviews")
+                && name.is_none_or(|name| name == "helix" || !TAKE_KEYS.contains(&name)),
             hides_errors: name == Some("helix"),
             names_us: NamesUs::of(name),
             holds_lines: name == Some("kakoune-lsp"),
@@ -189,6 +200,10 @@ impl Client {
         }
     }
 }
+
+/// Clients whose questions take the keys. Helix (25.07) lets them pass but for those that move in its list and Enter; the
+/// others ask below the text until it is answered.
+const TAKE_KEYS: [&str; 6] = ["helix", "Eglot", "emacs", "Neovim", "vim-lsp", "coc.nvim"];
 
 /// Clients that put the server's name before what they show of it, where ours before that would be a second one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -402,6 +417,28 @@ mod tests {
         );
         assert_eq!(encoding(json!([])), Encoding::Utf16);
         assert_eq!(encoding(Value::Null), Encoding::Utf16);
+    }
+
+    #[test]
+    fn what_is_asked_is_a_message_where_that_keeps_nobody_from_typing() {
+        let client = |name: &str, capabilities: Value| {
+            Client::read(&json!({"clientInfo": {"name": name}, "capabilities": capabilities}))
+        };
+        let shows = json!({"window": {"showMessage": {}}});
+        for (name, asks, takes_keys) in [
+            ("Zed", true, false),
+            ("kakoune-lsp", true, false),
+            ("helix", true, true),
+            ("Eglot", false, true),
+            ("Neovim", false, true),
+        ] {
+            let client = client(name, shows.clone());
+            let found = (client.asks_in_messages, client.questions_take_keys);
+            assert_eq!(found, (asks, takes_keys), "{name}");
+        }
+        // Before 25.07 it shows no questions, and says so in this way.
+        let old = client("helix", json!({"window": {"workDoneProgress": true}}));
+        assert!(!old.asks_in_messages);
     }
 
     #[test]

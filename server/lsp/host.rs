@@ -17,6 +17,7 @@ use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Propose
 use crate::present::visible;
 use crate::text::{Edit, apply_edits, same_lines};
 
+mod asked;
 mod files;
 mod landed;
 mod lines;
@@ -34,6 +35,9 @@ const LATE: Duration = Duration::from_secs(1);
 /// How long a question waits behind the answer to the one before: editors show both in the same place, and the
 /// second press of a double click must not answer what nobody has read.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
+/// Where a question takes the keys, it waits until nothing was typed for so long: what goes on with a line must not
+/// answer it.
+const REST: Duration = Duration::from_millis(800);
 /// Reports are drawn no oftener.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 const TOKEN: &str = "postil/";
@@ -199,6 +203,10 @@ impl Host for EditorHost {
         if let Some(before) = before {
             sleep_until(before + BETWEEN_QUESTIONS).await;
         }
+        if server.capabilities().questions_take_keys && self.shows_questions() {
+            let mut news = server.documents.news();
+            while let Ok(Ok(())) = timeout(REST, news.changed()).await {}
+        }
         let answer = server
             .client
             .question("window/showMessageRequest", params)
@@ -223,6 +231,17 @@ impl Host for EditorHost {
             return;
         };
         message(&server, level, &visible(text));
+    }
+
+    fn asked(&self, path: &Path, thread_id: &str) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        if server.capabilities().asks_in_messages {
+            let (path, thread_id) = (path.to_owned(), thread_id.to_owned());
+            let runtime = server.runtime.clone();
+            runtime.spawn(async move { asked::ask(&server, &path, &thread_id).await });
+        }
     }
 
     fn progress(&self, run: &str, progress: Progress) {

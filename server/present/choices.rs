@@ -19,16 +19,20 @@ pub fn choices(thread: &Thread) -> Vec<String> {
     unanswered(thread).map_or_else(Vec::new, of_text)
 }
 
-/// Whether the newest AGENT message asks the author something, who has not answered it: it offers choices, or ends with
-/// a question mark.
+/// What stands before a question that nothing else shows to be one.
+pub const QUESTION: &str = "Question: ";
+
+/// Whether the newest AGENT message asks the author something, who has not answered it: it offers choices, ends with a
+/// question mark, or begins with [`QUESTION`].
 pub fn asks(thread: &Thread) -> bool {
     unanswered(thread).is_some_and(|text| is_question(text) || !of_text(text).is_empty())
 }
 
-fn is_question(text: &str) -> bool {
+pub fn is_question(text: &str) -> bool {
     // Behind it may stand what ends a quotation, a bracket or what is emphasised.
     let closes = |c: char| c.is_whitespace() || "\"'`*_)]}»”’」』）".contains(c);
-    text.trim_end_matches(closes).ends_with(['?', '？', '؟'])
+    text.starts_with(QUESTION.trim_end())
+        || text.trim_end_matches(closes).ends_with(['?', '？', '؟'])
 }
 
 /// The choice that `text` means: as it is written or shown, its letter, or the words behind that.
@@ -131,10 +135,17 @@ mod tests {
             "Shall I (or not?)",
             "哪一个？",
             "**Go on?**  \n",
+            "Question: tell me which.",
         ] {
             assert!(is_question(text), "{text}");
         }
-        for text in ["", "Why? Because of `a`.", "See `f?` there.", "Done."] {
+        for text in [
+            "",
+            "Questions: none.",
+            "Why? Because of `a`.",
+            "See `f?` there.",
+            "Done.",
+        ] {
             assert!(!is_question(text), "{text}");
         }
     }

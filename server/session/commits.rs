@@ -17,6 +17,14 @@ use crate::text::apply_edits;
 use crate::threads;
 use crate::vcs::{self, Commit, GitError, Head, Place};
 
+/// Why a batch leaves `commit` alone in a file of which it answers other threads: it would clear the answers with them.
+pub fn commit_waits(file: &str) -> Error {
+    Error::Other(format!(
+        "`commit` in {} waits: other threads of the file are answered now, and it would clear the answers before you have read them; then ask for it again",
+        present::visible(file)
+    ))
+}
+
 /// A commit that waits until the author saves the file, whose threads were cleared in the editor.
 pub struct PendingCommit {
     message: String,

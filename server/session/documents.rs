@@ -272,6 +272,12 @@ impl Session {
                 }
                 continue;
             }
+            if turn.cancelled {
+                let of_thread = |d: &&mut Diagnostic| d.thread_id.as_ref() == Some(&thread.id);
+                all.iter_mut()
+                    .filter(of_thread)
+                    .for_each(present::cancelled);
+            }
             if !turn.failed || thread.status != Status::Pending {
                 continue;
             }

@@ -95,6 +95,7 @@ impl Entry {
                 running: true,
                 message: String::from("starting"),
                 failed: false,
+                cancelled: false,
                 waits: false,
             },
             cancel,

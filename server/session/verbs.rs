@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::documents::threads_of;
 use super::tries::Tries;
-use super::{Done, Error, Session};
+use super::{Done, Error, Session, TurnOptions};
 use crate::comments::Language;
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
 use crate::files::FileError;
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
+use crate::store::Run;
 use crate::text::apply_edits;
 use crate::threads::{self, Action, Message, Role, Thread, lines};
 use crate::trust;
@@ -51,6 +52,21 @@ impl Session {
         let said = now.as_ref().and_then(Thread::question);
         self.store_as_typed(&path, said.map_or(text.trim(), |said| &said.text));
         Ok(done)
+    }
+
+    /// Answers the question with choices that a thread ends with by one of these, and has a turn begin.
+    pub async fn choose(
+        self: &Arc<Self>,
+        id: &str,
+        path: Option<&Path>,
+        text: &str,
+        options: TurnOptions,
+    ) -> Result<Run, Error> {
+        let (_, thread) = self.find_thread(id, path)?;
+        // A turn may cost money: none begins by words that answer nothing.
+        let choice = present::chosen(&thread, text).map_err(Error::Other)?;
+        self.say(id, path, &choice).await?;
+        self.start_turn(id, path, options).await
     }
 
     /// Other words in the place of those of the author in message `at`, which were `was` as they are shown; with

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Context, Output, Tool, parse, schema};
+use crate::present;
 use crate::trust::Risk;
 
 /// Choices that a question may have: as many as have a letter.
@@ -32,7 +33,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// As it stands in the thread: each choice with its letter, on one line where they are short.
+    /// As it stands in the thread, where whoever reads it has to see that it is a question: each choice with its letter,
+    /// on one line where they are short; a word in front of what neither offers any nor ends with a question mark.
     pub fn text(&self) -> String {
         let choices: Vec<String> = self
             .choices
@@ -42,7 +44,9 @@ impl Asked {
             .collect();
         let question = self.question.trim();
         let line = format!("{question} {}", choices.join(" "));
-        if choices.is_empty() {
+        if choices.is_empty() && !present::is_question(question) {
+            format!("{}{question}", present::QUESTION)
+        } else if choices.is_empty() {
             question.to_owned()
         } else if line.chars().count() <= 100 && !question.contains('\n') {
             line
@@ -132,6 +136,9 @@ mod tests {
             choices: choices.iter().map(|c| (*c).into()).collect(),
         };
         assert_eq!(asked("Why? ", &[]).text(), "Why?");
+        let told = asked("Tell me the name.", &[]).text();
+        assert_eq!(told, "Question: Tell me the name.");
+        assert_eq!(asked(&told, &[]).text(), told);
         assert_eq!(
             asked("Which?", &["tokio", "smol"]).text(),
             "Which? (a) tokio (b) smol"

@@ -399,6 +399,15 @@ fn settings_servers_and_findings_are_printed() {
         .iter()
         .find(|row| row["key"] == "model");
     assert_eq!(model.expect("model")["source"], "user");
+    let value = |name: &str| {
+        let mut rows = shown.as_array().into_iter().flatten();
+        rows.find(|row| row["key"] == name).expect(name)["value"].clone()
+    };
+    // As JSON has them, and not as they would stand in a file.
+    assert_eq!(value("model"), "offline");
+    assert_eq!(value("turn.maxRounds"), 60);
+    assert_eq!(value("subagent.worktree.enabled"), true);
+    assert!(value("permissions.rules").is_array());
     let idle = |name: &str| {
         let mut rows = shown.as_array().into_iter().flatten();
         let row = rows.find(|row| row["key"] == name);
@@ -449,6 +458,7 @@ fn the_demo_is_quick_and_touches_nothing_of_the_users() {
     );
     assert_eq!(demo.err, "");
     assert!(!workspace.data().exists());
+    assert!(!workspace.state().exists());
     assert_eq!(workspace.git(&["status", "--porcelain"]), "");
 }
 

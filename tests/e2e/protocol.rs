@@ -1,5 +1,6 @@
 //! The base protocol: frames, order, errors, cancel, panics, floods.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -72,6 +73,48 @@ fn a_panic_in_a_handler_is_answered_and_survived() {
     assert_eq!(
         editor.request("postil/test/ask", json!({"count": 1})),
         Ok(json!(1))
+    );
+    // Whoever looks for it later finds it, and who said it.
+    let state = workspace.state();
+    let log = state.canonicalize().expect("a folder").join("postil.log");
+    let text = std::fs::read_to_string(&log).expect("the log");
+    let process = format!(" {} ", editor.process_id());
+    assert!(text.lines().all(|line| line.contains(&process)), "{text}");
+    assert!(
+        text.contains("INFO postil::cli: language server of postil "),
+        "{text}"
+    );
+    let panics = text.matches(" ERROR panic at server/lsp/testing.rs:");
+    assert_eq!(panics.count(), 3, "{text}");
+    assert!(text.contains(": asked for by a test"), "{text}");
+    let mode = |path: &std::path::Path| {
+        let about = std::fs::metadata(path).expect("it is there");
+        about.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&log), 0o600);
+    assert_eq!(mode(log.parent().expect("a folder")), 0o700);
+    let doctor = workspace.postil().arg("doctor").output().expect("it runs");
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains(&log.display().to_string()), "{doctor}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_stops_nobody() {
+    let workspace = Workspace::new();
+    let state = workspace.state();
+    std::fs::create_dir_all(state.parent().expect("one")).expect("a folder");
+    std::fs::write(state, "").expect("a file in its place");
+    let mut editor = Editor::start(&workspace);
+    assert_eq!(
+        editor.request("postil/test/ask", json!({"count": 1})),
+        Ok(json!(1))
+    );
+    let doctor = workspace.postil().arg("doctor").output().expect("it runs");
+    assert_eq!(doctor.status.code(), Some(1));
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(
+        doctor.contains("postil.log cannot be written to: "),
+        "{doctor}"
     );
 }
 

@@ -107,7 +107,8 @@ impl Bench {
         }
         assert!(!state.stderr.contains(KEY));
         drop(state);
-        for file in walk(&self.workspace.data()) {
+        let state = self.workspace.state();
+        for file in walk(&self.workspace.data()).into_iter().chain(walk(&state)) {
             let bytes = std::fs::read(&file).unwrap_or_default();
             assert!(
                 !bytes.windows(KEY.len()).any(|w| w == KEY.as_bytes()),
@@ -325,7 +326,11 @@ fn a_cancel_from_the_editor_stops_the_turn_within_a_second() {
         "{:?}",
         began.elapsed()
     );
-    editor.wait_codes(FILE, &["pending"]);
+    // Why nobody has answered is seen at the thread.
+    editor.wait_diagnostics(FILE, |all| {
+        let said = "awaiting agent: should we rename this to load_data? (its turn was cancelled)";
+        all.len() == 1 && all[0]["code"] == "pending" && all[0]["message"] == said
+    });
     assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
 }
 

@@ -7,7 +7,7 @@ use super::call::{Call, blocking, failed};
 use crate::host::Level;
 use crate::lsp::to_proto;
 use crate::present;
-use crate::session::{TurnChanges, TurnOptions, Wanted};
+use crate::session::{TurnChanges, TurnOptions, Wanted, commit_waits};
 use crate::store::Run;
 use crate::threads::{Action, Status, Thread};
 
@@ -72,13 +72,12 @@ impl Call {
             answered.map_err(|error| to_proto::error(&error))?;
             return Ok(json!({"success": true, "run_id": run}));
         }
-        // A turn may cost money: none begins by words that answer nothing.
-        let found = self.session.find_thread(id, path.as_deref());
-        let (_, thread) = found.map_err(|error| to_proto::error(&error))?;
-        let choice = present::chosen(&thread, text).map_err(failed)?;
-        let said = self.session.say(id, path.as_deref(), &choice).await;
-        said.map_err(|error| to_proto::error(&error))?;
-        self.start_turn(false).await
+        let options = self.options(false)?;
+        started(
+            self.session
+                .choose(id, path.as_deref(), text, options)
+                .await,
+        )
     }
 
     /// Every pending thread of the file, or of all folders.
@@ -108,6 +107,12 @@ impl Call {
                 let mut waiting: Vec<&Thread> = view.threads.iter().filter(waits).collect();
                 if to_be_removed {
                     waiting.reverse();
+                }
+                if waiting.iter().any(|thread| thread.action().is_none()) {
+                    for thread in waiting.extract_if(.., |thread| thread.action().is_some()) {
+                        let error = commit_waits(&self.session.relative(&file));
+                        refused.push(json!({"thread_id": thread.id, "error": error.to_string()}));
+                    }
                 }
                 for thread in waiting {
                     if self.cancel.is_cancelled() {
@@ -202,7 +207,7 @@ impl Call {
         let folder = workspace.root().to_string_lossy();
         self.session.host.message(
             Level::Info,
-            &format!("{} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back.", crate::present::visible(&folder)),
+            &format!("{} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back.", present::visible(&folder)),
         );
         Ok(json!({"success": true, "folder": folder}))
     }

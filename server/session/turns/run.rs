@@ -67,15 +67,20 @@ impl Session {
         // First, for who hears of the end may ask for more at once.
         if let Some(mut entry) = self.turns.runs.get_mut(&task.run.id) {
             entry.state.running = false;
-            entry.state.failed = end.status == "failed";
+            entry.state.failed = end.status == RunStatus::Failed.name();
+            entry.state.cancelled = end.status == RunStatus::Cancelled.name();
             entry.state.message = message;
         }
         self.host
             .progress(&task.run.id, Progress::End { message: shown });
+        let asks = end.status == RunStatus::AwaitingUser.name();
         if let Some(entry) = self.turns.runs.get(&task.run.id) {
             entry.end.send_replace(Some(end));
         }
-        self.host.changed(&[task.path]);
+        self.host.changed(std::slice::from_ref(&task.path));
+        if asks {
+            self.host.asked(&task.path, &task.thread.id);
+        }
     }
 
     /// Runs the turn until it ends or is cancelled, from here or from another process.

@@ -161,10 +161,7 @@ fn attack_01_a_trusted_repository_names_no_endpoint_key_command_server_or_permis
             .iter()
             .any(|g| key.starts_with(g));
         assert!(!(guarded && entry["source"] == "workspace"), "{entry}");
-        assert!(
-            key != "turn.maxCost" || entry["value"] != "500.0",
-            "{entry}"
-        );
+        assert!(key != "turn.maxCost" || entry["value"] != 500.0, "{entry}");
         assert!(
             key != "turn.trigger" || entry["source"] != "workspace",
             "{entry}"

@@ -58,6 +58,11 @@ fn every_command_has_a_man_page() {
             .contains("margins of your code")
     );
     assert!(workspace.path("share/man1/postil-workflow-list.1").exists());
+    // Without a folder, where `man` looks for those of the user.
+    let told = postil(&workspace, &["man"]).ok().out;
+    let own = workspace.data().with_file_name("man").join("man1");
+    assert_eq!(told, format!("the pages are in {}\n", own.display()));
+    assert!(own.join("postil-reply.1").exists());
     // A file stands where the folder is to be.
     workspace.write("taken", "");
     let (well, errors) = run(&["man", "taken"]);

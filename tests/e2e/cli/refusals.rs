@@ -368,3 +368,25 @@ fn trust_of_a_folder_in_a_repository_is_told_to_be_of_no_use_to_its_workspace() 
     let whole = postil(&workspace, &["trust", ".", "--yes"]).ok();
     assert_eq!(whole.err, "");
 }
+
+#[test]
+fn a_current_folder_that_is_gone_is_told_and_another_can_be_named() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\nfn a() {}\n");
+    let root = workspace.root().display();
+    let run = |arguments: &str| {
+        let postil = env!("CARGO_BIN_EXE_postil");
+        let mut shell = workspace.command("sh");
+        let script = format!("mkdir -p gone && cd gone && rmdir ../gone && '{postil}' {arguments}");
+        ran(shell.args(["-c", &script]).output().expect("a shell"))
+    };
+    let there = run(&format!("-C '{root}' threads"));
+    assert!(there.out.contains("why?"), "{there:?}");
+    let here = run("threads");
+    assert!(
+        here.err
+            .contains("the current folder is gone or cannot be read")
+            && here.err.contains("name a workspace with -C"),
+        "{here:?}"
+    );
+}

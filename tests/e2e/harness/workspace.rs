@@ -40,6 +40,11 @@ impl Workspace {
         self.base.join("data/postil")
     }
 
+    /// The user's state folder of postil.
+    pub fn state(&self) -> PathBuf {
+        self.base.join("state/postil")
+    }
+
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }

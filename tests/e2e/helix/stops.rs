@@ -81,6 +81,14 @@ fn a_question_is_answered_by_a_choice_in_helix() {
         terminal.wait("the question", |s| {
             s.contains("# AGENT: Which is it? (a) bytes (b) text") && s.contains("agent asks: ")
         });
+        if program == "hx-new" {
+            // Asked below the text, too. Left without an answer, the thread still asks.
+            terminal.wait("the list", |s| {
+                s.contains("An agent asks in notes.py: Which is it?") && s.contains("(a) bytes")
+            });
+            terminal.key("Escape");
+            terminal.wait("no list", |s| !s.contains("An agent asks in"));
+        }
         keys(&terminal, &["Space", "a"]);
         terminal.wait("the choices", |s| with_blanks(s).contains("(a) bytes  "));
         take(&terminal, "(b) text  ");
@@ -89,6 +97,26 @@ fn a_question_is_answered_by_a_choice_in_helix() {
         });
         let told = model.wait_for_requests(2)[1].prompt();
         assert!(told.contains("text"), "{told}");
+        command(&terminal, ":qa!");
+    }
+}
+
+#[test]
+fn a_question_is_answered_in_the_list_below_the_text() {
+    for program in programs().filter(|program| *program == "hx-new") {
+        let input = json!({"question": "Which is it?", "choices": ["bytes", "text"]});
+        let script = vec![
+            Step::calls(vec![call("a", "ask_user", input)]),
+            Step::text("Text it is."),
+        ];
+        let (_workspace, _model, terminal) = started(program, "", script);
+        terminal.wait("the list", |s| {
+            s.contains("An agent asks in notes.py: Which is it?")
+        });
+        keys(&terminal, &["Down", "Enter"]);
+        terminal.wait("the answer", |s| {
+            s.contains("# AUTHOR: (b) text") && s.contains("# AGENT: Text it is.")
+        });
         command(&terminal, ":qa!");
     }
 }

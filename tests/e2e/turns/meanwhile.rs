@@ -315,6 +315,37 @@ fn all_are_answered_though_one_goes_before_and_a_file_is_gone() {
 }
 
 #[test]
+fn a_commit_does_not_clear_what_is_answered_with_it() {
+    let threads = "// AUTHOR: why?\nfn a() {}\n// AUTHOR: commit\n";
+    let answered = "// AUTHOR: why?\n// AGENT: So.\n// AUTHOR:\nfn a() {}\n// AUTHOR: commit\n";
+    let waits = format!("`commit` in {FILE} waits: other threads of the file are answered now");
+    let bench = Bench::new(vec![Step::text("So."), Step::text("So.")]);
+    bench.workspace.git(&["init", "-q"]);
+    let mut editor = with(&bench, threads, &["pending", "pending"]);
+    let all = editor.command("postil.replyAll", json!({}));
+    let all = all.expect("the turns start");
+    assert_eq!(all["runs"].as_array().map(Vec::len), Some(1), "{all}");
+    assert_eq!(all["success"], false);
+    let refused = all["refused"][0]["error"].as_str().expect("a reason");
+    assert!(refused.starts_with(&waits), "{refused}");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    assert_eq!(text, format!("{answered}fn end() {{}}\n"));
+    // Read by now, the answer goes with the rest.
+    editor.wait_codes(FILE, &["awaiting_user", "pending"]);
+    let all = editor.command("postil.replyAll", json!({}));
+    assert_eq!(all.expect("it is cleared")["success"], true);
+    editor.wait_text(FILE, |text| text == "fn a() {}\nfn end() {}\n");
+    drop(editor);
+
+    // The same from the command line, one at a time.
+    bench.workspace.write(FILE, threads);
+    let (code, _, err) = bench.cli(&["reply", "--all", "--yes"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains(&waits), "{err}");
+    assert_eq!(bench.workspace.read(FILE), answered);
+}
+
+#[test]
 fn a_line_to_write_in_is_made_below_an_answer_that_has_none() {
     let bench = Bench::new(Vec::new());
     let text = "    // AUTHOR: why?\n    // AGENT: So.\n";

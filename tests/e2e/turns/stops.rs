@@ -1,9 +1,11 @@
 //! Turns that stop half-way and go on: questions, caps, failures, the end of the process.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, lens, read, rename, take_when_offered, type_at};
-use crate::harness::{Editor, Options, Workspace, wait_until};
+use crate::harness::{Editor, NEVER, Options, State, Workspace, wait_until};
 use crate::model::{Step, call};
 
 fn ask(choices: Value) -> Step {
@@ -89,6 +91,143 @@ fn a_question_suspends_the_run_until_a_choice_is_taken_even_in_another_process()
     assert_eq!(bench.runs().len(), 1);
 }
 
+/// Those that the agent has put, as messages with buttons.
+fn messages(editor: &Editor) -> Vec<Value> {
+    let state = editor.state();
+    let asked = |m: &&Value| m["method"] == "window/showMessageRequest";
+    state.received.iter().filter(asked).cloned().collect()
+}
+
+#[test]
+fn a_question_with_choices_is_a_message_with_buttons_too_where_the_editor_has_no_others() {
+    let bench = Bench::new(vec![
+        ask(json!(["only this one", "every caller"])),
+        Step::text("Every caller, then."),
+    ]);
+    let mut editor = bench.typed();
+    editor.state().choices = vec![String::from("(b) every caller")];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| {
+        text.contains("// AUTHOR: (b) every caller\n// AGENT: Every caller, then.\n")
+    });
+    let asked = messages(&editor);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(
+        asked[0]["params"],
+        json!({"type": 3, "message": format!("An agent asks in {FILE}: Only this one, or every caller?"),
+            "actions": [{"title": "(a) only this one"}, {"title": "(b) every caller"}]})
+    );
+}
+
+#[test]
+fn a_question_that_is_answered_at_the_thread_is_taken_back_as_a_message() {
+    let step = || ask(json!(["only this one", "every caller"]));
+    let bench = Bench::new(vec![step(), step(), Step::text("Every caller, then.")]);
+    let mut editor = bench.typed();
+    editor.state().choices = vec![NEVER.to_owned()];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_message("window/showMessageRequest", |_| true);
+    let first = messages(&editor)[0]["id"].clone();
+    // Closed without an answer the next one changes nothing.
+    editor.state().choices.clear();
+    editor
+        .take_action(FILE, 0, "(a) only this one")
+        .expect("it is answered");
+    editor.wait_message("$/cancelRequest", |params| params["id"] == first);
+    editor.wait_for("the second question", |state| {
+        let asked = |m: &&Value| m["method"] == "window/showMessageRequest";
+        (state.received.iter().filter(asked).count() == 2).then_some(())
+    });
+    let text = editor.text(FILE);
+    assert!(text.ends_with(&format!("// AUTHOR:\n{CODE}")), "{text}");
+    take_when_offered(&mut editor, "(b) every caller");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Every caller, then."));
+    assert_eq!(messages(&editor).len(), 2);
+}
+
+#[test]
+fn a_question_waits_until_nobody_types_where_it_takes_the_keys() {
+    let bench = Bench::new(vec![ask(json!(["only this one", "every caller"]))]);
+    let options = || Options {
+        env: bench.env(),
+        initialization_options: json!({"trusted": true}),
+        initialize: false,
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&bench.workspace, options());
+    let mut params = editor.initialize_params(&options());
+    params["clientInfo"] = json!({"name": "helix"});
+    editor.request("initialize", params).expect("capabilities");
+    editor.notify("initialized", json!({}));
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, THREAD);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Only this one"));
+    // As somebody types who does not look up.
+    let asked = |state: &State| {
+        let mut received = state.received.iter();
+        received.any(|m| m["method"] == "window/showMessageRequest")
+    };
+    let (began, mut keys) = (Instant::now(), 0);
+    while began.elapsed() < Duration::from_millis(1500) || keys < 100 {
+        let end = editor.text(FILE).len();
+        editor.splice(FILE, end..end, "\n");
+        editor.code_actions(FILE, 0);
+        keys += 1;
+        assert!(!asked(&editor.state()), "after {keys} keys");
+    }
+    editor.wait_message("window/showMessageRequest", |_| true);
+}
+
+#[test]
+fn a_question_is_no_message_where_a_plugin_of_ours_shows_it() {
+    for plugin in ["threads", "reviews"] {
+        let bench = Bench::new(vec![ask(json!(["only this one", "every caller"]))]);
+        let options = Options {
+            env: bench.env(),
+            initialization_options: json!({"trusted": true, plugin: true}),
+            ..Options::default()
+        };
+        let mut editor = Editor::start_with(&bench.workspace, options);
+        editor.open(FILE);
+        editor.splice(FILE, 0..0, THREAD);
+        editor.wait_codes(FILE, &["pending"]);
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        editor.wait_codes(FILE, &["awaiting_user"]);
+        bench.wait_status("awaiting_user");
+        editor.settle();
+        assert_eq!(messages(&editor), Vec::<Value>::new(), "{plugin}");
+    }
+}
+
+#[test]
+fn a_question_that_does_not_look_like_one_is_shown_as_one() {
+    let input = json!({"question": "Tell me the name you want."});
+    let bench = Bench::new(vec![Step::calls(vec![call("toolu_1", "ask_user", input)])]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let shown = editor.wait_codes(FILE, &["awaiting_user"]);
+    assert_eq!(
+        shown[0]["message"],
+        "agent asks: Question: Tell me the name you want."
+    );
+    bench.wait_status("awaiting_user");
+    wait_until("the lens says so", || {
+        lens(&mut editor) == "asks you · Reply"
+    });
+}
+
 fn read_again() -> Step {
     Step::calls(vec![call(
         "toolu_again",
@@ -154,6 +293,8 @@ fn a_question_without_an_editor_is_printed_and_answered_from_the_command_line() 
     );
     let run = bench.wait_status("awaiting_user");
     let thread = run["thread_id"].as_str().unwrap();
+    let way = format!("to answer: postil say {thread} \"…\" && postil reply {thread}\n");
+    assert!(out.contains(&way), "{out}");
     // Nothing to go on with before there is an answer.
     let (code, _, err) = bench.cli(&["reply", "--resume", run["id"].as_str().unwrap()]);
     assert_eq!(code, Some(1));
