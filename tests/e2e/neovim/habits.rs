@@ -16,6 +16,8 @@ in_both!(
     what_has_a_key_or_a_function_keeps_it_outside_threads,
     a_server_that_has_it_is_asked_as_well,
     an_answer_at_the_end_of_a_file_adds_no_empty_line,
+    what_a_turn_does_goes_with_it_where_its_file_is_put_away,
+    many_turns_are_asked_about_and_run_a_few_at_once,
 );
 
 fn a_long_question_stays_in_one_line(program: &str) {
@@ -187,4 +189,55 @@ fn an_answer_at_the_end_of_a_file_adds_no_empty_line(program: &str) {
         nvim.wait_codes("pending");
         assert_eq!(nvim.text(), format!("{above}# AUTHOR: why?"));
     }
+}
+
+/// Without 'hidden' a file that one leaves is unloaded.
+fn what_a_turn_does_goes_with_it_where_its_file_is_put_away(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Since it began.").held()]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.ex("set nohidden");
+    nvim.keys(":4Postil new since when?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    let marks = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['postil.turns'], 0, -1, {})";
+    nvim.wait("what it does", &format!("{marks} == 1"));
+    nvim.ex("write");
+    // Back again it is shown at once, and not with the turn's next step.
+    nvim.ex("edit count.py | edit notes.py");
+    nvim.wait("what it does, again", &format!("{marks} == 1"));
+    nvim.ex("edit count.py");
+    model.release();
+    nvim.wait("the end", "require('postil').statusline() == ''");
+    nvim.ex("edit notes.py");
+    nvim.wait_text("# AGENT: Since it began.");
+    nvim.wait_codes("awaiting_user");
+    assert_eq!(nvim.lua(&format!("return {marks}")), 0);
+}
+
+fn many_turns_are_asked_about_and_run_a_few_at_once(program: &str) {
+    const THREADS: usize = 7;
+    let workspace = python_project();
+    workspace.write("many.py", "x = 1\n".repeat(THREADS));
+    let answers = (0..THREADS).map(|_| Step::text("Yes.").held()).collect();
+    let model = Model::start(answers);
+    let mut nvim = open(program, &workspace, &with_model(&model), "many.py");
+    nvim.keys(":g/^x/Postil new why?<CR>");
+    nvim.wait_codes("pending pending pending pending pending pending pending");
+    nvim.lua("vim.fn.confirm = function(text) asked_first = text; return may_start and 1 or 2 end");
+    nvim.keys(":%Postil reply<CR>");
+    nvim.wait("the question", "asked_first");
+    assert_eq!(
+        nvim.lua("return asked_first"),
+        "postil: Start 7 turns, one for each thread that waits?"
+    );
+    nvim.lua("may_start = true");
+    nvim.keys(":%Postil reply<CR>");
+    nvim.wait_note("7 turns started");
+    model.wait_for_requests(4);
+    nvim.wait(
+        "a queue",
+        "vim.iter(require('postil.show').running()):filter(function(turn) return turn.title:find('turns run at once') end):totable()[3] ~= nil",
+    );
+    model.release();
 }

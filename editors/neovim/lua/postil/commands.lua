@@ -54,10 +54,10 @@ local function in_turn(call, verb, threads, at)
   end
 end
 
-local function each(call, verb, wanted)
+local function each(call, verb)
   meant(call, function(threads)
     in_turn(call, verb, threads)
-  end, wanted)
+  end)
 end
 
 -- One of several; asked for only where there are several.
@@ -75,6 +75,23 @@ local function ask_first(call, question)
   return call.bang or vim.fn.confirm("postil: " .. question, "&Yes\n&No", 2) == 1
 end
 
+-- More turns than this are asked about first: each may cost money.
+local MANY = 5
+
+local function may_start(count)
+  local question = ("Start %d turns, one for each thread that waits?"):format(count)
+  return count <= MANY or vim.fn.confirm("postil: " .. question, "&Yes\n&No", 2) == 1
+end
+
+-- A turn for each thread that is meant.
+local function start_turns(call, verb)
+  meant(call, function(threads)
+    if may_start(#threads) then
+      in_turn(call, verb, threads)
+    end
+  end, is_pending)
+end
+
 -- The server of this window, or of the folder where it has none.
 local function of_folder(call)
   local client, why = call.client, nil
@@ -87,17 +104,14 @@ local function of_folder(call)
   return client
 end
 
--- More turns than this are asked about first: each may cost money.
-local MANY = 5
-
 local function counted(count, one_of_it, many_of_it)
   return count == 1 and "1 " .. one_of_it or ("%d %s"):format(count, many_of_it)
 end
 
--- Every thread that waits for an agent, in the whole workspace.
-local function reply_all(call)
+-- Every thread that waits for an agent, in the whole workspace or in a file. The server lets a few run at once.
+local function reply_all(call, where)
   local function start()
-    asks.verb(call.client, "replyAll", {}, function(answer)
+    asks.verb(call.client, "replyAll", where, function(answer)
       local refused = answer.refused or {}
       if #answer.runs > 0 or #refused > 0 then
         local said = counted(#answer.runs, "turn", "turns") .. " started"
@@ -108,13 +122,12 @@ local function reply_all(call)
       end
     end)
   end
-  asks.verb(call.client, "listThreads", {}, function(list)
+  asks.verb(call.client, "listThreads", where, function(list)
     local pending = vim.tbl_filter(is_pending, list.threads)
     if #pending == 0 then
       return postil.say("no thread waits for an answer")
     end
-    local question = ("Start %d turns, one for each thread that waits?"):format(#pending)
-    if #pending <= MANY or vim.fn.confirm("postil: " .. question, "&Yes\n&No", 2) == 1 then
+    if may_start(#pending) then
       start()
     end
   end)
@@ -126,16 +139,18 @@ M.all = {
   reply = {
     about = "thread",
     run = function(call)
-      if call.bang then
-        return reply_all(call)
+      local is_file = call.ranged and call.last > call.first and call.text == "" and not call.run
+      is_file = is_file and call.first == 1 and call.last == vim.api.nvim_buf_line_count(call.buffer)
+      if call.bang or is_file then
+        return reply_all(call, call.bang and {} or { uri = asks.uri(call.buffer) })
       end
-      each(call, "replyAsAgent", is_pending)
+      start_turns(call, "replyAsAgent")
     end,
   },
   plan = {
     about = "thread",
     run = function(call)
-      each(call, "plan", is_pending)
+      start_turns(call, "plan")
     end,
   },
   say = {

@@ -210,13 +210,14 @@ vim.api.nvim_create_autocmd("LspDetach", {
     if not client or client.name ~= "postil" then
       return
     end
+    -- Of a buffer that is unloaded too, which goes on to have its marks, and is drawn no more.
+    if vim.api.nvim_buf_is_valid(event.buf) then
+      vim.api.nvim_buf_clear_namespace(event.buf, marks, 0, -1)
+    end
     vim.schedule(function()
       client = vim.lsp.get_client_by_id(id)
       if client and not (client.is_stopped and vim.fn.has("nvim-0.11") == 1 and client:is_stopped()) then
         return
-      end
-      if vim.api.nvim_buf_is_loaded(event.buf) then
-        vim.api.nvim_buf_clear_namespace(event.buf, marks, 0, -1)
       end
       M.ended(id)
     end)
@@ -345,6 +346,9 @@ local checked = {}
 function M.attached(client, buffer)
   require("postil.typing").watch(buffer)
   require("postil.beside").settle(buffer)
+  if next(M.turns) then
+    draw(client, buffer)
+  end
   for _, other in ipairs(require("postil.client").all()) do
     for _, namespace in ipairs(other.attached_buffers[buffer] and {} or postil.namespaces(other.id)) do
       if #vim.diagnostic.get(buffer, { namespace = namespace }) > 0 then
