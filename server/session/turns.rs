@@ -1,7 +1,8 @@
-//! Agent turns: taken, spawned, watched, ended; `run` is one of them from its spawn to its end, `who` answers it. The
-//! turn itself is in `crate::turn`.
+//! Agent turns: taken, spawned, watched, ended; `run` is one of them from its spawn to its end, `leave` is what it
+//! may change, `who` answers it. The turn itself is in `crate::turn`.
 
 mod before;
+mod leave;
 mod run;
 mod who;
 
@@ -43,6 +44,8 @@ pub(super) struct Turns {
     /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and
     /// close the one before it.
     asking: tokio::sync::Mutex<()>,
+    /// The turns that go on and may have to ask that, by run id.
+    unwritten: DashMap<String, leave::Unwritten>,
     /// File, thread id and text of the questions that a save has begun a turn of.
     pub(super) saved: DashSet<(PathBuf, String, String)>,
     /// How often a folder was not trusted when it was asked about.

@@ -14,14 +14,15 @@ use tokio::sync::SemaphorePermit;
 use super::super::live::Live;
 use super::super::verbs::{Made, stands};
 use super::super::{Error, Session, TurnEnd, Workspace};
+use super::leave::Asks;
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
 use crate::edits;
-use crate::host::{Host, Level, Progress, Question, in_turn};
+use crate::host::{Host, Level, Progress};
 use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
-use crate::threads::{self, Action, Role, Status, Thread};
+use crate::threads::{self, Action, Status, Thread};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::turn::{self, Answerer, Job, Outcome};
 
@@ -85,6 +86,7 @@ impl Session {
 
     /// Runs the turn until it ends or is cancelled, from here or from another process.
     async fn outcome(self: &Arc<Self>, task: &mut Task) -> Outcome {
+        let _asks = Asks::new(&self.turns, task);
         let Ok(_place) = self.wait_in_queue(task).await else {
             return Outcome::Cancelled;
         };
@@ -254,99 +256,6 @@ impl Session {
             tracing::warn!(%error, "the history does not name the agent");
         }
         answerer
-    }
-
-    /// Whether this turn may change files; asks the author where that is open.
-    async fn may_write(&self, task: &Task, host: &dyn Host) -> bool {
-        if task.options.plan {
-            return false;
-        }
-        let root = task.workspace.root();
-        if self.is_declined(root) {
-            return false;
-        }
-        let before = task.refusals;
-        let _asking = match self.needs_word(task) {
-            true => Some(in_turn(&self.turns.asking, host).await),
-            false => None,
-        };
-        // Answered for all who waited.
-        if self.turns.refusals(root) != before || self.is_declined(root) {
-            return false;
-        }
-        if !self.is_trusted(root) {
-            let question = Question {
-                text: self.trust_question(root),
-                choices: vec![
-                    String::from("Trust this workspace"),
-                    String::from("Read-only this time"),
-                ],
-            };
-            let answer = host.ask(question).await;
-            // Nobody is there, or the editor cannot ask: told once.
-            if answer.is_none() && before.is_none() && !task.cancel.is_cancelled() {
-                let folder = present::visible(&root.to_string_lossy());
-                host.message(
-                    Level::Info,
-                    &format!("{folder} is not trusted, so that this turn reads and answers, and changes nothing: trust it in the editor or by `postil trust`, and ask again."),
-                );
-            }
-            if answer != Some(0) {
-                *self.turns.untrusted.entry(root.to_owned()).or_default() += 1;
-                return false;
-            }
-            if let Err(error) = self.trust(root) {
-                self.host.message(Level::Error, &error.to_string());
-                return false;
-            }
-        }
-        let arrived = self.arrived_of(task);
-        if arrived.is_empty() {
-            return true;
-        }
-        let last = task.thread.spoken().last().map(|last| last.text.as_str());
-        let what = match last.is_some_and(|last| arrived.contains(&last)) {
-            true => "This question was not typed here, it came",
-            false => "What was said before in this thread was not typed here, it came",
-        };
-        let question = Question {
-            text: format!("{what} with {}. Answer with edits allowed?", task.file),
-            choices: vec![String::from("Allow edits"), String::from("Read-only")],
-        };
-        let answer = host.ask(question).await;
-        if answer.is_none() && !task.cancel.is_cancelled() {
-            host.message(
-                Level::Info,
-                &format!("{what} with {}, so that this turn reads and answers, and changes nothing: ask again to allow edits (on the command line, with --yes).", task.file),
-            );
-        }
-        if answer != Some(0) {
-            return false;
-        }
-        for text in arrived {
-            self.store_as_typed(&task.path, text);
-        }
-        true
-    }
-
-    /// What the author has to allow: messages that were not typed here.
-    fn arrived_of<'a>(&self, task: &'a Task) -> Vec<&'a str> {
-        if task.options.allow_arrived {
-            return Vec::new();
-        }
-        let authors = task
-            .thread
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Author && !message.text.is_empty());
-        authors
-            .map(|message| message.text.as_str())
-            .filter(|text| !self.is_typed(&task.path, text))
-            .collect()
-    }
-
-    fn needs_word(&self, task: &Task) -> bool {
-        !self.is_trusted(task.workspace.root()) || !self.arrived_of(task).is_empty()
     }
 
     /// An action word: done mechanically, the thread goes with it.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE};
-use crate::harness::{Editor, NEVER, frame};
+use crate::harness::{Editor, NEVER, Options, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "src/other.rs";
@@ -132,4 +132,78 @@ fn a_refusal_is_for_both() {
     );
     assert_eq!(questions(&editor).len(), 1);
     assert!(!bench.workspace.path("docs").exists());
+}
+
+/// Answers the question of this number, from one; what was asked.
+fn answer_next(editor: &mut Editor, number: usize, title: &str) -> String {
+    let (id, asked) = editor.wait_for("the question", |state| {
+        let mut asked = state.received.iter().filter(|m| m["method"] == QUESTION);
+        let question = asked.nth(number - 1)?;
+        Some((
+            question["id"].clone(),
+            question["params"]["message"].to_string(),
+        ))
+    });
+    answer(editor, &id, title);
+    asked
+}
+
+#[test]
+fn one_word_is_for_all_threads_of_a_file_that_came_with_it() {
+    // More than run at once.
+    const TURNS: usize = 6;
+    for (title, may_edit) in [("Allow edits", true), ("Read-only", false)] {
+        let bench = Bench::new((0..TURNS).map(|_| Step::text("Yes.")).collect());
+        let threads: String = (0..TURNS)
+            .map(|number| format!("// AUTHOR: why {number}?\nfn f{number}() {{}}\n\n"))
+            .collect();
+        bench.workspace.write(FILE, &threads);
+        let mut editor = Editor::start_with(
+            &bench.workspace,
+            Options {
+                env: bench.env(),
+                initialization_options: json!({}),
+                ..Options::default()
+            },
+        );
+        editor.open(FILE);
+        editor.wait_codes(FILE, &["pending"; TURNS]);
+        editor.state().choices = vec![NEVER.to_owned()];
+        editor
+            .command("postil.replyAll", json!({}))
+            .expect("they begin");
+        answer_next(&mut editor, 1, "Trust this workspace");
+        let asked = answer_next(&mut editor, 2, title);
+        let wanted = format!("{TURNS} threads of {FILE} have messages that were not typed here");
+        assert!(asked.contains(&wanted), "{asked}");
+        editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == TURNS);
+        let state = editor.state();
+        let questions = state.received.iter().filter(|m| m["method"] == QUESTION);
+        assert_eq!(questions.count(), 2, "one for all");
+        drop(state);
+        for asked in bench.model.requests() {
+            let tools = asked.body["tools"].to_string();
+            assert_eq!(tools.contains("file_edit"), may_edit, "{title}: {tools}");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_came_with_its_file_is_named_by_its_line() {
+    let bench = Bench::new(vec![Step::text("Yes.")]);
+    let text = "// AUTHOR: why one?\nfn one() {}\n\n// AUTHOR: why two?\nfn two() {}\n";
+    bench.workspace.write(FILE, text);
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending", "pending"]);
+    editor.state().choices = vec![NEVER.to_owned()];
+    editor
+        .take_action(FILE, 3, "Reply as agent")
+        .expect("the turn starts");
+    let asked = answer_next(&mut editor, 1, "Allow edits");
+    assert!(
+        asked.contains(&format!("it came with {FILE}:4. Answer")),
+        "{asked}"
+    );
+    editor.wait_text(FILE, |text| text.contains("AGENT: Yes."));
 }
