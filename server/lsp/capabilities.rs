@@ -117,8 +117,10 @@ impl Client {
             encoding: encoding(at("/general/positionEncodings")),
             apply_edit: can("/workspace/applyEdit"),
             document_changes: can("/workspace/workspaceEdit/documentChanges"),
+            // coc.nvim asks about edits by their name, and shows nothing of them: it gets a diff, and a question of ours.
             change_annotations: has("/workspace/workspaceEdit/changeAnnotationSupport")
-                && can("/workspace/workspaceEdit/documentChanges"),
+                && can("/workspace/workspaceEdit/documentChanges")
+                && name != Some("coc.nvim"),
             delete_files: resource("delete"),
             rename_files: resource("rename"),
             configuration: can("/workspace/configuration"),

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dashmap::DashSet;
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::Url;
 
-use super::{Params, Server, invalid, to_proto};
+use super::{Params, Server, host, invalid, to_proto};
 use crate::host::Level;
 use crate::os;
 use crate::present;
@@ -146,7 +147,7 @@ pub(super) fn shown(server: &Server) -> Vec<String> {
 }
 
 /// Shows the run that `id` (of a run or a thread) names; its URI.
-pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
+pub(super) async fn open(server: &Arc<Server>, id: &str) -> Result<Value> {
     let (run, text) = text(server, id)?;
     let uri = match link(server, &run) {
         Some(uri) => uri,
@@ -158,38 +159,45 @@ pub(super) async fn open(server: &Server, id: &str) -> Result<Value> {
                 Error::internal_error()
             })?,
     };
-    if server.capabilities().show_document {
-        let params = json!({"uri": uri, "takeFocus": true});
-        server
-            .client
-            .ask("window/showDocument", params, &server.runtime);
-    } else if let Some(path) = file_of(&uri) {
-        let told = format!("The conversation is in {path}");
-        server.session()?.host.message(Level::Info, &told);
-    }
+    show(server, &uri, "The conversation is in");
     Ok(json!({"success": true, "run_id": run.id, "uri": uri}))
 }
 
-/// Shows a text in a read-only temporary file, where the editor shows documents.
-///
-/// Where the client shows no documents: the path of the file that has it.
-pub(super) fn show_text(server: &Server, name: &str, text: &str) -> Option<String> {
-    let uri = server.scratch.write(name, &present::visible(text));
-    let uri = uri
+/// Writes a text into a read-only temporary file; its URI.
+pub(super) fn written(server: &Server, name: &str, text: &str) -> Option<String> {
+    server
+        .scratch
+        .write(name, &present::visible(text))
         .inspect_err(|error| tracing::warn!("{name} could not be written: {error}"))
-        .ok()?;
-    if !server.capabilities().show_document {
-        return file_of(&uri);
-    }
-    server.client.ask(
-        "window/showDocument",
-        json!({"uri": uri, "takeFocus": true}),
-        &server.runtime,
-    );
-    None
+        .ok()
 }
 
-fn file_of(uri: &str) -> Option<String> {
+/// Has the client show a document. Where it does not, a message says where that is: `told` and the file's path.
+pub(super) fn show(server: &Arc<Server>, uri: &str, told: &'static str) {
+    let (asked, uri) = (server.clone(), uri.to_owned());
+    let mut showing = Box::pin(async move {
+        if let (false, Some(path)) = (shows(&asked, &uri).await, file_of(&uri)) {
+            host::message(&asked, Level::Info, &format!("{told} {path}"));
+        }
+    });
+    // It is sent before whatever comes next; nobody waits for the answer.
+    if showing.as_mut().now_or_never().is_none() {
+        server.runtime.spawn(showing);
+    }
+}
+
+/// Whether the client says that it shows the document. It may not: Vim leaves no buffer with unsaved text where
+/// 'hidden' is off.
+pub(super) async fn shows(server: &Server, uri: &str) -> bool {
+    if !server.capabilities().show_document {
+        return false;
+    }
+    let params = json!({"uri": uri, "takeFocus": true});
+    let answer = server.client.request("window/showDocument", params).await;
+    answer.is_ok_and(|answer| answer.get("success").and_then(Value::as_bool) != Some(false))
+}
+
+pub(super) fn file_of(uri: &str) -> Option<String> {
     let path = Url::parse(uri).ok()?.to_file_path().ok()?;
     Some(path.display().to_string())
 }

@@ -32,6 +32,8 @@ const ECHO: Duration = Duration::from_secs(5);
 const SECOND_ECHO: Duration = Duration::from_millis(400);
 /// An edit was refused: how long the newer text may be behind that answer for which it was (VS Code's client).
 const LATE: Duration = Duration::from_secs(1);
+/// For the client's word whether it shows a document.
+const SHOWN: Duration = Duration::from_secs(2);
 /// How long a question waits behind the answer to the one before: editors show both in the same place, and the
 /// second press of a double click must not answer what nobody has read.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
@@ -188,7 +190,11 @@ impl Host for EditorHost {
 
     async fn show_text(&self, name: &str, text: &str) -> Option<String> {
         let server = self.server.upgrade()?;
-        conversation::show_text(&server, name, text)
+        let uri = conversation::written(&server, name, text)?;
+        let shown = timeout(SHOWN, conversation::shows(&server, &uri)).await;
+        // Who does not answer may be about to.
+        let is_hidden = shown == Ok(false);
+        is_hidden.then(|| conversation::file_of(&uri)).flatten()
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -105,6 +105,7 @@ pub struct State {
     pub choices: Vec<String>,
     /// In a preview of edits (change annotations): the files, by the end of their URI, that the user ticks.
     pub ticked: Option<Vec<String>>,
+    pub shows_no_documents: bool,
     pub settings: Value,
     /// The pipe is at its end.
     pub closed: bool,
@@ -121,9 +122,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(&self, message: &Value) {
@@ -202,6 +201,7 @@ impl Editor {
                 tells_no_versions: false,
                 choices: Vec::new(),
                 ticked: None,
+                shows_no_documents: false,
                 settings: options.settings.clone(),
                 closed: false,
                 encoding: String::from("utf-16"),

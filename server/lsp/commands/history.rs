@@ -36,7 +36,10 @@ impl Call {
             match why.nothing() {
                 None if shows => {
                     let name = format!("why-{}.md", why.line);
-                    conversation::show_text(&self.server, &name, &why.markdown());
+                    let written = conversation::written(&self.server, &name, &why.markdown());
+                    if let Some(uri) = written {
+                        conversation::show(&self.server, &uri, "What was said is in");
+                    }
                 }
                 None => {
                     let told = why.conversations.first();

@@ -73,7 +73,7 @@ pub(super) async fn preview(
     }
 }
 
-/// Each file is one annotation, to be confirmed. Some show nothing but its words (coc.nvim): of two files of one name
+/// Each file is one annotation, to be confirmed. Some clients show nothing but its words: of two files of one name
 /// the path has to tell which is meant.
 fn annotate(edit: &mut Value, files: impl Iterator<Item = String>) {
     let mut annotations = serde_json::Map::new();

@@ -196,33 +196,37 @@ fn a_running_turn_is_shown_beside_its_thread() {
 
 #[test]
 fn an_editor_that_shows_no_documents_is_told_where_the_conversation_is() {
-    let workspace = Workspace::new();
-    workspace.write("a.rs", "// AUTHOR: where is `a` used?\nfn a() {}\n");
-    let mut editor = Editor::start_with(
-        &workspace,
-        Options {
-            capabilities: json!({"window": {"showDocument": null}}),
-            env: vec![("POSTIL_MODEL".into(), "offline".into())],
-            ..Options::default()
-        },
-    );
-    editor.open("a.rs");
-    editor.wait_codes("a.rs", &["pending"]);
-    editor
-        .take_action("a.rs", 0, "Reply as agent")
-        .expect("begun");
-    editor.wait_codes("a.rs", &["awaiting_user"]);
-    editor
-        .take_action("a.rs", 0, "Open conversation")
-        .expect("opened");
-    let told = editor.wait_message("window/showMessage", |params| {
-        let text = params["message"].as_str().unwrap_or_default();
-        text.starts_with("The conversation is in ")
-    });
-    let text = told["message"].as_str().expect("a text");
-    let path = text.trim_start_matches("The conversation is in ");
-    let read = std::fs::read_to_string(path).expect("the conversation");
-    assert!(read.contains("where is `a` used?"), "{read}");
+    // It has no such request; or it says that it could not.
+    for capabilities in [json!({"window": {"showDocument": null}}), json!({})] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", "// AUTHOR: where is `a` used?\nfn a() {}\n");
+        let mut editor = Editor::start_with(
+            &workspace,
+            Options {
+                capabilities,
+                env: vec![("POSTIL_MODEL".into(), "offline".into())],
+                ..Options::default()
+            },
+        );
+        editor.state().shows_no_documents = true;
+        editor.open("a.rs");
+        editor.wait_codes("a.rs", &["pending"]);
+        editor
+            .take_action("a.rs", 0, "Reply as agent")
+            .expect("begun");
+        editor.wait_codes("a.rs", &["awaiting_user"]);
+        editor
+            .take_action("a.rs", 0, "Open conversation")
+            .expect("opened");
+        let told = editor.wait_message("window/showMessage", |params| {
+            let text = params["message"].as_str().unwrap_or_default();
+            text.starts_with("The conversation is in ")
+        });
+        let text = told["message"].as_str().expect("a text");
+        let path = text.trim_start_matches("The conversation is in ");
+        let read = std::fs::read_to_string(path).expect("the conversation");
+        assert!(read.contains("where is `a` used?"), "{read}");
+    }
 }
 
 #[test]

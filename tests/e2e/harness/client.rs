@@ -137,7 +137,7 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
         }
         "client/unregisterCapability" => Value::Null,
         "window/workDoneProgress/create" => Value::Null,
-        "window/showDocument" => json!({"success": true}),
+        "window/showDocument" => json!({"success": !shared.lock().shows_no_documents}),
         "window/showMessageRequest" => {
             let mut state = shared.lock();
             if state.choices.first().is_some_and(|c| c == super::NEVER) {

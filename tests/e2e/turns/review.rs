@@ -373,6 +373,69 @@ fn an_editor_with_annotations_previews_what_is_open_and_makes_what_is_ticked() {
     }
 }
 
+/// coc.nvim says that it confirms edits, and shows of them only their name.
+#[test]
+fn an_editor_that_shows_nothing_of_a_preview_gets_the_diff_and_a_question() {
+    let bench = Bench::asking(vec![Step::text("Renamed.")]);
+    let annotations = json!({"groupsOnLabel": false});
+    let mut editor = Editor::start_with(
+        &bench.workspace,
+        Options {
+            env: bench.env(),
+            initialize: false,
+            ..Options::default()
+        },
+    );
+    let mut params = editor.initialize_params(&Options {
+        initialization_options: json!({"trusted": true}),
+        capabilities: json!({"workspace": {"workspaceEdit": {"changeAnnotationSupport": annotations}}}),
+        ..Options::default()
+    });
+    params["clientInfo"] = json!({"name": "coc.nvim", "version": "0.0.82"});
+    editor.request("initialize", params).expect("initialized");
+    editor.notify("initialized", json!({}));
+    editor.open(FILE);
+    type_at(&editor, 0, THREAD);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.state().choices = vec![String::from("Accept all")];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    assert!(text.contains("pub fn load_all()"), "{text}");
+    let shown = editor.wait_message("window/showDocument", |m| m["uri"].is_string());
+    let uri = shown["uri"].as_str().expect("a name");
+    let diff = std::fs::read_to_string(uri.trim_start_matches("file://")).expect("a diff");
+    assert!(diff.contains("+pub fn load_all()"), "{diff}");
+    let state = editor.state();
+    assert!(
+        !state
+            .received
+            .iter()
+            .any(|m| m["params"]["edit"]["changeAnnotations"].is_object()),
+        "no preview"
+    );
+}
+
+#[test]
+fn where_the_diff_could_not_be_shown_the_question_names_its_file() {
+    let bench = Bench::asking(vec![Step::text("Renamed.")]);
+    let mut editor = bench.typed();
+    editor.state().shows_no_documents = true;
+    editor.state().choices = vec![String::from("Accept all")];
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    let asked = editor.wait_message("window/showMessageRequest", |_| true);
+    let asked = asked["message"].as_str().expect("a text");
+    let (file, _) = asked
+        .split_once(" has what the agent wants to change")
+        .expect("its name");
+    let diff = std::fs::read_to_string(file).expect("the diff");
+    assert!(diff.contains("+pub fn load_all()"), "{diff}");
+}
+
 #[test]
 fn what_was_refused_in_a_preview_is_not_offered_to_be_taken_back() {
     let change = json!({"path": FILE, "old_string": "load()", "new_string": "load_data()"});
