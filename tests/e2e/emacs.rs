@@ -130,6 +130,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "renamed: ((\"renamed.py\" \"postil [pending]: awaiting agent: was this so?\"))",
         "saved: (\"postil [pending]: awaiting agent: where is `last` used?\")",
         "moved: \"# AUTHOR: where is `moved` used?\n# AGENT: ",
+        "named: (\"postil [pending]: awaiting agent: is it shown?\")",
     ] {
         assert!(said.contains(part), "no {part} in {said}");
     }

@@ -68,4 +68,12 @@
                          (eglot-code-actions (point-min) (line-end-position) nil nil)))
 (wait-for (lambda () (string-match "AGENT:" (buffer-string))))
 (message "moved: %S in %S" (buffer-substring-no-properties (point-min) (point-max)) (elsewhere))
+;; Other letters than ASCII in a name.
+(find-file (expand-file-name "\u6587 \u00fc.py" (file-name-directory (getenv "POSTIL_FILE"))))
+(python-mode)
+(wait-for (lambda () eglot--managed-mode))
+(insert "# AUTHOR: is it shown?\n")
+(save-buffer)
+(wait-for (lambda () (flymake-start) (flymake-diagnostics)))
+(message "named: %S" (mapcar #'flymake-diagnostic-text (flymake-diagnostics)))
 (eglot-shutdown (eglot-current-server))
