@@ -1,5 +1,5 @@
-//! Vim with coc.nvim, in a terminal (tmux), by the settings and the key that docs/editors/vim.md gives. No registry has
-//! coc.nvim as it runs: `POSTIL_COC` is the folder of one that was built.
+//! Vim with vim-lsp and with coc.nvim, in a terminal (tmux), by the settings that docs/editors/vim.md gives. No registry
+//! has them as they run: `POSTIL_VIM_LSP` is the folder of the one, `POSTIL_COC` that of the other, built.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,11 @@ use crate::harness::Workspace;
 use crate::helix::Terminal;
 use crate::peers;
 
-/// The page's block of this language, of its part on coc.nvim.
-fn block(language: &str) -> &'static str {
+/// The page's block of this language, of its part on this plugin.
+fn block(plugin: &str, language: &str) -> &'static str {
     let page = include_str!("../../docs/editors/vim.md");
-    let part = page.split("## coc.nvim").nth(1).expect("the part");
+    let heading = format!("\n## {plugin}\n");
+    let part = page.split(heading.as_str()).nth(1).expect("the part");
     let rest = part.split(&format!("```{language}\n")).nth(1);
     rest.and_then(|rest| rest.split("```").next())
         .expect("a block")
@@ -31,11 +32,11 @@ fn node() -> PathBuf {
 fn opened(workspace: &Workspace, coc: &str, file: &str) -> Terminal {
     let home = workspace.data().parent().expect("a folder").join("vim");
     std::fs::create_dir_all(&home).expect("a folder");
-    std::fs::write(home.join("coc-settings.json"), block("json")).expect("settings");
+    std::fs::write(home.join("coc-settings.json"), block("coc.nvim", "json")).expect("settings");
     let vimrc = format!(
         "set nocompatible encoding=utf-8 rtp^={coc}\nlet g:coc_node_path = '{}'\nlet g:coc_config_home = '{home}'\nlet g:coc_data_home = '{home}/data'\n{}",
         node().display(),
-        block("vim"),
+        block("coc.nvim", "vim"),
         home = home.display(),
     );
     std::fs::write(home.join("vimrc"), vimrc).expect("vimrc");
@@ -105,6 +106,55 @@ fn a_thread_is_asked_answered_undone_and_resolved_in_vim_with_coc() {
     terminal.wait("the file without it", |s| {
         s.contains("def load(path)") && !s.contains("# AUTHOR: where")
     });
+    terminal.text(":qa!");
+    terminal.key("Enter");
+}
+
+#[test]
+fn a_thread_keeps_its_sign_and_is_answered_in_vim_with_vim_lsp() {
+    let Some(plugin) = peers::pointed_to("POSTIL_VIM_LSP") else {
+        return;
+    };
+    if !peers::have(&["tmux"]) || !peers::on_path("vim") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "notes.py",
+        "# AUTHOR: where is `load` used?\ndef load(path):\n    return path\n\n\nload(1)\n",
+    );
+    workspace.git(&["init", "-q"]);
+    let vimrc = format!(
+        "set nocompatible encoding=utf-8 rtp^={plugin}\n{}",
+        block("vim-lsp", "vim")
+    );
+    let vimrc = workspace.write("../vimrc", vimrc);
+    let run = format!("vim -u {} notes.py", vimrc.display());
+    let terminal = Terminal::open(&workspace, &[], &run);
+    terminal.wait("the sign of the thread", |s| s.starts_with("I># AUTHOR:"));
+    terminal.text(":LspCodeAction");
+    terminal.key("Enter");
+    terminal.wait("the menu", |s| s.contains("[postil] Reply as agent"));
+    terminal.key("Enter");
+    for choice in ["Trust this workspace", "Allow edits"] {
+        let choice = format!("1 - [postil] {choice}");
+        terminal.wait("the question", |s| s.contains(&choice));
+        terminal.text("1");
+        // A Return that comes at once with the number is lost to Vim.
+        terminal.wait("the number", |s| s.trim_end().ends_with("): 1"));
+        terminal.key("Enter");
+    }
+    terminal.wait("the answer", |s| s.contains("# AGENT: `load` is used once"));
+    // On a line without a thread, whatever can be done there.
+    terminal.text(":6");
+    terminal.key("Enter");
+    let screen = terminal.wait("the sign at its new place", |s| {
+        s.lines().any(|line| line.trim_end() == "H># AUTHOR:")
+    });
+    assert!(!screen.contains("A>"), "{screen}");
+    terminal.text("u");
+    let asked = |s: &str| s.starts_with("I># AUTHOR:") && !s.contains("AGENT");
+    terminal.wait("the thread as it was", asked);
     terminal.text(":qa!");
     terminal.key("Enter");
 }
