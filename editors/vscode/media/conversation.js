@@ -123,12 +123,19 @@
         return box;
     };
 
+    /** A button that goes hands the keyboard on. */
+    const hide = (button, hidden) => {
+        const had = document.activeElement === button;
+        button.hidden = hidden;
+        if (had && hidden) document.querySelector("header button:not([hidden])")?.focus();
+    };
+
     window.addEventListener("message", ({ data }) => {
         if (data.is === "failed") {
             at("doing").ariaLive = "polite";
             at("doing").textContent = data.why;
             at("facts").textContent = at("facts").textContent.replace(/^running · /, "");
-            at("cancel").hidden = true;
+            hide(at("cancel"), true);
         }
         if (data.is !== "rounds") return;
         const rounds = at("rounds");
@@ -139,14 +146,15 @@
         }
         const { run } = data;
         const below = isBelow();
-        at("title").replaceChildren(place(run.file));
+        // Made anew it would lose the keyboard.
+        if (at("title").textContent !== run.file) at("title").replaceChildren(place(run.file));
         const facts = [run.running ? "running" : run.status, run.model, `${number.format(run.rounds)} rounds`, `${number.format(run.tokens)} tokens`, money(run.cost)];
         at("facts").textContent = facts.filter(Boolean).join(" · ");
         // What it counts while it works is not read out each time; the rounds are.
         at("doing").ariaLive = run.running ? "off" : "polite";
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
-        at("cancel").hidden = !run.running;
         at("review").hidden = run.running || (run.has_edits ?? run.has_changes) === false;
+        hide(at("cancel"), !run.running);
         rounds.append(...data.rounds.map(draw));
         if (!data.more) setTimeout(() => (rounds.ariaLive = "polite"));
         if (back) {
