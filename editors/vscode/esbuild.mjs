@@ -1,5 +1,7 @@
 // Bundles the extension: what starts with the window, what talks to the server (loaded when it is started), and
-// what a web window gets instead.
+// what a web window gets instead. Which modules that took is written down, for their licences.
+import { writeFileSync } from "node:fs";
+
 import { build } from "esbuild";
 
 const common = {
@@ -10,10 +12,11 @@ const common = {
     sourcemap: process.argv.includes("--minify") ? false : "linked",
     target: "es2022",
     logLevel: "warning",
+    metafile: true,
     // What is loaded later is loaded as CommonJS too.
     supported: { "dynamic-import": false },
 };
-await build({
+const local = await build({
     ...common,
     entryPoints: ["src/extension.ts", "src/client.ts"],
     // One must not carry the other along.
@@ -22,4 +25,7 @@ await build({
     outdir: "dist",
     platform: "node",
 });
-await build({ ...common, entryPoints: ["src/web.ts"], outdir: "dist", platform: "browser" });
+const web = await build({ ...common, entryPoints: ["src/web.ts"], outdir: "dist", platform: "browser" });
+const read = [local, web].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const modules = read.map((file) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0]);
+writeFileSync("dist/modules.json", JSON.stringify([...new Set(modules.filter(Boolean))].sort()));

@@ -31,6 +31,24 @@ fn said(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
+/// What most libraries ask of whoever hands them on.
+fn has_licenses(folder: &Path) {
+    let text = std::fs::read_to_string(folder.join("LICENSE-THIRD-PARTY")).expect("the licences");
+    for (library, words) in [
+        ("tokio ", "Permission is hereby granted"),
+        ("tree-sitter-rust ", "Permission is hereby granted"),
+        (
+            "libgit2-sys ",
+            "libgit2 is Copyright (C) the libgit2 contributors",
+        ),
+    ] {
+        assert!(text.contains(&format!("\n{library}")), "{library}");
+        assert!(text.contains(words), "{words}");
+    }
+    // What tests use alone does not come along.
+    assert!(!text.contains("\nproptest "));
+}
+
 /// Every file below `folder` in the repository, by its path below it.
 fn kept(folder: &str) -> Vec<String> {
     let mut git = Command::new("git");
@@ -109,6 +127,9 @@ fn the_debian_package_has_all_that_its_page_promises() {
         let there = std::fs::read(share.join("doc/postil").join(file));
         assert_eq!(there.ok(), std::fs::read(source).ok(), "{file}");
     }
+    has_licenses(&share.join("doc/postil"));
+    let copyright = std::fs::read_to_string(share.join("doc/postil/copyright")).expect("it");
+    assert!(copyright.contains("\nLicense: MIT\n Permission is hereby granted"));
 
     // The same pages and completions as the program makes itself, where man and the shells look for them.
     let own = workspace.path("own");
@@ -241,6 +262,7 @@ fn the_archive_has_the_program_under_its_name_and_the_editors_beside_it() {
             let here = std::fs::read(sources.join(name)).ok();
             assert!(there == here, "{folder}/{name}");
         }
+        has_licenses(&root);
     }
 }
 
@@ -266,6 +288,7 @@ fn npm_starts_the_program_that_it_carries() {
         serde_json::from_str(&text).expect("JSON")
     };
     let (platform, launcher) = (package("postil-linux-x64"), package("postil"));
+    has_licenses(&out.join("postil-linux-x64"));
     assert_eq!(
         (&platform["version"], &launcher["version"]),
         (&VERSION.into(), &VERSION.into())

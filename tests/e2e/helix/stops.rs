@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use postil::store::location;
 use serde_json::json;
 
 use super::{Terminal, command, keys, programs, start_with, take, trusted, with_blanks};
@@ -32,6 +33,11 @@ pub(super) fn started_in(
         ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
     ];
     let terminal = start_with(&workspace, program, "notes.py:4", &more);
+    // What is typed before the server is there comes with the file, and is asked about.
+    let socket = location(&workspace.data(), workspace.root()).with_file_name("editor");
+    terminal.wait("the server", |_| {
+        std::fs::read(&socket).is_ok_and(|path| !path.is_empty())
+    });
     terminal.key("O");
     terminal.text("# AUTHOR: bytes or text?");
     terminal.key("Escape");
