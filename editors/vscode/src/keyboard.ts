@@ -13,7 +13,10 @@ const PAUSE = 400;
  */
 const TOLD = [100, 120];
 
-const { Keyboard: KEY, Mouse: MOUSE } = vscode.TextEditorSelectionChangeKind;
+/** The scheme of what is written in a box of the margin: a text editor to extensions, too. */
+const BOX = "comment";
+
+const { Keyboard: KEY } = vscode.TextEditorSelectionChangeKind;
 
 function toText(): Thenable<unknown> {
     return vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
@@ -26,13 +29,17 @@ export function isUnfolded(view: vscode.CommentThread): boolean {
 type Shown = Partial<Pick<vscode.CommentThread, "canReply" | "comments" | "contextValue" | "label" | "range">>;
 
 export class Keyboard implements vscode.Disposable {
-    /** When the author last did something in a text. */
+    /** When the author last pressed a key in a text. A click there may be one on a thread's mark, to write in its box. */
     private typed = 0;
+    /** When the keyboard was last given to the text from a box or a button: what is told of it comes a little later. */
+    private gone = 0;
     /** What is done now was put off until the author paused. */
     private late = false;
     private back: NodeJS.Timeout[] = [];
-    private readonly subscription = vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
-        if (kind === KEY || kind === MOUSE) {
+    private readonly subscription = vscode.window.onDidChangeTextEditorSelection(({ kind, textEditor }) => {
+        if (textEditor.document.uri.scheme === BOX) {
+            this.left();
+        } else if (kind === KEY) {
             this.typed = Date.now();
         }
     });
@@ -42,6 +49,7 @@ export class Keyboard implements vscode.Disposable {
         const begun = Date.now();
         const done = await work();
         if (Date.now() - begun < PROMPT) {
+            this.gone = Date.now();
             await toText();
         }
         return done;
@@ -52,16 +60,18 @@ export class Keyboard implements vscode.Disposable {
         return Math.max(0, this.typed + PAUSE - Date.now());
     }
 
-    /** Does what was put off until then. */
+    /** Does what was put off until then; who has gone into a box meanwhile stays there. */
     paused(work: () => void): void {
-        this.late = true;
+        this.late = this.typed > 0;
         work();
         this.late = false;
     }
 
-    /** A box was opened, for which it is now. */
+    /** A box has it now. */
     left(): void {
         this.typed = 0;
+        this.gone = 0;
+        this.back.forEach(clearTimeout);
     }
 
     /**
@@ -71,7 +81,8 @@ export class Keyboard implements vscode.Disposable {
      */
     tell(view: vscode.CommentThread, what: Shown): void {
         Object.assign(view, what);
-        if (isUnfolded(view) && (this.late || this.pause > 0)) {
+        const isInText = this.late || this.pause > 0 || Date.now() < this.gone + PROMPT;
+        if (isUnfolded(view) && isInText) {
             this.back.forEach(clearTimeout);
             this.back = TOLD.map((told) => setTimeout(() => void toText(), told));
         }
