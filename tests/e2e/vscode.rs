@@ -169,22 +169,6 @@ fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
 }
 
 #[test]
-fn all_is_done_by_keys_and_the_keyboard_is_somewhere_afterwards() {
-    let asked = "// AUTHOR: why?\n// AGENT: Because of `lod`.\n// AUTHOR:\npub fn load() -> String { String::new() }\n";
-    let code = |name: &str| format!("pub fn {name}() -> String {{ String::new() }}\n");
-    let (a, b, c) = (code("a"), code("b"), code("c"));
-    case(
-        "keyboard",
-        &[
-            ("notes.rs", asked),
-            ("a.rs", &a),
-            ("b.rs", &b),
-            ("c.rs", &c),
-        ],
-    );
-}
-
-#[test]
 fn a_review_that_was_open_is_shut_in_a_window_that_is_loaded_anew() {
     case("overview", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

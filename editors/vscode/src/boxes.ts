@@ -87,10 +87,8 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
         }
     };
 
-    const sent = (reply: vscode.CommentReply): Promise<Named | undefined> => comments.keyboard.leaving(() => send(reply));
-
     const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
-        const named = await sent(reply);
+        const named = await send(reply);
         if (named) {
             await server.run("replyAsAgent", named);
         }
@@ -102,9 +100,7 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
         const stands = there && place(there.messages, note);
         const was = stands !== undefined && stands.text === note.told ? note.told : note.text;
         if (there && note.draft.trim() === was) {
-            await comments.keyboard.leaving(() => {
-                comments.leave(note);
-            });
+            comments.leave(note);
             return;
         }
         if (!server.runs()) {
@@ -124,7 +120,7 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
                 const now = stands && `: there it says \u201c${short(stands.text)}\u201d; save again, and yours hold`;
                 throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
             }
-            await comments.keyboard.leaving(() => server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft }));
+            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
             comments.saved(note);
         } catch (error) {
             comments.refused(note);
@@ -139,14 +135,12 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
             return;
         }
         const named = nameOf({ uri: note.view.uri, thread: there });
-        await comments.keyboard.leaving(async () => {
-            if (said(there).length > 1) {
-                await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
-            } else {
-                await resolve({ uri: note.view.uri, thread: there });
-            }
-        });
+        if (said(there).length > 1) {
+            await server.run("editMessage", { ...named, index: note.index, was: note.text, text: "" });
+        } else {
+            await resolve({ uri: note.view.uri, thread: there });
+        }
     };
 
-    return { send: sent, sendAndAsk, save, takeBack };
+    return { send, sendAndAsk, save, takeBack };
 }

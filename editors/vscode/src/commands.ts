@@ -11,7 +11,7 @@ import { openFolderOf } from "./outside";
 import { DOUBLE, Presses } from "./presses";
 import { PREFIX, type Position } from "./protocol";
 import type { Questions } from "./questions";
-import type { From, Reviewed, Reviews } from "./review";
+import type { Reviewed, Reviews } from "./review";
 import { Doctor, openConfig, openRun, replyAll } from "./runs";
 import { confirm, inform } from "./say";
 import type { Server } from "./server";
@@ -22,7 +22,7 @@ import type { Whys } from "./why";
 /** What needs no server. The boxes in the margin ask for one themselves: what stands in them is kept where there is none. */
 const ALONE = new Set(
     ["comment.reply", "comment.start", "comment.ask", "comment.startAndAsk", "comment.edit", "comment.save", "comment.cancel"]
-        .concat(["review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile", "filter", "changeFilter", "showAll"])
+        .concat(["review.diff", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll", "groupByState", "groupByFile", "filter", "changeFilter", "showAll"])
         .concat(["openFolder", "showElsewhere", "restart", "stop", "trust", "showLog", "doctor", "openSettings", "walkthrough"])
         .map((verb) => `postil.${verb}`),
 );
@@ -186,22 +186,22 @@ export function register(parts: Parts): Registered {
     };
 
     const onFile =
-        (act: (file: Reviewed, from: From) => Promise<void>) =>
+        (act: (file: Reviewed) => Promise<void>) =>
         async (argument: unknown): Promise<void> => {
             const file = reviews.file(argument);
             if (file) {
-                await act(file, isRow(argument) ? "row" : "diff");
+                await act(file);
             } else {
                 void inform("postil: open the diff of a file that is to be reviewed first: Review Changes at its thread leads there.");
             }
         };
 
     const onReview =
-        (act: (review: NonNullable<ReturnType<Reviews["review"]>>, from: From) => Promise<void>) =>
+        (act: (review: NonNullable<ReturnType<Reviews["review"]>>) => Promise<void>) =>
         async (argument: unknown): Promise<void> => {
             const review = reviews.review(argument);
             if (review) {
-                await act(review, isRow(argument) ? "row" : "diff");
+                await act(review);
             } else {
                 void inform("postil: choose one of the reviews in the view Review.");
             }
@@ -223,10 +223,9 @@ export function register(parts: Parts): Registered {
             comments.edit(note);
         },
         "postil.comment.save": (note: Note) => boxes.save(note),
-        "postil.comment.cancel": (note: Note) =>
-            comments.keyboard.leaving(() => {
-                comments.leave(note);
-            }),
+        "postil.comment.cancel": (note: Note) => {
+            comments.leave(note);
+        },
         "postil.comment.delete": (note: Note) => boxes.takeBack(note),
         "postil.replyAsAgent": onTurn("replyAsAgent"),
         "postil.plan": onThread("plan"),
@@ -238,8 +237,7 @@ export function register(parts: Parts): Registered {
         "postil.resolve": async (argument: unknown) => {
             const located = thread(argument);
             if (located) {
-                // By a row the keyboard is in the view, and stays there.
-                await (isRow(argument) ? resolve(located) : comments.keyboard.leaving(() => resolve(located)));
+                await resolve(located);
             }
         },
         "postil.cancel": onTurn("cancelTurn"),
@@ -277,10 +275,11 @@ export function register(parts: Parts): Registered {
         },
         "postil.openConversation": onRun((run) => conversations.show(run)),
         "postil.reviewTurn": onRun((run) => reviews.show(run)),
-        "postil.review.accept": onFile((file, from) => reviews.accept(file, from)),
-        "postil.review.reject": onFile((file, from) => reviews.reject(file, from)),
-        "postil.review.acceptAll": onReview((review, from) => reviews.accept(review, from)),
-        "postil.review.rejectAll": onReview((review, from) => reviews.reject(review, from)),
+        "postil.review.diff": onFile((file) => reviews.diff(file)),
+        "postil.review.accept": onFile((file) => reviews.accept(file)),
+        "postil.review.reject": onFile((file) => reviews.reject(file)),
+        "postil.review.acceptAll": onReview((review) => reviews.accept(review)),
+        "postil.review.rejectAll": onReview((review) => reviews.reject(review)),
         "postil.showThread": async (argument: unknown) => {
             const located = thread(argument);
             if (located) {

@@ -5,7 +5,6 @@ import * as vscode from "vscode";
 import { Folds } from "./folds";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
-import { isUnfolded, Keyboard } from "./keyboard";
 import { isOutside } from "./outside";
 import type { Server } from "./server";
 import { Soon } from "./soon";
@@ -118,9 +117,6 @@ export class Comments implements vscode.Disposable {
     private readonly folding = new Soon(LOOK, () => {
         this.folds.keep([...this.files.values()].flat().filter(({ id, gone }) => id !== "" && !gone));
     });
-    readonly keyboard = new Keyboard();
-    /** Files of which something is to be shown when the author pauses. */
-    private readonly held = new Map<string, NodeJS.Timeout>();
     private readonly subscriptions: vscode.Disposable[];
 
     constructor(
@@ -141,9 +137,8 @@ export class Comments implements vscode.Disposable {
         };
         this.subscriptions = [
             this.controller,
-            this.keyboard,
             known.onFile((uri) => {
-                this.follow(uri);
+                this.update(uri);
                 this.folding.ask();
             }),
             server.onState(({ is }) => {
@@ -197,7 +192,6 @@ export class Comments implements vscode.Disposable {
 
     /** The thread that a comment thread shows. */
     shown(view: vscode.CommentThread): Thread | undefined {
-        this.catchUp(view.uri);
         const shown = this.of(view);
         // Another with the same first words may have its id by now.
         return shown && !shown.gone ? this.known.threads(view.uri).find((thread) => thread.id === shown.id) : undefined;
@@ -205,7 +199,6 @@ export class Comments implements vscode.Disposable {
 
     /** The comment thread that shows this thread. */
     viewOf(uri: vscode.Uri, id: string): vscode.CommentThread | undefined {
-        this.catchUp(uri);
         if (this.partly.has(uri.toString()) && !this.live(uri, id)) {
             this.update(uri, id);
         }
@@ -218,7 +211,6 @@ export class Comments implements vscode.Disposable {
 
     /** The author puts this thread away: its box goes with it. The answer takes that back. */
     resolve(uri: vscode.Uri, id: string): () => void {
-        this.catchUp(uri);
         const shown = this.live(uri, id);
         if (shown) {
             shown.resolved = true;
@@ -339,42 +331,16 @@ export class Comments implements vscode.Disposable {
         }
     }
 
-    /** The server has told of a file. While the author writes nothing is set where a thread is unfolded: `Keyboard` says why. */
-    private follow(uri: vscode.Uri): void {
-        const key = uri.toString();
-        const wait = this.keyboard.pause;
-        clearTimeout(this.held.get(key));
-        if (wait === 0 || !(this.files.get(key) ?? []).some(({ view }) => isUnfolded(view))) {
-            this.update(uri);
-            return;
-        }
-        const pause = setTimeout(() => {
-            this.keyboard.paused(() => {
-                this.follow(uri);
-            });
-        }, wait);
-        this.held.set(key, pause);
-    }
-
-    /** What is held back is set now, for something is done with it. */
-    private catchUp(uri: vscode.Uri): void {
-        if (this.held.has(uri.toString())) {
-            this.update(uri);
-        }
-    }
-
     /** `also`: a thread that is to be shown wherever it stands. */
     private update(uri: vscode.Uri, also?: string): void {
         const key = uri.toString();
-        clearTimeout(this.held.get(key));
-        this.held.delete(key);
         this.sign(uri);
         const before = this.files.get(key) ?? [];
         if (this.known.isStale(uri)) {
             // What is being written in a box would be gone with its thread. Of one that is begun it is told otherwise.
             for (const shown of before.filter(({ awaited }) => !awaited)) {
-                shown.label = "postil is not running";
-                this.keyboard.tell(shown.view, { label: shown.label, contextValue: "" });
+                shown.label = shown.view.label = "postil is not running";
+                shown.view.contextValue = "";
             }
             return;
         }
@@ -462,8 +428,8 @@ export class Comments implements vscode.Disposable {
             shown.gone = gone;
         }
         if (shown.label !== GONE) {
-            shown.label = GONE;
-            this.keyboard.tell(shown.view, { label: GONE, contextValue: "" });
+            shown.label = shown.view.label = GONE;
+            shown.view.contextValue = "";
         }
         return true;
     }
@@ -476,7 +442,7 @@ export class Comments implements vscode.Disposable {
         for (const { line, view } of all) {
             // One that was there stays: something may be written in it.
             if ((few || near(line)) && !view.canReply && view.contextValue !== "outside") {
-                this.keyboard.tell(view, { canReply: true });
+                view.canReply = true;
             }
         }
     }
@@ -525,20 +491,19 @@ export class Comments implements vscode.Disposable {
         shown.said = content(thread);
         if (back) {
             // The window moved it with the text that was taken out. What is equal to what it was is not sent.
-            this.keyboard.tell(view, { range: new vscode.Range(line, 0, last, 1) });
+            view.range = new vscode.Range(line, 0, last, 1);
         }
         if (back || view.range.start.line !== line || view.range.end.line !== last) {
-            this.keyboard.tell(view, { range: range(thread) });
+            view.range = range(thread);
         }
         const context = contextOf(thread, this.known);
         if (view.contextValue !== context) {
-            this.keyboard.tell(view, { contextValue: context });
+            view.contextValue = context;
         }
-        // What it does at this moment stands in the text: each word of it would take the keyboard here.
-        const label = this.known.groupOf(thread) === "running" ? "Agent at work" : this.known.labelOf(thread);
+        const label = this.known.labelOf(thread);
         if (shown.label !== label) {
             shown.label = label;
-            this.keyboard.tell(view, { label });
+            view.label = label;
         }
         const messages = spoken(thread);
         const newest = messages.at(-1)?.index;
@@ -566,13 +531,12 @@ export class Comments implements vscode.Disposable {
             for (const note of edited.filter((note) => !shown.notes.includes(note))) {
                 shown.notes.splice(Math.min(note.index, shown.notes.length), 0, note);
             }
-            this.keyboard.tell(view, { comments: [...shown.notes] });
+            view.comments = [...shown.notes];
         }
     }
 
     /** Opens a box with the words of a message. */
     edit(note: Note): void {
-        this.keyboard.left();
         if (note.shut) {
             // The window is told of what changes a little later, in one: of what was shut and opened within that time it sees nothing.
             this.reopen(note, note.text);
@@ -641,7 +605,7 @@ export class Comments implements vscode.Disposable {
 
     dispose(): void {
         this.folding.dispose();
-        for (const timer of [...this.held.values(), ...this.partly.values()]) {
+        for (const timer of this.partly.values()) {
             clearTimeout(timer);
         }
         for (const shown of [...this.files.values()].flat()) {

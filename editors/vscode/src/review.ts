@@ -47,9 +47,6 @@ export interface Reviewed {
 
 type Node = Review | Reviewed;
 
-/** Where a file was decided on, and so where the keyboard is to be afterwards; elsewhere than in these two it stays. */
-export type From = "row" | "diff";
-
 export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeDataProvider<Node>, vscode.Disposable {
     /** What is asked about, by run. */
     private readonly asked = new Map<string, Review>();
@@ -256,8 +253,10 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         this.changed.fire(undefined);
     }
 
-    private async diff(file: Reviewed, preserveFocus = false): Promise<void> {
-        await vscode.commands.executeCommand("vscode.diff", ...diffOf(file), { preserveFocus });
+    async diff(file: Reviewed): Promise<void> {
+        const name = path.basename(file.change.file);
+        const what = file.review.proposed ? "proposed" : "before the turn ↔ now";
+        await vscode.commands.executeCommand("vscode.diff", file.left, file.right, `${name} (${what})`);
     }
 
     /** The file that is meant: a row of the view, or that of the diff that is looked at. */
@@ -283,23 +282,23 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     /** It is made, or stays as the turn left it. */
-    async accept(what: Node | Reviewed[], from?: From): Promise<void> {
+    async accept(what: Node | Reviewed[]): Promise<void> {
         const files = filesOf(what);
         for (const file of files) {
             file.decide?.(true);
         }
-        await this.take(files, from);
+        await this.take(files);
     }
 
     /** It is not made, or put back as it was before the turn, but for the lines that somebody changed since. */
-    async reject(what: Node | Reviewed[], from?: From): Promise<void> {
+    async reject(what: Node | Reviewed[]): Promise<void> {
         const files = filesOf(what);
         const review = files[0]?.review;
         const rejected = review?.proposed === false ? await this.putBack(review, files) : files;
         for (const file of rejected) {
             file.decide?.(false);
         }
-        await this.take(rejected, from);
+        await this.take(rejected);
     }
 
     /** Those of `files` in which nothing of the turn is left. What was accepted, and what other turns made, stays. */
@@ -335,7 +334,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     /** Files of one review are decided on: away with them, and on to the next one where one of them was being looked at. */
-    private async take(files: Reviewed[], from?: From): Promise<void> {
+    private async take(files: Reviewed[]): Promise<void> {
         const taken = files.filter((file) => file.review.files.includes(file));
         const [first] = taken;
         if (!first) {
@@ -363,17 +362,12 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         const next = left[at] ?? left[0];
         if (tabs().some((tab) => isDecided(tab) && isLookedAt(tab)) && next) {
             // Which may take its place.
-            await this.diff(next, from !== "diff");
+            await this.diff(next);
         }
-        await vscode.window.tabGroups.close(tabs(), from !== "diff");
+        await vscode.window.tabGroups.close(tabs(), true);
         // Unless more was decided on meanwhile.
         if (anew && next && review.files === left) {
             await this.open(review);
-        }
-        if (from === "row") {
-            // Where the keyboard was, unless that is gone with its last row.
-            const isThere = this.all().length > 0;
-            await vscode.commands.executeCommand(isThere ? "postil.review.focus" : "workbench.action.focusActiveEditorGroup");
         }
         this.sweep();
     }
@@ -413,8 +407,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         item.description = [folder === "." ? "" : folder, lines(node), whole].filter((part) => part !== "").join(" · ");
         item.tooltip = change.file;
         item.contextValue = "changed";
-        // The editor's own, which leaves the keyboard here after one click.
-        item.command = { command: "vscode.diff", title: "Show Changes", arguments: diffOf(node) };
+        item.command = { command: "postil.review.diff", title: "Show Changes", arguments: [node] };
         return item;
     }
 
@@ -436,11 +429,6 @@ function several(...names: string[]): vscode.Tab[] {
 
 function isLookedAt(tab: vscode.Tab): boolean {
     return tab.isActive && tab.group.isActive;
-}
-
-/** What the editor shows of a file: before, after, the title. */
-function diffOf({ change, review, left, right }: Reviewed): [vscode.Uri, vscode.Uri, string] {
-    return [left, right, `${path.basename(change.file)} (${review.proposed ? "proposed" : "before the turn ↔ now"})`];
 }
 
 /** By it the editor knows a row again. */

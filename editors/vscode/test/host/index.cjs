@@ -72,7 +72,7 @@ const tests = {
 
 // In this order: all have one window.
 const helpers = { api, listen, never, proposed, servers, until };
-for (const part of ["margin", "conversations", "reviews", "commands", "files", "shown", "keyboard"]) {
+for (const part of ["margin", "conversations", "reviews", "commands", "files", "shown"]) {
     Object.assign(tests, require(`./${part}.cjs`)(helpers));
 }
 

@@ -19,13 +19,6 @@ export const scripts = {
         { calls: [OPTION] },
         { text: "Now there too." },
     ],
-    keyboard: [
-        { calls: ["a", "b", "c"].map((name) => ["file_read", { path: `${name}.rs` }]) },
-        { calls: ["a", "b", "c"].map((name) => ["file_edit", { path: `${name}.rs`, old_string: "-> String", new_string: "-> Option<String>" }]) },
-        { text: "Never said." },
-        { text: "Changed in two.", held: true },
-        { text: "Never said.", held: true },
-    ],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },
