@@ -4,8 +4,8 @@
 //! A server listens on a Unix socket for each of its workspace folders, in one of a few places. A place is had by the
 //! lock on a file beside the folder's history, which also says where the socket is; the lock ends with its process, and a
 //! socket that was left behind is removed by the next. A call goes to the server whose editor shows what it is about,
-//! else to the first. It is one line of JSON each way. Only [`verbs`] can be called: nothing here runs a program or trusts a folder. Both sides
-//! check that the other is a process of the same user.
+//! else to the first. It is one line of JSON each way. Only [`verbs`] can be called: nothing here runs a program or
+//! trusts a folder. Both sides check that the other is a process of the same user.
 //!
 //! Elsewhere than on Unix there is no such way: the calls work on the files.
 

@@ -177,7 +177,8 @@ pub(super) fn show(server: &Arc<Server>, uri: &str, told: &'static str) {
     let (asked, uri) = (server.clone(), uri.to_owned());
     let mut showing = Box::pin(async move {
         if let (false, Some(path)) = (shows(&asked, &uri).await, file_of(&uri)) {
-            host::message(&asked, Level::Info, &format!("{told} {path}"));
+            let text = present::visible(&format!("{told} {path}"));
+            host::message(&asked, Level::Info, &text);
         }
     });
     // It is sent before whatever comes next; nobody waits for the answer.
