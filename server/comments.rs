@@ -13,6 +13,7 @@ use tree_sitter::{Node, Tree};
 use crate::text::Splice;
 use asked::Asked;
 use embed::{Embedded, Part};
+use excerpt::Excerpts;
 use notebook::Malformed;
 pub(crate) use notebook::{Cell, Notebook, begins_with_magic};
 pub use place::Place;
@@ -22,6 +23,7 @@ pub(crate) use scan::{BACK, Uncut};
 
 mod asked;
 mod embed;
+mod excerpt;
 mod find;
 mod guard;
 mod names;
@@ -70,9 +72,11 @@ impl Symbol {
 #[derive(Clone, Debug)]
 pub struct Syntax {
     language: Option<&'static Language>,
+    /// Outside of the excerpts it is the text's; inside it is of an earlier text (see [`Self::whole`]).
     tree: Option<Tree>,
-    /// The last tree there was, where the text has none now.
+    /// The last tree of the whole text there was, where `tree` is none now.
     stale: Option<Tree>,
+    excerpts: Excerpts,
     /// What the tree answered, since it was made.
     asked: Asked,
     scan: OnceLock<Arc<Scan>>,
@@ -101,9 +105,17 @@ impl Syntax {
 
     fn parse_inside(text: &str, language: Option<&'static Language>, depth: u8) -> Self {
         Self {
-            language,
             tree: language.and_then(|language| tree::parse(text, language, None)),
+            ..Self::unread(language, depth)
+        }
+    }
+
+    fn unread(language: Option<&'static Language>, depth: u8) -> Self {
+        Self {
+            language,
+            tree: None,
             stale: None,
+            excerpts: Excerpts::default(),
             asked: Asked::default(),
             scan: OnceLock::new(),
             earlier: None,
@@ -127,16 +139,9 @@ impl Syntax {
         let row = language.unwrap_or(&UNKNOWN);
         let (found, end) = scan::scan_piece(text, row, from, until, whole)?;
         let syntax = Self {
-            language,
-            tree: None,
-            stale: None,
-            asked: Asked::default(),
             scan: OnceLock::from(Arc::new(found)),
-            earlier: None,
-            embedded: Embedded::default(),
-            notebook: OnceLock::new(),
-            depth: 0,
             continued: from > 0,
+            ..Self::unread(language, 0)
         };
         Ok((syntax, end))
     }
@@ -148,10 +153,16 @@ impl Syntax {
 
     /// The structure of the changed `text`; reuses what it can. `splices` in the order they were applied,
     /// each counting in the text that the one before left. Splices that do not fit the text, or none
-    /// where it changed, leave the structure wrong, never unsound.
+    /// where it changed, leave the structure wrong, never unsound. With `before`, the text that they were applied to,
+    /// what somebody types in may be read by itself from then on (see [`excerpt`]).
     ///
-    /// Tells where what the tree says of comments may be otherwise than before; `None`: anywhere.
-    pub fn update(&mut self, splices: &[Splice], text: &str) -> Option<Change> {
+    /// Tells where what trees say of comments may be otherwise than before; `None`: anywhere.
+    pub fn update(
+        &mut self,
+        before: Option<&str>,
+        splices: &[Splice],
+        text: &str,
+    ) -> Option<Change> {
         self.asked.anew();
         let typed = Change::of(splices)?;
         if self.is_notebook() {
@@ -167,30 +178,38 @@ impl Syntax {
         self.earlier = earlier;
         self.embedded.update(splices, text);
         let language = self.language?;
-        if let (Some(tree), [splice]) = (&mut self.tree, splices)
-            && let Some(same) = tree::inside_comment(tree, splice, text, language)
-                .or_else(|| word::inside_name(tree, splice, text, language))
+        let apart = self.excerpts.around(typed);
+        if let Some(whole) = self.excerpts.take_whole() {
+            self.stale = Some(whole);
+        }
+        let typed_at_once = match splices {
+            [splice] => Some(*splice),
+            _ => before.and_then(|before| typed.as_one(before, text)),
+        };
+        if let Some(splice) = typed_at_once
+            && let Some(touched) = self.type_in(before, &splice, text, language)
         {
-            tree::edit(tree, &same);
-            self.asked.follow(splice);
-            return Some(typed);
+            return Some(touched);
         }
         let was_read = self.tree.is_some();
-        let mut old = self.tree.take().or(self.stale.take());
-        if let Some(tree) = &mut old {
+        let mut stale = self.stale.take();
+        let mut old = self.tree.take().or_else(|| stale.take());
+        for tree in old.iter_mut().chain(&mut stale) {
             splices.iter().for_each(|splice| tree::edit(tree, splice));
         }
-        self.tree = tree::parse(text, language, old.as_ref());
+        self.excerpts = Excerpts::default();
+        self.tree = tree::parse(text, language, stale.as_ref().or(old.as_ref()));
         let touched = match (&self.tree, &old) {
             // In markup what a comment is may depend on the name of its element, wherever that stands.
             (Some(new), Some(old)) if was_read && !embed::hosts(language) => {
                 splices.iter().for_each(|splice| self.asked.follow(splice));
-                let changed: Vec<Range<usize>> = old
-                    .changed_ranges(new)
-                    .map(|range| range.start_byte..range.end_byte)
-                    .collect();
+                let ranges = old.changed_ranges(new);
+                let ranges = ranges.map(|range| range.start_byte..range.end_byte);
+                let excerpts = std::iter::once(apart.start..apart.new_end);
+                let mut changed: Vec<Range<usize>> = ranges.chain(excerpts).collect();
+                changed.sort_by_key(|range| range.start);
                 self.asked.forget(changed.iter().cloned());
-                Some(changed.iter().fold(typed, Change::and))
+                Some(changed.iter().fold(apart, Change::and))
             }
             _ => {
                 self.asked = Asked::default();
@@ -203,10 +222,57 @@ impl Syntax {
         touched
     }
 
-    /// Whether the comments that were asked for since the last change came from the tree alone: then they depend on
+    /// A change for which not all of the text is read anew; `None`: it has to be.
+    fn type_in(
+        &mut self,
+        before: Option<&str>,
+        splice: &Splice,
+        text: &str,
+        language: &'static Language,
+    ) -> Option<Change> {
+        let tree = self.tree.as_mut()?;
+        let is_apart = !self.excerpts.touches(splice);
+        let in_word = || {
+            tree::inside_comment(tree, splice, text, language)
+                .or_else(|| word::inside_name(tree, splice, text, language))
+        };
+        let (told, touched) = match is_apart.then(in_word).flatten() {
+            Some(same) => {
+                self.excerpts.pass_by(splice);
+                (same, Change::new(splice))
+            }
+            None => {
+                let before = before.filter(|_| !embed::hosts(language))?;
+                if is_apart {
+                    self.excerpts.begin(tree, before, splice, language)?;
+                }
+                (*splice, self.excerpts.follow(before, splice, text)?)
+            }
+        };
+        tree::edit(tree, &told);
+        if let Some(stale) = &mut self.stale {
+            tree::edit(stale, splice);
+        }
+        self.asked.follow(splice);
+        Some(touched)
+    }
+
+    /// The tree of the whole text.
+    fn whole(&self, text: &str) -> Option<&Tree> {
+        if self.excerpts.is_empty() {
+            return self.tree.as_ref();
+        }
+        self.excerpts.whole(|| {
+            let old = self.stale.as_ref().or(self.tree.as_ref());
+            tree::parse(text, self.language?, old)
+        })
+    }
+
+    /// Whether the comments that were asked for since the last change came from trees alone: then they depend on
     /// nothing but what [`Self::update`] told of.
     pub(crate) fn is_told_by_its_tree(&self) -> bool {
-        self.tree.is_some() && !self.language.is_none_or(embed::hosts) && !self.asked.is_beyond()
+        let is_read = self.tree.is_some() && !self.language.is_none_or(embed::hosts);
+        is_read && !self.asked.is_beyond() && self.excerpts.are_told_by_trees()
     }
 
     pub fn language(&self) -> Option<&'static Language> {
@@ -302,7 +368,7 @@ impl Syntax {
                 })
                 .unwrap_or(part.language.reply)
         };
-        let Some(tree) = &self.tree else {
+        let Some(tree) = self.whole(text) else {
             let scan = self.scan(text);
             let part = scan.part_before(at).filter(|part| at <= part.range.end);
             return part.map_or(self.row().reply, within);
@@ -348,7 +414,7 @@ impl Syntax {
         if row.name != "markdown" {
             return false;
         }
-        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
+        let mut here = self.whole(text).and_then(|tree| tree::node_at(tree, at));
         while let Some(node) = here {
             if node.kind() == "list_item" {
                 return true;
@@ -360,19 +426,19 @@ impl Syntax {
 
     /// Whether tree-sitter sees an error in the text (`false` where there is no grammar), or in the code inside it that
     /// was asked for.
-    pub fn has_errors(&self) -> bool {
-        let own = match &self.tree {
+    pub fn has_errors(&self, text: &str) -> bool {
+        let own = match self.whole(text) {
             Some(tree) => tree.root_node().has_error(),
             None => self
                 .language
                 .is_some_and(|language| language.grammar.is_some() && !language.mends),
         };
-        own || self.embedded.have_errors()
+        own || self.embedded.have_errors(text)
     }
 
     /// How many errors tree-sitter sees: pieces it cannot read, and tokens it misses.
-    pub fn errors(&self) -> usize {
-        self.tree.as_ref().map_or(0, tree::errors)
+    pub fn errors(&self, text: &str) -> usize {
+        self.whole(text).map_or(0, tree::errors)
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Buffers {
 /// keystrokes is parsed once.
 struct Open {
     buffer: Buffer,
+    /// The text that the structure is of, where that is an earlier one.
+    before: Option<Document>,
     pending: Vec<Splice>,
     /// The text turned out not to be one that can be read in pieces.
     whole: bool,
@@ -75,9 +77,11 @@ impl Open {
     fn catch_up(&mut self) {
         let Self {
             buffer,
+            before,
             pending,
             whole,
         } = self;
+        let before = before.take();
         let Buffer {
             document,
             syntax,
@@ -96,14 +100,14 @@ impl Open {
             }
             syntax.update_later(pending, document);
         } else {
-            let touched = syntax.update(pending, document);
+            let touched = syntax.update(before.as_ref(), pending, document);
             let text = document.whole();
             let kept = pieces
                 .as_mut()
                 .is_some_and(|known| Arc::make_mut(known).follow(touched, text, syntax));
             if !kept {
                 // Of a text with errors the tree may not tell all for as long as they are there.
-                let may = !large && !*whole && !syntax.has_errors();
+                let may = !large && !*whole && !syntax.has_errors(text);
                 *pieces = may
                     .then(|| Pieces::of_tree(text, syntax))
                     .flatten()
@@ -135,6 +139,7 @@ impl Buffers {
             Open {
                 whole: large && buffer.pieces.is_none(),
                 buffer,
+                before: None,
                 pending: Vec::new(),
             },
         );
@@ -153,10 +158,12 @@ impl Buffers {
         encoding: Encoding,
     ) -> Option<Result<(), Unfit>> {
         let mut open = self.open.get_mut(path)?;
+        let before = open.buffer.document.clone();
         Some(
             match open.buffer.document.apply(changes, encoding, version) {
                 Ok(splices) => {
                     open.buffer.generation = self.next_generation();
+                    open.before.get_or_insert(before);
                     open.pending.extend(splices);
                     Ok(())
                 }

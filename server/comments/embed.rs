@@ -118,7 +118,11 @@ impl Embedded {
                     let Some(part) = text.get(*start..*end) else {
                         return false;
                     };
-                    Arc::make_mut(&mut known.syntax).update(&[inside(splice, *start, part)], part);
+                    Arc::make_mut(&mut known.syntax).update(
+                        None,
+                        &[inside(splice, *start, part)],
+                        part,
+                    );
                     true
                 } else {
                     false
@@ -129,9 +133,13 @@ impl Embedded {
     }
 
     /// Whether one of those that were asked for has errors.
-    pub fn have_errors(&self) -> bool {
+    pub fn have_errors(&self, text: &str) -> bool {
         let parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.values().any(|known| known.syntax.has_errors())
+        parts.iter().any(|((start, end), known)| {
+            let read = known.masked.as_ref().map(|(read, _)| &**read);
+            let read = read.or_else(|| text.get(*start..*end));
+            read.is_some_and(|read| known.syntax.has_errors(read))
+        })
     }
 
     /// Asks the structure of a part: the question gets it, what is read of the part and where that begins.
@@ -186,7 +194,7 @@ impl Embedded {
 }
 
 /// `splice` as the part that begins at `start` sees it.
-fn inside(splice: &Splice, start: usize, part: &str) -> Splice {
+pub(super) fn inside(splice: &Splice, start: usize, part: &str) -> Splice {
     let at = splice.start_byte.saturating_sub(start);
     let head = part.as_bytes().get(..at).unwrap_or_default();
     let row = memchr::memchr_iter(b'\n', head).count();

@@ -18,6 +18,9 @@ impl Syntax {
             let comment = cell.syntax(text).comment_at(inner, cell.inner(text, at))?;
             return Some(outward(text, cell, comment));
         }
+        if let Some(told) = self.excerpts.comment_at(text, at) {
+            return told;
+        }
         let Some(tree) = &self.tree else {
             return self.scanned_at(text, at);
         };
@@ -61,6 +64,9 @@ impl Syntax {
 
     /// The comment that covers byte `at`, if any, where the tree alone tells.
     pub(crate) fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Comment>> {
+        if let Some(told) = self.excerpts.told_by_tree(text, at) {
+            return told;
+        }
         match tree::comment_at(self.tree.as_ref()?, text, self.row(), at) {
             Found::Comment(comment) => Some(Some(comment)),
             Found::Code => Some(None),
@@ -124,6 +130,7 @@ impl Syntax {
             scanned.retain(|c| self.comment_at(text, c.range.start).as_ref() == Some(c));
             found.extend(scanned);
         }
+        self.excerpts.put_right(text, &range, &mut found);
         found.retain(|c| touches(&c.range, &range));
         found.sort_by_key(|c| c.range.start);
         found.dedup();
@@ -161,7 +168,7 @@ impl Syntax {
 
     /// The part in another language that covers byte `at`.
     pub(super) fn part_at(&self, text: &str, at: usize) -> Option<Part> {
-        let Some(tree) = &self.tree else {
+        let Some(tree) = self.whole(text) else {
             return self.scan(text).part_at(at).cloned();
         };
         if !embed::hosts(self.row()) {
@@ -182,7 +189,7 @@ impl Syntax {
         if self.is_notebook() {
             return Vec::new();
         }
-        let Some(tree) = &self.tree else {
+        let Some(tree) = self.whole(text) else {
             let parts = self.scan(text).embedded.iter();
             let mut found: Vec<Part> = parts
                 .filter(|part| touches(&part.range, range))

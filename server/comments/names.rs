@@ -17,7 +17,7 @@ impl Syntax {
             let found = cell.syntax(text).enclosing(inner, cell.inner(text, at));
             return found.into_iter().map(|s| told(text, cell, s)).collect();
         }
-        let mut found = match &self.tree {
+        let mut found = match self.whole(text) {
             Some(tree) => outline::enclosing(tree, text, self.row(), at),
             None => Vec::new(),
         };
@@ -45,7 +45,7 @@ impl Syntax {
             };
             return notebook.cells.iter().flat_map(of_cell).collect();
         }
-        let mut found = match &self.tree {
+        let mut found = match self.whole(text) {
             Some(tree) => outline::symbols(tree, text, self.row()),
             None => Vec::new(),
         };
@@ -101,7 +101,7 @@ impl Syntax {
                 })
                 .is_some();
         }
-        if let Some(tree) = &self.tree {
+        if let Some(tree) = self.whole(text) {
             match outline::is_identifier(tree, range) {
                 Named::Yes => return true,
                 Named::Unknown(node)

@@ -49,7 +49,7 @@ impl Syntax {
                 })
                 .unwrap_or(Place::Code)
         };
-        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
+        let mut here = self.whole(text).and_then(|tree| tree::node_at(tree, at));
         let mut string = false;
         while let Some(node) = here {
             string |= is_string(node);
@@ -62,7 +62,7 @@ impl Syntax {
                 .then(|| node.parent())
                 .flatten();
         }
-        if !string && self.tree.is_none() {
+        if !string && self.whole(text).is_none() {
             let scan = self.scan(text);
             string = scan.strings.iter().any(|range| range.contains(&at));
             if let (false, Some(part)) = (string, scan.part_at(at)) {

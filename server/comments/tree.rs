@@ -140,14 +140,7 @@ pub(super) fn inside_comment(
         return (closed_at + block.close.len() == inner.len() && before_close && !nested)
             .then_some(*splice);
     }
-    // A block that was never closed may have been read as operators: it may be closed here now.
-    let may_close = |close: &str| {
-        let from = splice.start_byte.saturating_sub(close.len() - 1);
-        let until = (splice.new_end_byte + close.len() - 1).min(text.len());
-        let around = text.as_bytes().get(from..until).unwrap_or_default();
-        memchr::memmem::find(around, close.as_bytes()).is_some()
-    };
-    if language.block.iter().any(|block| may_close(block.close)) {
+    if may_close(text, splice, language) {
         return None;
     }
     let line = text.get(body..new_end)?.trim_end_matches(['\n', '\r']);
@@ -175,6 +168,18 @@ pub(super) fn inside_comment(
             splice.start_point.1.checked_sub(length)?,
         ),
         ..*splice
+    })
+}
+
+/// Whether what was put in may close a block comment that stands anywhere before: one that was never closed may have been
+/// read as operators. `text` is what `splice` left.
+pub(super) fn may_close(text: &str, splice: &Splice, language: &Language) -> bool {
+    language.block.iter().any(|block| {
+        let beside = block.close.len() - 1;
+        let from = splice.start_byte.saturating_sub(beside);
+        let until = (splice.new_end_byte + beside).min(text.len());
+        let around = text.as_bytes().get(from..until).unwrap_or_default();
+        memchr::memmem::find(around, block.close.as_bytes()).is_some()
     })
 }
 

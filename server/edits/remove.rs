@@ -64,7 +64,9 @@ fn remove(
                 .all(|(after, (_, before))| conversation(after) == conversation(before))
     };
     // A message may open or close a comment inside its own.
-    let breaks = |after: &After| source.syntax.errors() == 0 && after.syntax.errors() > 0;
+    let breaks = |after: &After| {
+        source.syntax.errors(source.text) == 0 && after.syntax.errors(&after.text) > 0
+    };
     let plain = after(source, &edits);
     if stays(&plain) && !breaks(&plain) {
         return Ok(written(edits));

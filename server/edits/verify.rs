@@ -30,10 +30,10 @@ pub(super) struct After {
 pub(super) fn after(source: Source, edits: &[Edit]) -> After {
     let text = apply_edits(source.text, edits);
     let mut syntax = source.syntax.clone();
-    syntax.update(&splices(source.text, edits), &text);
+    syntax.update(None, &splices(source.text, edits), &text);
     // In broken code a tree that was changed may tell another story than one made anew, and whoever opens
     // the file next makes it anew.
-    if syntax.has_errors() {
+    if syntax.has_errors(&text) {
         syntax = Syntax::parse(&text, source.syntax.language());
     }
     let found = scan(source.path, &text, &syntax);
@@ -86,7 +86,7 @@ pub(super) fn reads_back(
     strict: bool,
 ) -> bool {
     let after = after(source, edits);
-    if strict && after.syntax.errors() > source.syntax.errors() {
+    if strict && after.syntax.errors(&after.text) > source.syntax.errors(source.text) {
         return false;
     }
     let others: Vec<Vec<Said>> = before

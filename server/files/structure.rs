@@ -50,7 +50,7 @@ impl Deref for Structure {
                 || Syntax::parse("", None),
                 |before| {
                     let mut syntax = Syntax::clone(&before.known);
-                    syntax.update(&before.splices, before.document.whole());
+                    syntax.update(None, &before.splices, before.document.whole());
                     syntax
                 },
             )
@@ -65,13 +65,19 @@ impl Structure {
     }
 
     /// The structure of the changed text, made now; tells what [`Syntax::update`] does.
-    pub(super) fn update(&mut self, splices: &[Splice], document: &Document) -> Option<Change> {
+    pub(super) fn update(
+        &mut self,
+        before: Option<&Document>,
+        splices: &[Splice],
+        document: &Document,
+    ) -> Option<Change> {
+        let before = before.map(|before| &**before.whole());
         // Whoever holds the structure of the text before keeps it.
         match Arc::get_mut(&mut self.0).and_then(|inner| inner.now.get_mut()) {
-            Some(syntax) => syntax.update(splices, document.whole()),
+            Some(syntax) => syntax.update(before, splices, document.whole()),
             None => {
                 let mut syntax = Syntax::clone(self);
-                let touched = syntax.update(splices, document.whole());
+                let touched = syntax.update(before, splices, document.whole());
                 *self = syntax.into();
                 touched
             }

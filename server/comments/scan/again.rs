@@ -54,6 +54,47 @@ impl Change {
         }
     }
 
+    /// With all that stood in `range` of the text before it.
+    pub fn around(self, range: &Range<usize>) -> Self {
+        let end = self.old_end.max(range.end);
+        Self {
+            start: self.start.min(range.start),
+            old_end: end,
+            new_end: self.new_end + (end - self.old_end),
+        }
+    }
+
+    /// The same in a text where what is at byte `from` here is at byte `to`.
+    pub fn moved(self, from: usize, to: usize) -> Self {
+        let moved = |at: usize| (at + to).saturating_sub(from).max(to);
+        Self {
+            start: moved(self.start),
+            old_end: moved(self.old_end),
+            new_end: moved(self.new_end),
+        }
+    }
+
+    /// As a single change, if it is of a few lines: several keys may come between two looks at a text.
+    pub fn as_one(self, before: &str, after: &str) -> Option<Splice> {
+        const FEW: usize = 4096;
+        if self.old_end.max(self.new_end) > self.start + FEW {
+            return None;
+        }
+        let point = |text: &str, at: usize| {
+            let head = text.as_bytes().get(..at)?;
+            let column = at - memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
+            Some((memchr::memchr_iter(b'\n', head).count(), column))
+        };
+        Some(Splice {
+            start_byte: self.start,
+            old_end_byte: self.old_end,
+            new_end_byte: self.new_end,
+            start_point: point(before, self.start)?,
+            old_end_point: point(before, self.old_end)?,
+            new_end_point: point(after, self.new_end)?,
+        })
+    }
+
     /// Both changes as one.
     pub fn then(self, splice: &Splice) -> Self {
         let end = self.new_end.max(splice.old_end_byte);

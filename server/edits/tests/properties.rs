@@ -227,7 +227,10 @@ fn ends(text: &str) -> bool {
 /// What is true of every write: a file that parses still does (in a broken one errors cannot be told apart), and
 /// it keeps its mark.
 fn common(before: &File, after: &File) -> Result<(), TestCaseError> {
-    let (was, is) = (before.syntax.errors(), after.syntax.errors());
+    let (was, is) = (
+        before.syntax.errors(&before.text),
+        after.syntax.errors(&after.text),
+    );
     prop_assert!(
         was > 0 || is == 0,
         "{was} errors became {is} in\n{}",

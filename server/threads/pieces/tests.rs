@@ -153,9 +153,10 @@ proptest! {
         let mut syntax = Syntax::parse(&text, language);
         let mut pieces = Pieces::of_tree(&text, &syntax);
         for (version, keys) in changes.iter().enumerate() {
+            let before = document.text();
             let splices = burst(&mut document, keys, version);
             let text = document.text();
-            let touched = syntax.update(&splices, &text);
+            let touched = syntax.update(Some(&before), &splices, &text);
             let kept = pieces.as_mut().is_some_and(|pieces| pieces.follow(touched, &text, &syntax));
             if !kept {
                 pieces = Pieces::of_tree(&text, &syntax);
@@ -196,9 +197,10 @@ fn a_key_has_few_pieces_read_anew() {
     let mut pieces = Pieces::of_tree(&text, &syntax).expect("pieces");
     for place in [at, line.len() * 500 + 1, line.len() * 1500] {
         let before = pieces.pieces.clone();
+        let earlier = document.text();
         let splices = type_into(&mut document, place..place, "x", 1);
         let text = document.text();
-        let touched = syntax.update(&splices, &text);
+        let touched = syntax.update(Some(&earlier), &splices, &text);
         assert!(pieces.follow(touched, &text, &syntax));
         assert!(anew(&pieces, &before) <= 2, "at {place}");
     }

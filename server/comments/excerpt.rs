@@ -1,0 +1,674 @@
+//! The part of a text that somebody types in, read by itself: a few whole items of its tree, as functions are, in a frame
+//! of what they stand in. So a key costs what a short text costs, however long the file is and whatever is left open in
+//! it for a while: a bracket that is not closed yet, which would have the parser look for its end in all that follows.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use postil_grammars::Language;
+use tree_sitter::{Node, Tree, TreeCursor};
+
+use super::embed::inside;
+use super::{Change, Comment, Syntax, tree};
+use crate::text::Splice;
+
+/// An excerpt is made of at most so many bytes; few in tests, whose texts are short.
+const MOST: usize = if cfg!(test) { 300 } else { 16 << 10 };
+/// What stands beside a change up to so many bytes away is read with it: there the author may go on. In broken code a
+/// parser takes up to a millisecond for a kilobyte.
+const BESIDE: usize = if cfg!(test) { 40 } else { 512 };
+/// One that has grown longer than so many times [`MOST`] is none any more.
+const GROWN: usize = 4;
+/// Places that somebody types in by turns.
+const PLACES: usize = 16;
+/// Bytes of a node's text before what it holds that are taken for its beginning.
+const FEW: usize = 200;
+/// Levels of items: a method in a class in a module.
+const LEVELS: usize = 12;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Excerpts {
+    /// They do not overlap.
+    read: Vec<Excerpt>,
+    /// The tree of the whole text, made when somebody asks for it.
+    whole: OnceLock<Option<Tree>>,
+}
+
+#[derive(Clone, Debug)]
+struct Excerpt {
+    /// It begins where a line begins, and ends where one ends.
+    range: Range<usize>,
+    frame: Frame,
+    /// Of the excerpt in its frame.
+    syntax: Syntax,
+}
+
+/// What is read before and behind an excerpt, so that it is read as it is where it stands: `class A {` and `}`.
+#[derive(Clone, Debug, Default)]
+struct Frame {
+    head: String,
+    tail: String,
+}
+
+impl Frame {
+    fn framed(&self, part: &str) -> String {
+        [&self.head, part, &self.tail].concat()
+    }
+}
+
+impl Excerpts {
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty()
+    }
+
+    /// The comment at byte `at`, where one of them holds that.
+    pub fn comment_at(&self, text: &str, at: usize) -> Option<Option<Comment>> {
+        let one = self.read.iter().find(|one| one.range.contains(&at))?;
+        let found = one.syntax.comment_at(&one.text(text)?, one.inward(at));
+        Some(found.map(|comment| one.outward(comment)))
+    }
+
+    /// The same where its tree alone tells; `None` inside: that does not.
+    pub fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Option<Comment>>> {
+        let one = self.read.iter().find(|one| one.range.contains(&at))?;
+        let told = one.syntax.told_by_tree(&one.text(text)?, one.inward(at));
+        Some(told.map(|found| found.map(|comment| one.outward(comment))))
+    }
+
+    /// Takes what stands in excerpts out of the comments of `range`, and puts in what they say.
+    pub fn put_right(&self, text: &str, range: &Range<usize>, found: &mut Vec<Comment>) {
+        for one in &self.read {
+            let Range { start, end } = one.range;
+            found.retain(|comment| comment.range.end <= start || comment.range.start >= end);
+            let wanted = range.start.max(start)..range.end.min(end);
+            if wanted.is_empty() {
+                continue;
+            }
+            if let Some(part) = one.text(text) {
+                let wanted = one.inward(wanted.start)..one.inward(wanted.end);
+                let all = one.syntax.comments_in(&part, wanted).into_iter();
+                found.extend(all.map(|comment| one.outward(comment)));
+            }
+        }
+    }
+
+    /// The tree of the whole text, made by `parse` where it is not known yet.
+    pub fn whole(&self, parse: impl FnOnce() -> Option<Tree>) -> Option<&Tree> {
+        self.whole.get_or_init(parse).as_ref()
+    }
+
+    /// What is known of the tree of the whole text.
+    pub fn take_whole(&mut self) -> Option<Tree> {
+        self.whole.take().flatten()
+    }
+
+    /// Whether all that was asked since the last change was told by trees, or lies in what [`Self::follow`] told of.
+    pub fn are_told_by_trees(&self) -> bool {
+        self.read
+            .iter()
+            .all(|one| one.syntax.is_told_by_its_tree() || !one.is_sound())
+    }
+
+    #[cfg(test)]
+    pub fn are_sound(&self) -> bool {
+        self.read.iter().all(Excerpt::is_sound)
+    }
+
+    /// Follows a change that lies in none of them.
+    pub fn pass_by(&mut self, splice: &Splice) {
+        for one in &mut self.read {
+            one.pass_by(splice);
+        }
+    }
+
+    /// Follows a change of the text `before`; tells where comments may be otherwise than there. `None`: none of them holds
+    /// it, or it matters outside of that too.
+    pub fn follow(&mut self, before: &str, splice: &Splice, text: &str) -> Option<Change> {
+        let holds = self.read.iter().position(|one| one.holds(before, splice))?;
+        let mut touched = None;
+        for (at, one) in self.read.iter_mut().enumerate() {
+            if at == holds {
+                touched = one.update(before, splice, text);
+            } else {
+                one.pass_by(splice);
+            }
+        }
+        touched
+    }
+
+    /// Whether a change lies in one of them, or at its edge.
+    pub fn touches(&self, splice: &Splice) -> bool {
+        let touches = |Range { start, end }: &Range<usize>| {
+            splice.start_byte < *end && splice.old_end_byte >= *start
+        };
+        self.read.iter().any(|one| touches(&one.range))
+    }
+
+    /// With all that they hold of the text before a change.
+    pub fn around(&self, change: Change) -> Change {
+        let ranges = self.read.iter().map(|one| &one.range);
+        ranges.fold(change, Change::around)
+    }
+
+    /// Makes one around a change, of the text before it and its tree, where that can be done.
+    pub fn begin(
+        &mut self,
+        tree: &Tree,
+        before: &str,
+        splice: &Splice,
+        language: &'static Language,
+    ) -> Option<()> {
+        let ends = self.read.iter().map(|one| one.range.end);
+        let starts = self.read.iter().map(|one| one.range.start);
+        let free = ends
+            .filter(|at| *at <= splice.start_byte)
+            .max()
+            .unwrap_or(0)
+            ..starts
+                .filter(|at| *at >= splice.old_end_byte)
+                .min()
+                .unwrap_or(before.len());
+        let (range, above) = around(tree, before, splice, &free)?;
+        let part = before.get(range.clone())?;
+        if self.read.len() == PLACES || part.len() * 2 > before.len() {
+            return None;
+        }
+        let frame = frame(above.clone(), before);
+        let syntax = Syntax::parse(&frame.framed(part), Some(language));
+        let one = Excerpt {
+            range,
+            frame,
+            syntax,
+        };
+        let stands_alone = one.is_sound() && one.is_what_stands_below(above);
+        (stands_alone && !one.is_open(before)).then(|| self.read.push(one))
+    }
+}
+
+impl Excerpt {
+    /// What is read.
+    fn text(&self, text: &str) -> Option<String> {
+        Some(self.frame.framed(text.get(self.range.clone())?))
+    }
+
+    fn inward(&self, at: usize) -> usize {
+        at - self.range.start + self.frame.head.len()
+    }
+
+    fn outward(&self, comment: Comment) -> Comment {
+        let outward = |at: usize| (at + self.range.start).saturating_sub(self.frame.head.len());
+        Comment {
+            range: outward(comment.range.start)..outward(comment.range.end),
+            ..comment
+        }
+    }
+
+    /// Whether a change lies in it, not at its edges, where it could be of what is beside.
+    fn holds(&self, before: &str, splice: &Splice) -> bool {
+        let Range { start, end } = self.range;
+        let is_behind = start < splice.start_byte || start == 0;
+        let is_before = splice.old_end_byte < end || end == before.len();
+        start <= splice.start_byte
+            && is_behind
+            && splice.start_byte <= splice.old_end_byte
+            && splice.old_end_byte <= end
+            && is_before
+    }
+
+    fn pass_by(&mut self, splice: &Splice) {
+        if self.range.start >= splice.old_end_byte {
+            let moved = |at: usize| at - splice.old_end_byte + splice.new_end_byte;
+            self.range = moved(self.range.start)..moved(self.range.end);
+        }
+    }
+
+    fn update(&mut self, before: &str, splice: &Splice, text: &str) -> Option<Change> {
+        let is_in_block = self.is_in_block(before, splice);
+        let was_told = self.is_sound() && self.syntax.is_told_by_its_tree();
+        let inward = Splice {
+            start_byte: self.inward(splice.start_byte),
+            old_end_byte: self.inward(splice.old_end_byte),
+            new_end_byte: self.inward(splice.new_end_byte),
+            ..*splice
+        };
+        self.range.end = self.range.end - splice.old_end_byte + splice.new_end_byte;
+        let part = self.text(text).filter(|part| part.len() <= MOST * GROWN)?;
+        let (inward, row) = (inside(&inward, 0, &part), self.syntax.row());
+        let tree = self.syntax.tree.as_ref();
+        let in_words = |tree| tree::inside_comment(tree, &inward, &part, row).is_some();
+        // Some grammars take this character for the text's end.
+        if text
+            .get(splice.start_byte..splice.new_end_byte)?
+            .contains('\0')
+        {
+            return None;
+        }
+        // What it opens or closes may reach further, or have begun before.
+        if tree::may_close(text, splice, row) || (is_in_block && !tree.is_some_and(in_words)) {
+            return None;
+        }
+        let touched = self
+            .syntax
+            .update(None, &[inward], &part)
+            .filter(|_| was_told && self.is_sound());
+        if self.is_open(text) {
+            return None;
+        }
+        let all = Change::new(splice).and(&self.range);
+        Some(touched.map_or(all, |change| {
+            change.moved(self.frame.head.len(), self.range.start)
+        }))
+    }
+
+    /// Whether a change of the text `before` touches a block comment; what is written in its words is nothing that matters.
+    fn is_in_block(&self, before: &str, splice: &Splice) -> bool {
+        let Some(part) = self.text(before) else {
+            return false;
+        };
+        let (from, until) = (
+            self.inward(splice.start_byte),
+            self.inward(splice.old_end_byte),
+        );
+        let touched = self
+            .syntax
+            .comments_in(&part, from.saturating_sub(1)..until + 1);
+        touched.iter().any(|comment| comment.block)
+    }
+
+    /// Whether something that began in it does not end there: what follows may belong to that.
+    fn is_open(&self, text: &str) -> bool {
+        let Some(part) = self.text(text).filter(|_| self.range.end < text.len()) else {
+            return false;
+        };
+        let end = self.inward(self.range.end);
+        let lies_over = |range: &Range<usize>| range.start <= end && range.end >= end;
+        let scan = self.syntax.scan(&part);
+        let blocks = scan.comments.iter().filter(|comment| comment.block);
+        let own = part.get(..end).unwrap_or_default();
+        blocks.map(|comment| &comment.range).any(lies_over)
+            || scan.strings.iter().any(lies_over)
+            || scan.embedded.iter().any(|inner| lies_over(&inner.range))
+            || !own.ends_with(['\n', '\r'])
+            || own.trim_end_matches(['\n', '\r']).ends_with('\\')
+            || self.ends_in_text(end - 1)
+    }
+
+    /// Whether its last line's end is part of some text: of a string, of what stands behind `__END__`.
+    fn ends_in_text(&self, end: usize) -> bool {
+        let tree = self.syntax.tree.as_ref();
+        let last = tree.and_then(|tree| tree::node_at(tree, end));
+        last.filter(|node| node.child_count() == 0)
+            .is_some_and(|node| {
+                let comments = self.syntax.row().comments;
+                let is_comment = |node: Node| comments.contains(&node.kind());
+                node.is_named() && !is_comment(node) && !node.parent().is_some_and(is_comment)
+            })
+    }
+
+    /// Whether the items that it is made of are read as they were in the tree of the whole text, where they stand below
+    /// this node.
+    fn is_what_stands_below(&self, above: TreeCursor) -> bool {
+        let Some(tree) = &self.syntax.tree else {
+            return false;
+        };
+        let (mut there, mut here) = (above, tree.walk());
+        let (from, until) = (self.inward(self.range.start), self.inward(self.range.end));
+        for _ in 0..there.depth() {
+            if here.goto_first_child_for_byte(from).is_none() {
+                return false;
+            }
+        }
+        let found = there.goto_first_child_for_byte(self.range.start).is_some();
+        if !found || here.goto_first_child_for_byte(from).is_none() {
+            return false;
+        }
+        let mut depth = 0;
+        loop {
+            let (known, own) = (there.node(), here.node());
+            let is_same = known.kind_id() == own.kind_id()
+                && known.start_byte() + from == own.start_byte() + self.range.start
+                && known.end_byte() + from == own.end_byte() + self.range.start;
+            if !is_same {
+                return false;
+            }
+            match (there.goto_first_child(), here.goto_first_child()) {
+                (true, true) => {
+                    depth += 1;
+                    continue;
+                }
+                (false, false) => {}
+                _ => return false,
+            }
+            loop {
+                let within =
+                    |cursor: &TreeCursor, end| depth > 0 || cursor.node().start_byte() < end;
+                let goes_on = there.goto_next_sibling() && within(&there, self.range.end);
+                if goes_on != (here.goto_next_sibling() && within(&here, until)) {
+                    return false;
+                }
+                if goes_on {
+                    break;
+                }
+                if depth == 0 {
+                    return true;
+                }
+                depth -= 1;
+                there.goto_parent();
+                here.goto_parent();
+            }
+        }
+    }
+
+    /// Whether its tree was made of a text without errors.
+    fn is_sound(&self) -> bool {
+        let tree = self.syntax.tree.as_ref();
+        tree.is_some_and(|tree| !tree.root_node().has_error())
+    }
+}
+
+/// Where a run of items begins and ends that holds a change, and what they stand below. Few would do; what is beside is
+/// taken with it. `free`: what no other excerpt holds.
+fn around<'t>(
+    tree: &'t Tree,
+    text: &str,
+    splice: &Splice,
+    free: &Range<usize>,
+) -> Option<(Range<usize>, TreeCursor<'t>)> {
+    let mut above = tree.walk();
+    for level in 0..LEVELS {
+        let cuts = cuts(&above, text, splice, level == 0);
+        let cuts = || {
+            cuts.iter()
+                .copied()
+                .filter(|at| free.start <= *at && *at <= free.end)
+        };
+        let is_before = |at: &usize| *at < splice.start_byte || *at == 0;
+        let is_behind = |at: &usize| *at > splice.old_end_byte || *at == text.len();
+        let start = cuts().filter(is_before).max();
+        let end = cuts().filter(is_behind).min();
+        if let (Some(start), Some(end)) = (start, end)
+            && end - start <= MOST
+        {
+            let more = (MOST - (end - start)) / 2;
+            let start = cuts().filter(|at| at + more >= start).min()?;
+            let end = cuts().filter(|at| *at <= end + more).max()?;
+            return Some((start..end, above));
+        }
+        above.goto_first_child_for_byte(splice.start_byte.saturating_sub(1))?;
+        let item = above.node();
+        if item.start_byte() >= splice.start_byte || item.end_byte() <= splice.old_end_byte {
+            return None;
+        }
+    }
+    None
+}
+
+/// Where a line begins between the items below `above`, near a change. `top`: what is before the first and behind the
+/// last is theirs too.
+fn cuts(above: &TreeCursor, text: &str, splice: &Splice, top: bool) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let line_start = |at: usize| {
+        let head = bytes.get(..at).unwrap_or_default();
+        memchr::memrchr(b'\n', head).map_or(0, |end| end + 1)
+    };
+    let is_blank = |range: Range<usize>| {
+        let between = bytes.get(range).unwrap_or_default();
+        between.trim_ascii().is_empty()
+    };
+    let (from, until) = (
+        splice.start_byte.saturating_sub(BESIDE),
+        splice.old_end_byte + BESIDE,
+    );
+    let mut cuts = Vec::new();
+    let mut cursor = above.clone();
+    let mut before = above.node().start_byte();
+    let mut has_more = cursor.goto_first_child_for_byte(from).is_some();
+    if top && from == 0 {
+        cuts.push(0);
+    }
+    while has_more {
+        let item = cursor.node();
+        let line = line_start(item.start_byte());
+        if line >= before && is_blank(line..item.start_byte()) {
+            cuts.push(line);
+        }
+        before = item.end_byte();
+        if item.start_byte() > until {
+            return cuts;
+        }
+        has_more = cursor.goto_next_sibling();
+    }
+    if top {
+        cuts.push(text.len());
+    } else {
+        let tail = bytes.get(before..).unwrap_or_default();
+        let rest = memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1);
+        if is_blank(before..before + rest) {
+            cuts.push(before + rest);
+        }
+    }
+    cuts
+}
+
+fn bracket(child: Option<Node<'_>>) -> Option<Node<'_>> {
+    child.filter(|child| !child.is_named())
+}
+
+/// What items that stand below `above` are framed by: what its own text and that of the nodes around it begin and end
+/// with.
+fn frame(mut above: TreeCursor, text: &str) -> Frame {
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let mut around = vec![above.node()];
+    while above.goto_parent() {
+        around.push(above.node());
+    }
+    // The root has all of them.
+    around.pop();
+    let (mut head, mut tail) = (String::new(), String::new());
+    for (at, node) in around.iter().enumerate().rev() {
+        // Without what stands beside, if that is more than a few words.
+        let begin = bracket(node.child(0)).map_or(node.start_byte(), |child| child.end_byte());
+        let last = node.child_count().saturating_sub(1);
+        let end =
+            bracket(node.child(last as u32)).map_or(node.end_byte(), |child| child.start_byte());
+        let (mut inner, mut outer) = (begin, end);
+        if let Some(next) = at.checked_sub(1).and_then(|next| around.get(next)) {
+            if next.start_byte() - node.start_byte() <= FEW {
+                inner = next.start_byte();
+            }
+            if node.end_byte() - next.end_byte() <= FEW {
+                outer = next.end_byte();
+            }
+        }
+        head.push_str(part(node.start_byte()..inner));
+        tail.insert_str(0, part(outer..node.end_byte()));
+    }
+    if !head.is_empty() {
+        head.truncate(head.trim_end().len());
+        head.push('\n');
+    }
+    if let Some(outermost) = around.last() {
+        // C++ has its semicolon beside the class.
+        let behind = text.get(outermost.end_byte()..).unwrap_or_default();
+        tail.push_str(if behind.starts_with(';') { ";\n" } else { "\n" });
+    }
+    Frame { head, tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use postil_grammars::by_name;
+
+    use super::*;
+
+    /// A text with many such items, and the change that `typed` in the place of the `|` of one of them is.
+    fn typed(around: (&str, &str), item: &str, typed: &str) -> (String, Splice, String) {
+        let (head, tail) = item.split_once('|').expect("a place");
+        let whole = format!("{head}{tail}");
+        let before = [around.0, &whole.repeat(20), around.1].concat();
+        let at = around.0.len() + whole.len() * 10 + head.len();
+        let (start, end) = before.split_at(at);
+        let row = start.matches('\n').count();
+        let column = at - start.rfind('\n').map_or(0, |end| end + 1);
+        let splice = Splice {
+            start_byte: at,
+            old_end_byte: at,
+            new_end_byte: at + typed.len(),
+            start_point: (row, column),
+            old_end_point: (row, column),
+            new_end_point: (row, column + typed.len()),
+        };
+        let after = format!("{start}{typed}{end}");
+        (before, splice, after)
+    }
+
+    /// Whether the change is read by itself.
+    fn is_excerpt(language: &str, around: (&str, &str), item: &str, letters: &str) -> bool {
+        let (before, splice, after) = typed(around, item, letters);
+        let mut syntax = Syntax::parse(&before, by_name(language));
+        syntax.update(Some(&before), &[splice], &after);
+        !syntax.excerpts.is_empty()
+    }
+
+    #[test]
+    fn what_is_left_open_in_an_item_is_read_by_itself() {
+        for (language, item) in [
+            (
+                "python",
+                "# AUTHOR: why?\ndef f(x):\n    a = g|\n    return a\n\n\n",
+            ),
+            (
+                "python",
+                "class A:\n    b = 1\n\n    def f(x):\n        a = g|\n        return a\n\n\n",
+            ),
+            ("rust", "/// What.\nfn f() {\n    g|;\n}\n\n"),
+            (
+                "rust",
+                "impl A {\n    fn f(&self) {\n        g|;\n    }\n}\n\n",
+            ),
+            ("javascript", "function f() {\n    g|;\n}\n"),
+            ("typescript", "export function f(a: number) {\n    g|;\n}\n"),
+            (
+                "tsx",
+                "export function F(a: number) {\n    g|;\n    return <a />;\n}\n",
+            ),
+            ("go", "func f() {\n\tg|\n}\n\n"),
+            ("c", "#include <a.h>\nint f(void)\n{\n\treturn g|;\n}\n\n"),
+            ("cpp", "int f() {\n    return g|;\n}\n\n"),
+            ("java", "class A {\n    void f() {\n        g|;\n    }\n}\n"),
+            (
+                "csharp",
+                "class A\n{\n    void F()\n    {\n        a = g|;\n    }\n}\n",
+            ),
+            ("ruby", "def f\n  g|\nend\n\n"),
+            ("lua", "function f()\n  g = h|\nend\n"),
+            ("bash", "f() {\n  g | h\n}\n"),
+            ("kotlin", "fun f() {\n    g|\n}\n"),
+            ("swift", "func f() {\n    g|\n}\n"),
+            ("scala", "def f() = {\n  g|\n}\n"),
+            ("zig", "fn f() void {\n    g|();\n}\n"),
+            ("dart", "void f() {\n  g|;\n}\n"),
+            ("css", "a {\n  color: red|;\n}\n"),
+            ("toml", "[a]\nb = 1|\n"),
+        ] {
+            let is_one = is_excerpt(language, ("", ""), item, "(");
+            assert!(is_one, "{language}: {item}");
+        }
+    }
+
+    #[test]
+    fn items_of_items_are_too() {
+        for (language, begin, item, end) in [
+            (
+                "python",
+                "class A:\n",
+                "    def f(x):\n        a = g|\n        return a\n\n",
+                "",
+            ),
+            (
+                "rust",
+                "impl A {\n",
+                "    fn f(&self) {\n        g|;\n    }\n\n",
+                "}\n",
+            ),
+            (
+                "rust",
+                "mod a {\n",
+                "    fn f() {\n        g|;\n    }\n\n",
+                "}\n",
+            ),
+            (
+                "javascript",
+                "class A {\n",
+                "    f(x) {\n        g|;\n    }\n",
+                "}\n",
+            ),
+            (
+                "typescript",
+                "class A {\n",
+                "    f(x: number) {\n        g|;\n    }\n",
+                "}\n",
+            ),
+            (
+                "javascript",
+                "function f() {\n",
+                "    const a = 1 + g|;\n",
+                "}\n",
+            ),
+            (
+                "cpp",
+                "namespace a {\n",
+                "int f() {\n    return g|;\n}\n\n",
+                "}\n",
+            ),
+            (
+                "cpp",
+                "class A {\n",
+                "    int f() {\n        return g|;\n    }\n\n",
+                "};\n",
+            ),
+            (
+                "java",
+                "class A {\n",
+                "    void f() {\n        g|;\n    }\n",
+                "}\n",
+            ),
+            (
+                "csharp",
+                "class A\n{\n",
+                "    void F()\n    {\n        a = g|;\n    }\n",
+                "}\n",
+            ),
+            ("ruby", "class A\n", "  def f\n    g|\n  end\n", "end\n"),
+            (
+                "kotlin",
+                "class A {\n",
+                "    fun f() {\n        g|\n    }\n",
+                "}\n",
+            ),
+            (
+                "swift",
+                "class A {\n",
+                "    func f() {\n        g|\n    }\n",
+                "}\n",
+            ),
+        ] {
+            let is_one = is_excerpt(language, (begin, end), item, "(");
+            assert!(is_one, "{language}: {begin}{item}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_further_is_not() {
+        for (language, item, letters) in [
+            ("rust", "fn f() {\n    g|;\n}\n\n", "\""),
+            ("rust", "fn f() {\n    g|;\n}\n\n", "/*"),
+            ("rust", "fn f() {\n    g|;\n}\n\n", "*/"),
+            ("python", "def f(x):\n    a = |\n    return a\n\n", "\"\"\""),
+            ("ruby", "def f\n  g|\nend\n\n", "\n__END__ "),
+        ] {
+            let is_one = is_excerpt(language, ("", ""), item, letters);
+            assert!(!is_one, "{language}: {letters}");
+        }
+    }
+}
