@@ -74,11 +74,12 @@ fn keystroke(c: &mut Criterion) {
         b.iter(|| {
             let change = &changes[version as usize % 2];
             version += 1;
+            let before = document.text();
             let splices = document
                 .apply(change, Encoding::Utf16, version)
                 .expect("it fits");
             let text = document.text();
-            syntax.update(&splices, &text);
+            syntax.update(Some(&before), &splices, &text);
             let found = threads::find("a.rs", &text, &syntax);
             black_box(present::diagnostics(&found)).len()
         });
