@@ -238,6 +238,22 @@ local function pulled(error, result, ctx, ...)
   end
 end
 
+-- Asks for diagnostics again when the server says that they changed, as at the beginning and the end of a turn. Neovim
+-- before #40623 of July 2026 does so for files alone that are not open, where a server tells of these too.
+local function ask_again(_, _, ctx)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if client then
+    vim.lsp.buf.workspace_diagnostics({ client_id = client.id })
+    for buffer in pairs(client.attached_buffers) do
+      client:request("textDocument/diagnostic", {
+        textDocument = vim.lsp.util.make_text_document_params(buffer),
+        identifier = vim.tbl_get(client.server_capabilities, "diagnosticProvider", "identifier"),
+      }, nil, buffer)
+    end
+  end
+  return vim.NIL
+end
+
 -- What is started. On Windows a name alone means the current folder before the PATH, and a repository may hold a program
 -- of that name: there it is looked for, also where npm puts it behind a script; at last where cargo does.
 local function program()
@@ -274,6 +290,8 @@ local config = {
     ["workspace/applyEdit"] = apply_edit,
     ["textDocument/publishDiagnostics"] = publish,
     ["textDocument/diagnostic"] = pulled,
+    -- Older ones do not announce it, and are told.
+    ["workspace/diagnostic/refresh"] = vim.fn.has("nvim-0.12") == 1 and ask_again or nil,
   },
   on_init = count,
 }

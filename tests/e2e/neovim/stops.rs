@@ -8,9 +8,34 @@ use super::{python_project, with_model};
 use crate::model::{Model, Step, call};
 
 in_both!(
+    a_turn_at_work_is_told_where_nothing_is_edited,
     a_question_is_answered_by_a_choice,
     a_turn_that_stopped_goes_on,
 );
+
+/// Neovim asks for a thread's state with each change of the text, and here is none.
+fn a_turn_at_work_is_told_where_nothing_is_edited(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Nowhere.").held()]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new where is it used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    let told = |state: &str| format!("vim.diagnostic.get(0)[1].message == '{state}'");
+    nvim.wait("its state", &told("agent at work: where is it used?"));
+    nvim.wait(
+        "the status line",
+        "require('postil').statusline():find('⟳', 1, true)",
+    );
+    nvim.keys(":Postil cancel<CR>");
+    let cancelled = "awaiting agent: where is it used? (its turn was cancelled)";
+    nvim.wait("its end", &told(cancelled));
+    // In the few words that stand behind it as well.
+    let drawn = "vim.inspect(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true }))";
+    nvim.ex("lua vim.diagnostic.config({ virtual_text = false })");
+    let words = "awaiting agent (its turn was cancelled)";
+    nvim.wait(words, &format!("{drawn}:find('{words}', 1, true)"));
+}
 
 fn a_question_is_answered_by_a_choice(program: &str) {
     let workspace = python_project();

@@ -257,8 +257,9 @@ local function state(namespace)
   local behind = {
     prefix = "",
     format = function(diagnostic)
-      -- What is asked stands in the text already.
-      return diagnostic.message:match("^(%l[%l ]*):") or diagnostic.message
+      -- What is asked stands in the text already; why nobody has answered it does not.
+      local word = diagnostic.message:match("^(%l[%l ]*):")
+      return word and word .. (diagnostic.message:match(" %(its turn was cancelled%)$") or "") or diagnostic.message
     end,
   }
   vim.diagnostic.config({
