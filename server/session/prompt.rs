@@ -70,8 +70,7 @@ impl Session {
             awaited: taken.before == RunStatus::AwaitingUser,
             cancel,
         };
-        let session = self.clone();
-        tokio::spawn(async move { session.run_task(task).await });
+        self.spawn(task);
         Ok(taken.run)
     }
 

@@ -52,6 +52,18 @@ pub(super) struct Turns {
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
     queue: Queue,
+    begins: Begins,
+}
+
+/// Held for reading while a batch is begun. The first of its turns wait until all of it is there: what they ask the
+/// author is asked of all.
+#[derive(Default)]
+struct Begins(tokio::sync::RwLock<()>);
+
+impl Begins {
+    async fn is_over(&self) {
+        drop(self.0.write().await);
+    }
 }
 
 /// The places of turns that were begun in a batch, given in order.
@@ -400,6 +412,17 @@ impl Session {
             .collect()
     }
 
+    pub(super) fn spawn(self: &Arc<Self>, task: Task) {
+        // At once, so that whoever begins to ask counts it in.
+        let (session, asks) = (self.clone(), leave::Asks::new(&self.turns, &task));
+        tokio::spawn(async move { session.run_task(task, asks).await });
+    }
+
+    /// Turns of a batch that are begun as long as this lives ask the author together.
+    pub async fn begin_together(&self) -> impl Sized + '_ {
+        self.turns.begins.0.read().await
+    }
+
     /// Takes the thread, opens the run, spawns the turn and returns the run at once; asked again while it
     /// runs, the running one. An action word is carried out without a model.
     pub async fn start_turn(
@@ -494,8 +517,7 @@ impl Session {
             awaited: taken.before == RunStatus::AwaitingUser,
             cancel,
         };
-        let session = self.clone();
-        tokio::spawn(async move { session.run_task(task).await });
+        self.spawn(task);
         self.host.changed(&[view.path]);
         Ok(run)
     }

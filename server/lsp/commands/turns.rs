@@ -114,6 +114,7 @@ impl Call {
                         refused.push(json!({"thread_id": thread.id, "error": error.to_string()}));
                     }
                 }
+                let _together = self.session.begin_together().await;
                 for thread in waiting {
                     if self.cancel.is_cancelled() {
                         break;

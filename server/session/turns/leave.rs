@@ -19,7 +19,7 @@ pub(super) struct Unwritten {
 }
 
 /// As long as it lives, a question about another thread of the file is one about this, too.
-pub(super) struct Asks {
+pub(in crate::session) struct Asks {
     turns: Arc<Turns>,
     run: String,
 }

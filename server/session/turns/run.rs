@@ -34,7 +34,7 @@ const LEFT: &str = "the editor was closed or loaded anew in mid-turn";
 const TAKEN_OUT: &str = "its folder was taken out of the editor in mid-turn";
 
 impl Session {
-    pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task) {
+    pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task, asks: Asks) {
         let title = format!(
             "postil: {}",
             present::short(
@@ -49,6 +49,7 @@ impl Session {
         let outcome = AssertUnwindSafe(self.outcome(&mut task))
             .catch_unwind()
             .await;
+        drop(asks);
         let outcome = outcome.unwrap_or_else(|_| {
             Outcome::Failed(String::from(
                 "an internal error ended the turn; the log has it, and nothing more was changed",
@@ -86,7 +87,6 @@ impl Session {
 
     /// Runs the turn until it ends or is cancelled, from here or from another process.
     async fn outcome(self: &Arc<Self>, task: &mut Task) -> Outcome {
-        let _asks = Asks::new(&self.turns, task);
         let Ok(_place) = self.wait_in_queue(task).await else {
             return Outcome::Cancelled;
         };
@@ -108,6 +108,10 @@ impl Session {
     ) -> Result<Option<SemaphorePermit<'_>>, ()> {
         if !task.options.batch {
             return Ok(None);
+        }
+        tokio::select! {
+            () = self.turns.begins.is_over() => {}
+            () = cancelled(task) => return Err(()),
         }
         let queue = &self.turns.queue.0;
         let place = match queue.try_acquire() {

@@ -188,6 +188,28 @@ fn one_word_is_for_all_threads_of_a_file_that_came_with_it() {
     }
 }
 
+/// The first is ready to ask before the last is begun.
+#[test]
+fn one_word_is_for_all_in_a_trusted_folder_too() {
+    const TURNS: usize = 5;
+    let bench = Bench::new((0..TURNS).map(|_| Step::text("Yes.")).collect());
+    let threads: String = (0..TURNS)
+        .map(|number| format!("// AUTHOR: why {number}?\nfn f{number}() {{}}\n\n"))
+        .collect();
+    bench.workspace.write(FILE, &threads);
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"; TURNS]);
+    editor.state().choices = vec![NEVER.to_owned()];
+    editor
+        .command("postil.replyAll", json!({}))
+        .expect("they begin");
+    let asked = answer_next(&mut editor, 1, "Allow edits");
+    let wanted = format!("{TURNS} threads of {FILE} have messages that were not typed here");
+    assert!(asked.contains(&wanted), "{asked}");
+    editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == TURNS);
+}
+
 #[test]
 fn a_question_that_came_with_its_file_is_named_by_its_line() {
     let bench = Bench::new(vec![Step::text("Yes.")]);
