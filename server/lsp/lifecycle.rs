@@ -219,7 +219,12 @@ async fn publish_all(server: &Arc<Server>) {
             return;
         };
         server.publisher.later(session.files_with_threads());
-        server.publisher.later(session.recall_turns());
+        let recalled = session.recall_turns();
+        if !recalled.is_empty() {
+            server.publisher.later(recalled);
+            // A file that the client asked for before does not show them yet.
+            refresh::all(&server);
+        }
         settings_changed(&server, session);
         os::return_memory();
     });

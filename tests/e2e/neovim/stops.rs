@@ -9,6 +9,7 @@ use crate::model::{Model, Step, call};
 
 in_both!(
     a_turn_at_work_is_told_where_nothing_is_edited,
+    a_turn_that_ended_with_its_server_is_told_by_the_next,
     a_question_is_answered_by_a_choice,
     a_turn_that_stopped_goes_on,
 );
@@ -35,6 +36,21 @@ fn a_turn_at_work_is_told_where_nothing_is_edited(program: &str) {
     nvim.ex("lua vim.diagnostic.config({ virtual_text = false })");
     let words = "awaiting agent (its turn was cancelled)";
     nvim.wait(words, &format!("{drawn}:find('{words}', 1, true)"));
+}
+
+fn a_turn_that_ended_with_its_server_is_told_by_the_next(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Nowhere.").held()]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    nvim.keys(":4Postil new where is it used?<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(1);
+    nvim.lua("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, 'sigkill') end)");
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    nvim.keys(":Postil restart<CR>");
+    let told = "vim.iter(vim.diagnostic.get(0)):any(function(d) return d.message:find('ended in mid-turn', 1, true) end)";
+    nvim.wait("what became of it", told);
 }
 
 fn a_question_is_answered_by_a_choice(program: &str) {
