@@ -1,6 +1,6 @@
 //! What Neovim does by itself in a file is as it was without this plugin, or fits what a thread is.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::driver::Nvim;
 use super::plugin::{NONE, answered, in_both, open};
@@ -239,5 +239,14 @@ fn many_turns_are_asked_about_and_run_a_few_at_once(program: &str) {
         "a queue",
         "vim.iter(require('postil.show').running()):filter(function(turn) return turn.title:find('turns run at once') end):totable()[3] ~= nil",
     );
-    model.release();
+    // All are cancelled, and nothing is said of one that ended a moment ago.
+    nvim.lua("require('postil.show').turns['postil/ended'] = { client = vim.lsp.get_clients()[1].id, title = 'x' }");
+    nvim.keys(":Postil! cancel<CR>");
+    nvim.wait(
+        "their end",
+        "vim.tbl_count(require('postil.show').turns) == 1",
+    );
+    nvim.keys(":Postil nonsense<CR>");
+    nvim.wait_note("there is no `:Postil nonsense`");
+    assert_eq!(nvim.lua("return said('ended')"), Value::Null);
 }

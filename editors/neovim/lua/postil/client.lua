@@ -216,13 +216,16 @@ local function send(client, method, params, answered)
   return id
 end
 
--- Asks; `done` gets the answer. A failure is told to the author, and given to `failed` where there is one.
-function M.ask(client, method, params, done, failed)
+-- Asks; `done` gets the answer. A failure is told to the author, but where it is `moot`, and given to `failed` where there
+-- is one.
+function M.ask(client, method, params, done, failed, moot)
   local answered = false
   send(client, method, params, function(error, result)
     answered = true
     if error then
-      postil.say(problem(error), vim.log.levels.ERROR)
+      if not moot then
+        postil.say(problem(error), vim.log.levels.ERROR)
+      end
       if failed then
         failed(error)
       end
@@ -245,7 +248,7 @@ function M.ask(client, method, params, done, failed)
 end
 
 -- Runs a verb; `argument` is its one object.
-function M.verb(client, verb, argument, done, failed)
+function M.verb(client, verb, argument, done, failed, moot)
   if not M.offers(client, verb) then
     local error = { message = lacks(client, verb) }
     postil.say(error.message, vim.log.levels.ERROR)
@@ -253,7 +256,7 @@ function M.verb(client, verb, argument, done, failed)
   end
   local arguments = { next(argument) and argument or vim.empty_dict() }
   local params = { command = M.prefix(client) .. verb, arguments = arguments }
-  M.ask(client, "workspace/executeCommand", params, done, failed)
+  M.ask(client, "workspace/executeCommand", params, done, failed, moot)
 end
 
 -- Asks and waits. The answer, or nil and a sentence.

@@ -339,7 +339,8 @@ M.all = {
     run = function(call)
       local running = require("postil.show").running()
       local function cancel(turn)
-        asks.verb(turn.client, "cancelTurn", { run_id = turn.run })
+        -- Of all that run, one may end by itself before its word comes.
+        asks.verb(turn.client, "cancelTurn", { run_id = turn.run }, nil, nil, call.bang)
       end
       local function choose()
         vim.ui.select(running, {
