@@ -169,6 +169,11 @@ fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
 }
 
 #[test]
+fn an_agent_that_answers_takes_the_keyboard_from_nobody() {
+    case("keys", &[("load.rs", LOAD), ("main.rs", MAIN)]);
+}
+
+#[test]
 fn a_review_that_was_open_is_shut_in_a_window_that_is_loaded_anew() {
     case("overview", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

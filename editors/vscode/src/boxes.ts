@@ -68,6 +68,7 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
             if (comments.isStale(reply.thread)) {
                 throw new Error(`${UNREAD}: your text stays in its box, send it once more`);
             }
+            comments.teller.leave();
             if (there) {
                 // The first words of its author name a thread: where these are they, it has another name now.
                 const done = text === "" ? undefined : await server.ask<{ thread_id?: string | null } | null>("reply", { uri, thread_id: there.id, text });
@@ -142,5 +143,10 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
         }
     };
 
-    return { send, sendAndAsk, save, takeBack };
+    return {
+        send: (reply) => comments.teller.sending(() => send(reply)),
+        sendAndAsk: (reply) => comments.teller.sending(() => sendAndAsk(reply)),
+        save,
+        takeBack,
+    };
 }

@@ -8,6 +8,7 @@ import type { Known } from "./known";
 import { isOutside } from "./outside";
 import type { Server } from "./server";
 import { Soon } from "./soon";
+import { type Told, Teller, drop, told } from "./tell";
 import { CHOOSE, type Change, asMarkdown, content, moved, offers, pair, pick, said, speaker, spoken, stateOf } from "./threads";
 
 /** In a file with more threads than this only those that are near what is seen have a reply box. */
@@ -36,7 +37,7 @@ const GONE = "No longer in the file";
 /** Changes of a text that are remembered until the server tells of a newer one. */
 const CHANGES = 1000;
 
-interface Shown {
+interface Shown extends Told {
     id: string;
     /** Begun in the margin and not told of by the server yet. */
     awaited: boolean;
@@ -50,10 +51,7 @@ interface Shown {
     gone: { timer: NodeJS.Timeout; late: boolean } | undefined;
     /** The author put it away. */
     resolved: boolean;
-    label: string;
     comments: string;
-    notes: Note[];
-    view: vscode.CommentThread;
 }
 
 /** One message in the margin. The window knows it by its object, which so stays the same while it is edited. */
@@ -67,7 +65,7 @@ export class Note implements vscode.Comment {
     shut = false;
 
     constructor(
-        readonly view: vscode.CommentThread,
+        public view: vscode.CommentThread,
         readonly author: vscode.CommentAuthorInformation,
         readonly index: number,
         readonly role: Message["role"],
@@ -113,9 +111,11 @@ export class Comments implements vscode.Disposable {
     /** In other names of files that are open already: where their threads are. */
     private readonly signs = new Map<string, vscode.CommentThread>();
     private readonly folds: Folds;
+    readonly teller: Teller;
     /** Which threads are unfolded. */
     private readonly folding = new Soon(LOOK, () => {
         this.folds.keep([...this.files.values()].flat().filter(({ id, gone }) => id !== "" && !gone));
+        this.teller.forget();
     });
     private readonly subscriptions: vscode.Disposable[];
 
@@ -135,8 +135,10 @@ export class Comments implements vscode.Disposable {
         this.controller.commentingRangeProvider = {
             provideCommentingRanges: async ({ uri, lineCount }) => (uri.scheme !== "file" || (await isOutside(uri)) ? [] : [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)]),
         };
+        this.teller = new Teller(this.controller, () => [...this.files.values()].flat());
         this.subscriptions = [
             this.controller,
+            this.teller,
             known.onFile((uri) => {
                 this.update(uri);
                 this.folding.ask();
@@ -244,7 +246,7 @@ export class Comments implements vscode.Disposable {
             this.remove(view.uri, (one) => {
                 const twin = one !== shown && one.id === id;
                 if (twin) {
-                    one.view.dispose();
+                    drop(one);
                 }
                 return twin;
             });
@@ -254,7 +256,7 @@ export class Comments implements vscode.Disposable {
 
     /** It was not written after all. */
     release(view: vscode.CommentThread): void {
-        this.remove(view.uri, (one) => one.view === view);
+        this.remove(view.uri, (one) => one === this.of(view));
     }
 
     /** Whether it shows a thread that is not in the file: one that is being written there, or was taken out of it. */
@@ -339,8 +341,7 @@ export class Comments implements vscode.Disposable {
         if (this.known.isStale(uri)) {
             // What is being written in a box would be gone with its thread. Of one that is begun it is told otherwise.
             for (const shown of before.filter(({ awaited }) => !awaited)) {
-                shown.label = shown.view.label = "postil is not running";
-                shown.view.contextValue = "";
+                this.say(shown, "postil is not running");
             }
             return;
         }
@@ -378,7 +379,7 @@ export class Comments implements vscode.Disposable {
                 after.push(shown);
             } else {
                 clearTimeout(shown.gone?.timer);
-                shown.view.dispose();
+                drop(shown);
             }
         }
         this.put(key, after);
@@ -398,6 +399,7 @@ export class Comments implements vscode.Disposable {
         for (const { version, changes } of known.filter(({ version }) => version <= now)) {
             for (const shown of all.filter((one) => one.version < version)) {
                 const { line, cut } = moved({ line: shown.line, character: shown.column }, changes);
+                shown.at = cut ? -1 : shown.at + line - shown.line;
                 shown.line = line;
                 shown.column = cut ? -1 : shown.column;
             }
@@ -427,10 +429,7 @@ export class Comments implements vscode.Disposable {
             };
             shown.gone = gone;
         }
-        if (shown.label !== GONE) {
-            shown.label = shown.view.label = GONE;
-            shown.view.contextValue = "";
-        }
+        this.say(shown, GONE);
         return true;
     }
 
@@ -476,10 +475,16 @@ export class Comments implements vscode.Disposable {
         return fresh(view);
     }
 
-    /** Sets what differs, for each assignment is a message to the window. */
+    /** Nothing can be done with it, and why. */
+    private say(shown: Shown, label: string): void {
+        Object.assign(shown.due, { label, contextValue: "" });
+        this.teller.tell(shown);
+    }
+
+    /** What it has become, for the window. */
     private refresh(shown: Shown, thread: Thread): void {
         const { view } = shown;
-        const [line, last] = [thread.range.start.line, thread.range.end.line];
+        const line = thread.range.start.line;
         const back = shown.gone !== undefined || shown.column < 0;
         clearTimeout(shown.gone?.timer);
         shown.gone = undefined;
@@ -490,21 +495,10 @@ export class Comments implements vscode.Disposable {
         shown.version = this.known.version(view.uri) ?? 0;
         shown.said = content(thread);
         if (back) {
-            // The window moved it with the text that was taken out. What is equal to what it was is not sent.
-            view.range = new vscode.Range(line, 0, last, 1);
+            // The window moved it with the text that was taken out.
+            shown.at = -1;
         }
-        if (back || view.range.start.line !== line || view.range.end.line !== last) {
-            view.range = range(thread);
-        }
-        const context = contextOf(thread, this.known);
-        if (view.contextValue !== context) {
-            view.contextValue = context;
-        }
-        const label = this.known.labelOf(thread);
-        if (shown.label !== label) {
-            shown.label = label;
-            view.label = label;
-        }
+        shown.due = { ...shown.due, range: range(thread), contextValue: contextOf(thread, this.known), label: this.known.labelOf(thread) };
         const messages = spoken(thread);
         const newest = messages.at(-1)?.index;
         const below = (index: number): string => (index === newest ? offers(view.uri.toString(), thread) : "");
@@ -531,8 +525,9 @@ export class Comments implements vscode.Disposable {
             for (const note of edited.filter((note) => !shown.notes.includes(note))) {
                 shown.notes.splice(Math.min(note.index, shown.notes.length), 0, note);
             }
-            view.comments = [...shown.notes];
+            shown.due.comments = [...shown.notes];
         }
+        this.teller.tell(shown);
     }
 
     /** Opens a box with the words of a message. */
@@ -543,7 +538,7 @@ export class Comments implements vscode.Disposable {
             return;
         }
         note.edit(note.text);
-        note.view.comments = [...note.view.comments];
+        this.draw(note);
         this.update(note.view.uri);
     }
 
@@ -578,7 +573,7 @@ export class Comments implements vscode.Disposable {
         again.contextValue = note.contextValue;
         again.edit(draft);
         shown.notes[at] = again;
-        note.view.comments = [...shown.notes];
+        this.draw(again);
         this.update(note.view.uri);
         return again;
     }
@@ -586,7 +581,7 @@ export class Comments implements vscode.Disposable {
     /** Its box was shut: the window shows it, and what became of it meanwhile. */
     private anew(note: Note): void {
         note.shut = true;
-        note.view.comments = [...note.view.comments];
+        this.draw(note);
         const shown = this.of(note.view);
         if (shown) {
             shown.comments = "";
@@ -594,8 +589,19 @@ export class Comments implements vscode.Disposable {
         this.update(note.view.uri);
     }
 
+    /** A box opened or shut by the author, who is there: shown at once. */
+    private draw(note: Note): void {
+        const shown = this.of(note.view);
+        if (shown) {
+            shown.acted = Date.now();
+            delete shown.due.comments;
+        }
+        note.view.comments = [...(shown?.notes ?? note.view.comments)];
+    }
+
     private of(view: vscode.CommentThread): Shown | undefined {
-        return this.files.get(view.uri.toString())?.find((one) => one.view === view);
+        const all = this.files.get(view.uri.toString());
+        return all?.find((one) => one.view === view) ?? all?.find((one) => one.former === view);
     }
 
     private author(message: Message): vscode.CommentAuthorInformation {
@@ -619,7 +625,7 @@ export class Comments implements vscode.Disposable {
 
 /** Nothing is shown in it yet. */
 function fresh(view: vscode.CommentThread): Shown {
-    return { id: "", awaited: false, line: 0, column: 0, version: 0, said: "", gone: undefined, resolved: false, label: "", comments: "", notes: [], view };
+    return { ...told(view), id: "", awaited: false, line: 0, column: 0, version: 0, said: "", gone: undefined, resolved: false, comments: "" };
 }
 
 /** Its text, where it is open. */

@@ -26,6 +26,8 @@ export function groupOf(thread: Thread, waits: boolean): Group {
 }
 
 /** In the words that the server has for it. `reviewed`: the author looks at what its turn wants to change. */
+export const AT_WORK = "Agent at work";
+
 export function stateLabel(thread: Thread, reviewed = false): string {
     if (thread.is_outside) {
         return "Outside the workspace: open its folder to work with it";
@@ -38,7 +40,7 @@ export function stateLabel(thread: Thread, reviewed = false): string {
             if (reviewed) {
                 return `Waits for you: ${thread.turn?.message || "changes to be reviewed"}`;
             }
-            return thread.turn?.message ? `Agent at work: ${thread.turn.message}` : "Agent at work";
+            return thread.turn?.message ? `${AT_WORK}: ${thread.turn.message}` : AT_WORK;
         case "pending":
             return thread.turn?.failed ? `Awaiting agent (the last turn failed: ${thread.turn.message})` : "Awaiting agent";
         case "answered":

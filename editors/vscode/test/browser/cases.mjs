@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as faults from "./cases/faults.mjs";
+import * as keys from "./cases/keys.mjs";
 import * as margin from "./cases/margin.mjs";
 import * as palette from "./cases/palette.mjs";
 import * as places from "./cases/places.mjs";
@@ -15,7 +16,7 @@ import { scripted } from "./model.mjs";
 
 const [, , name, , vsix, out] = process.argv;
 
-const cases = { ...margin, ...turns, ...faults, ...places, ...palette, ...speed };
+const cases = { ...margin, ...turns, ...faults, ...places, ...palette, ...keys, ...speed };
 const work = cases[name];
 if (!work) {
     console.log(`there are: ${Object.keys(cases).join(", ")}`);

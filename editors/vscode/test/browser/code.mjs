@@ -334,7 +334,8 @@ export class Window {
     async lines(editor = ".editor-instance") {
         const lines = await this.page
             .locator(`${editor} .lines-content > .view-lines > .view-line`)
-            .evaluateAll((all) => all.map((line) => [parseFloat(line.style.top), line.textContent ?? ""]));
+            // Those of a reply box stand among them.
+            .evaluateAll((all) => all.filter((line) => !line.closest(".review-widget")).map((line) => [parseFloat(line.style.top), line.textContent ?? ""]));
         return lines.sort((a, b) => a[0] - b[0]).map(([, text]) => plain(text));
     }
 

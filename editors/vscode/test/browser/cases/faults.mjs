@@ -69,7 +69,7 @@ export async function faults(code, windows) {
 
     // Killed at each start, it is given up with one message; its button brings it back.
     const pid = join(code.dir, "pid");
-    set(fake("broken", `[ "$1" = --version ] && exec postil --version\necho $$ >${pid}\n[ -e ${join(code.dir, "mended")} ] && exec postil "$@"\nexit 3`));
+    set(fake("broken", `[ "$1" = --version ] && exec postil --version\necho $$ >${pid}\n[ -e ${join(code.dir, "mended")} ] || exit 3\nwhile [ -e ${join(code.dir, "late")} ]; do sleep 0.1; done\nexec postil "$@"`));
     await window.notice("could not be started");
     await alone(window);
     ok((await window.text()).includes("the editor goes on"), "the text is untouched");
@@ -81,9 +81,12 @@ export async function faults(code, windows) {
     await openThread(window, 0);
     await typeReply(window, "still here?");
     const first = readFileSync(pid, "utf8");
+    // One that is there again at once is not told of.
+    writeFileSync(join(code.dir, "late"), "");
     process.kill(Number(first), "SIGKILL");
     await window.until("it is said above the thread", async () => (await head(window)).startsWith("postil is not running"));
     ok((await draft(window)).includes("still here?"), "what was not sent, while no server runs");
+    rmSync(join(code.dir, "late"));
     await window.until("another server", async () => readFileSync(pid, "utf8") !== first && !(await head(window)).startsWith("postil is not running"));
     ok((await draft(window)).includes("still here?"), "what was not sent, with the next server");
     equal(await margin(window), [["why?", "Because of lod."]], "its thread");

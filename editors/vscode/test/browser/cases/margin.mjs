@@ -293,6 +293,9 @@ export async function edit(code, windows) {
     await window.goto(5);
     await window.command("postil: Resolve (Remove Thread)");
     await window.misses("AUTHOR");
+    // The window would give the box the keyboard, so it is told when the box has it.
+    ok(await window.writes(), "the keyboard is in the text");
+    await draft.click();
     await window.until("the thread says so", async () => plain(await window.page.locator(".review-widget .head").first().innerText()).startsWith("No longer in the file"));
     ok((await words()).includes("Unsent"), "the words in the box stay");
     await press("Save");

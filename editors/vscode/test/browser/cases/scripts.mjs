@@ -19,6 +19,13 @@ export const scripts = {
         { calls: [OPTION] },
         { text: "Now there too." },
     ],
+    keys: [
+        { ...READ, held: true },
+        { text: "One.", held: true },
+        { text: "Two.", held: true },
+        { ...READ, held: true },
+        { text: "Three.", held: true },
+    ],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },

@@ -46,7 +46,7 @@ export async function run(code, windows, model) {
     await askAbove(window);
     await titleAction(window, "Reply as Agent", async () => (await window.status()).includes("1 at work"));
     await window.until("the status bar tells of the turn and its cost", async () => /1 at work · (<)?\$\d/.test(await window.status()));
-    await window.until("the thread tells too", async () => (await head(window)).startsWith("Agent at work:"));
+    await window.until("the thread tells too", async () => (await head(window)) === "Agent at work");
     await titleAction(window, "Open Conversation", () => window.page.locator(".tab", { hasText: "Conversation" }).first().isVisible());
     const frame = await inner(window, "#rounds");
     await window.until("the edit in the conversation", async () => /file_edit/.test(await frame.locator("#rounds").innerText()));

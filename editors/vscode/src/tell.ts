@@ -1,0 +1,328 @@
+// Telling the window what a thread in the margin has become, so that nobody loses the keyboard by it.
+//
+// VS Code gives a message that was once pressed the keyboard at every later change of its thread, wherever it is by then:
+// in the text, the palette, a terminal (CommentThreadBody.updateCommentThread). It tells no extension that one was pressed,
+// and forgets it only with the thread, or when the thread has no message for a moment. So a thread that is seen and
+// unfolded is not changed but made anew beside itself, folded, and takes its place.
+
+import * as vscode from "vscode";
+import type { Note } from "./comments";
+import { AT_WORK } from "./threads";
+
+const { Expanded } = vscode.CommentThreadCollapsibleState;
+const { Keyboard } = vscode.TextEditorSelectionChangeKind;
+
+/** Milliseconds without a key after which a thread follows: an editor is made for each, which keys would feel. */
+const PAUSE = 400;
+/** The same after words were sent from a box, which the window has shut by then. */
+const SHUT = 150;
+/** So long VS Code gathers what is set of a thread before it tells the window. */
+const GATHERS = 100;
+/** What is set after so long is told apart from what was set before. */
+const APART = GATHERS + 50;
+/** Milliseconds in which nobody has pressed a message of a file that has just been shown; its threads are being drawn. */
+const DRAWN = 700;
+/** So many are made anew at once. */
+const AT_ONCE = 10;
+/** Milliseconds after a press of a thread's own button in which its author is still there. */
+const THERE = 400;
+
+/** What is shown of a thread. */
+type Look = Partial<Pick<vscode.CommentThread, "range" | "contextValue" | "label">> & { comments?: Note[] };
+
+/** A thread of the margin, for this alone. */
+export interface Told {
+    view: vscode.CommentThread;
+    /** What stood in its place before: a command that was begun with it is still about this one. */
+    former: vscode.CommentThread | undefined;
+    notes: Note[];
+    /** What the window has not been told. */
+    due: Look;
+    /** At which line the window has it: it moves with the text there. */
+    at: number;
+    /** When its author last pressed a button of it that changes it. */
+    acted: number;
+    /** Until it is in place: the next one; none: its messages are away for a moment. */
+    busy: { next: vscode.CommentThread | undefined } | undefined;
+    dropped: boolean;
+    /** It was unfolded when it was last looked at. */
+    open: boolean;
+}
+
+export function told(view: vscode.CommentThread): Told {
+    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, acted: 0, busy: undefined, dropped: false, open: false };
+}
+
+/** It leaves the margin. */
+export function drop(one: Told): void {
+    one.dropped = true;
+    one.busy?.next?.dispose();
+    one.view.dispose();
+}
+
+/** Whether it is the text in one of our reply boxes, of which each is an editor to extensions. */
+function isReply({ uri }: vscode.TextDocument): boolean {
+    return uri.scheme === "comment" && uri.toString(true).includes("postil.postil");
+}
+
+/** Whether it is the text in the box of a message. */
+function isEdit({ uri }: vscode.TextDocument): boolean {
+    return uri.scheme === "comment" && /\/commentinput-\d+-\d+\.md$/.test(uri.path);
+}
+
+/** Whether there is a reply box in which something stands, or in which the cursor is: with its thread it would be lost. */
+function isWriting(): boolean {
+    const { activeTextEditor, visibleTextEditors } = vscode.window;
+    const shown = visibleTextEditors.map(({ document }) => document).filter(isReply);
+    // VS Code keeps the texts of boxes that are gone.
+    const all = shown.length > 0 ? shown : vscode.workspace.textDocuments.filter(isReply);
+    return (activeTextEditor !== undefined && isReply(activeTextEditor.document)) || all.some((one) => one.getText() !== "");
+}
+
+export class Teller implements vscode.Disposable {
+    /** Until then nothing is made anew; nor while something is sent. */
+    private until = 0;
+    private sends = 0;
+    private timer: NodeJS.Timeout | undefined;
+    /** Since when the files are seen that are. */
+    private seen = new Map<string, number>();
+    private readonly subscriptions = [
+        vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
+            if (kind === Keyboard) {
+                this.until = Math.max(this.until, Date.now() + PAUSE);
+            }
+        }),
+        // Whoever is in the box of a message has the keyboard where the window would give it.
+        vscode.window.onDidChangeActiveTextEditor((editor) => {
+            if (editor && isEdit(editor.document)) {
+                this.all();
+            }
+        }),
+        vscode.window.onDidChangeVisibleTextEditors(() => {
+            this.look();
+            // Of what nobody sees nothing can be pressed.
+            this.all();
+        }),
+    ];
+
+    constructor(
+        private readonly controller: vscode.CommentController,
+        /** All threads of the margin. */
+        private readonly threads: () => Told[],
+    ) {
+        this.look();
+    }
+
+    private look(): void {
+        const files = vscode.window.visibleTextEditors.map(({ document }) => document.uri.toString());
+        this.seen = new Map(files.map((file) => [file, this.seen.get(file) ?? Date.now()]));
+    }
+
+    private all(): void {
+        for (const one of this.threads()) {
+            this.tell(one);
+        }
+    }
+
+    /** While `work` sends what stands in a reply box. The window shuts the box when that is done. */
+    async sending<Done>(work: () => Promise<Done>): Promise<Done> {
+        this.sends += 1;
+        try {
+            return await work();
+        } finally {
+            this.sends -= 1;
+            this.wait(SHUT);
+        }
+    }
+
+    /**
+     * The window will shut the box, and leave the keyboard to nobody: its author has it in the text from now on. Later, he
+     * might be elsewhere already.
+     */
+    leave(): void {
+        const { activeTextEditor } = vscode.window;
+        if (activeTextEditor && isReply(activeTextEditor.document)) {
+            void vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+        }
+    }
+
+    private wait(milliseconds: number): void {
+        this.until = Math.max(this.until, Date.now() + milliseconds);
+        this.later();
+    }
+
+    private later(): void {
+        this.timer ??= setTimeout(
+            () => {
+                this.timer = undefined;
+                this.all();
+            },
+            Math.max(0, this.until - Date.now()),
+        );
+    }
+
+    /** Tells what is due, now or as soon as it takes nothing from anybody. */
+    tell(one: Told): void {
+        if (one.dropped || one.busy) {
+            return;
+        }
+        const { view, due } = one;
+        if (this.isFree(one)) {
+            this.prune(one, view.range);
+            if (due.range && due.range.isEqual(view.range)) {
+                // The window moved it with the text. What is equal to what it was is not sent.
+                view.range = due.range.with(undefined, due.range.end.translate(0, 1));
+            }
+            this.set(one, view);
+            return;
+        }
+        if (due.label?.startsWith(`${AT_WORK}:`)) {
+            // What it does at each moment is not worth to take what was selected in a message.
+            due.label = AT_WORK;
+        }
+        this.prune(one, this.place(one));
+        if (Object.keys(due).length === 0) {
+            return;
+        }
+        if (one.notes.some((note) => note.edited)) {
+            if (this.isInIts(one)) {
+                this.set(one, view);
+            }
+            return;
+        }
+        if (this.sends > 0) {
+            return;
+        }
+        if (this.until > Date.now()) {
+            this.later();
+        } else if (isWriting()) {
+            this.empty(one);
+        } else {
+            this.replace(one);
+        }
+    }
+
+    /** Those that were folded are made anew unseen: unfolded again, a message that was pressed before took the keyboard. */
+    forget(): void {
+        let left = isWriting() ? 0 : AT_ONCE;
+        for (const one of this.threads()) {
+            const isOpen = one.view.collapsibleState === Expanded;
+            const isSeen = this.seen.has(one.view.uri.toString());
+            if (isOpen || !isSeen || !one.open) {
+                // Of what is not seen VS Code has forgotten it.
+                one.open = isOpen && isSeen;
+            } else if (left > 0 && !one.busy && !one.notes.some((note) => note.edited)) {
+                left -= 1;
+                one.open = false;
+                this.take(one, this.made(one, this.place(one), {}));
+            }
+        }
+    }
+
+    /** Whether it can be changed as it is. */
+    private isFree({ view, acted }: Told): boolean {
+        const now = Date.now();
+        const seen = this.seen.get(view.uri.toString());
+        return view.collapsibleState !== Expanded || view.comments.length === 0 || seen === undefined || now < seen + DRAWN || now < acted + THERE;
+    }
+
+    /** Whether the cursor is in the box of one of its messages. */
+    private isInIts(one: Told): boolean {
+        const { activeTextEditor } = vscode.window;
+        const others = this.threads().some((other) => other !== one && other.notes.some((note) => note.edited));
+        return activeTextEditor !== undefined && isEdit(activeTextEditor.document) && !others;
+    }
+
+    /** Where the window has it. */
+    private place({ view, at }: Told): vscode.Range {
+        const lines = view.range.end.line - view.range.start.line;
+        return new vscode.Range(Math.max(0, at), 0, Math.max(0, at) + lines, 0);
+    }
+
+    /** Without what is so already. */
+    private prune({ view, due, at }: Told, range: vscode.Range | undefined): void {
+        if (due.label === view.label) {
+            delete due.label;
+        }
+        if (due.contextValue === view.contextValue) {
+            delete due.contextValue;
+        }
+        if (range && due.range?.isEqual(range) && due.range.start.line === at) {
+            delete due.range;
+        }
+    }
+
+    private set(one: Told, view: vscode.CommentThread): void {
+        Object.assign(view, one.due);
+        one.at = one.due.range?.start.line ?? one.at;
+        one.due = {};
+    }
+
+    private replace(one: Told): void {
+        const { view, due } = one;
+        const next = this.made(one, due.range ?? this.place(one), due);
+        next.collapsibleState = Expanded;
+        one.at = next.range.start.line;
+        one.busy = { next };
+        one.due = {};
+        // VS Code unfolds the next one now, and folds this one away in the same breath.
+        setTimeout(() => {
+            if (one.dropped) {
+                return;
+            }
+            one.busy = undefined;
+            if (view.collapsibleState !== Expanded || isWriting() || one.notes.some((note) => note.edited)) {
+                next.dispose();
+                one.due = { ...due, ...one.due };
+            } else {
+                this.take(one, next);
+            }
+            this.tell(one);
+        }, GATHERS);
+    }
+
+    /** Folded, as each is at first. */
+    private made({ view }: Told, range: vscode.Range, due: Look): vscode.CommentThread {
+        const next = this.controller.createCommentThread(view.uri, range, due.comments ?? view.comments);
+        next.canReply = view.canReply;
+        const { state, label, contextValue } = { ...view, ...due };
+        Object.assign(next, { state, label, contextValue });
+        return next;
+    }
+
+    private take(one: Told, next: vscode.CommentThread): void {
+        one.former = one.view;
+        one.view = next;
+        for (const note of one.notes) {
+            note.view = next;
+        }
+        one.former.dispose();
+    }
+
+    /** Where a box would be lost the window forgets by a moment without messages, after which they are there again. */
+    private empty(one: Told): void {
+        const { view } = one;
+        view.comments = [];
+        one.busy = { next: undefined };
+        setTimeout(() => {
+            if (one.dropped) {
+                return;
+            }
+            one.busy = undefined;
+            one.due.comments ??= [...one.notes];
+            if (view.collapsibleState !== Expanded) {
+                // Folded without a message, VS Code has removed it.
+                const next = this.made(one, this.place(one), { comments: [] });
+                this.take(one, next);
+            }
+            this.set(one, one.view);
+        }, APART);
+    }
+
+    dispose(): void {
+        clearTimeout(this.timer);
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
+    }
+}
