@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, readFile, realpath, stat } from "node:fs/promises";
 import * as path from "node:path";
+import { isWithin } from "./within.ts";
 
 /** The protocol for plugins that this extension needs (docs/editors/protocol.md). */
 export const NEEDED = 1;
@@ -83,7 +84,7 @@ function looked(places: Places): { file: string; searched: boolean }[] {
         return ends.map((end) => ({ file: set + end, searched: false }));
     }
     const entries = places.search.split(at.delimiter).map((dir) => (onWindows ? unquoted(dir) : dir));
-    const search = entries.filter((dir) => at.isAbsolute(dir) && !isOfWorkspace(dir, places.workspace, at));
+    const search = entries.filter((dir) => at.isAbsolute(dir) && !isWithin(dir, places.workspace, at));
     const dirs = [
         { dir: at.join(places.extension, "server"), searched: false },
         ...search.map((dir) => ({ dir, searched: true })),
@@ -97,13 +98,6 @@ function looked(places: Places): { file: string; searched: boolean }[] {
 /** Without the quotation marks that Explorer copies a path with, and that some write into the PATH. */
 function unquoted(place: string): string {
     return place.replace(/^"(.*)"$/, "$1");
-}
-
-function isOfWorkspace(place: string, folders: string[], at: path.PlatformPath): boolean {
-    return folders.some((folder) => {
-        const way = at.relative(folder, place);
-        return way !== ".." && !way.startsWith(`..${at.sep}`) && !at.isAbsolute(way);
-    });
 }
 
 /**
@@ -140,7 +134,7 @@ async function* look(places: Places, disk: Disk): AsyncGenerator<Program | Probl
     const at = paths(places);
     const folders = [...places.workspace, ...(await Promise.all(places.workspace.map((folder) => disk.real(folder))))];
     // Links lead into the workspace too.
-    const isOfOthers = async (place: string): Promise<boolean> => !isOfWorkspace(await disk.real(place), folders, at);
+    const isOfOthers = async (place: string): Promise<boolean> => !isWithin(await disk.real(place), folders, at);
     for (const { file: candidate, searched } of looked(places)) {
         if (!(await disk.isFile(candidate)) || (searched && !(await isOfOthers(at.dirname(candidate))))) {
             continue;

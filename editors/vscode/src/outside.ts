@@ -2,9 +2,9 @@
 // is open.
 
 import { realpath } from "node:fs/promises";
-import * as path from "node:path";
 import * as vscode from "vscode";
 import { complain } from "./say";
+import { isWithin } from "./within";
 
 const OPEN = "Open Folder…";
 
@@ -17,10 +17,7 @@ export async function isOutside(uri: vscode.Uri): Promise<boolean> {
     const file = await real(uri.fsPath);
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
     const roots = await Promise.all(folders.map((folder) => real(folder.uri.fsPath)));
-    return roots.every((root) => {
-        const way = path.relative(root, file);
-        return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
-    });
+    return !isWithin(file, roots);
 }
 
 /** The author chooses which folder it is, from that of the file on. */
