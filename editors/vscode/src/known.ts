@@ -1,6 +1,7 @@
 // What the server has told: threads by file, turns by run. Everything that is shown is made from this.
 
 import * as vscode from "vscode";
+import { Looks, filesOf, isInTab } from "./closed";
 import type { Thread, ThreadsParams, Turn, TurnsParams } from "./protocol";
 import { besides, count, type Counts, type Group, groupOf, stateLabel, stateOf } from "./threads";
 import type { Server } from "./server";
@@ -66,6 +67,17 @@ export class Known implements vscode.Disposable {
     /** Other names of files that are open already, and under which name the threads of each are told of. */
     private readonly twins = new Map<string, vscode.Uri>();
 
+    /** What was told of files that are deleted and in no tab, and that VS Code keeps open all the same. */
+    private readonly hidden = new Map<string, { uri: vscode.Uri; version: number | null; threads: Thread[] }>();
+    private readonly looks = new Looks((uri) => {
+        const file = this.files.get(uri.toString());
+        if (file && !isInTab(uri)) {
+            this.files.delete(uri.toString());
+            this.hidden.set(uri.toString(), file);
+            this.file.fire(uri);
+        }
+    });
+
     /** Runs that wait for the author to look at their changes. */
     private readonly reviewed = new Set<string>();
 
@@ -90,6 +102,19 @@ export class Known implements vscode.Disposable {
             server.onLost(() => {
                 this.forget();
             }),
+            vscode.window.tabGroups.onDidChangeTabs(({ opened, closed, changed }) => {
+                closed.flatMap(filesOf).forEach((uri) => {
+                    this.looks.ask(uri);
+                });
+                for (const uri of [...opened, ...changed].flatMap(filesOf)) {
+                    const file = this.hidden.get(uri.toString());
+                    if (file) {
+                        this.hidden.delete(uri.toString());
+                        this.files.set(uri.toString(), file);
+                        this.file.fire(uri);
+                    }
+                }
+            }),
             // The versions of a document that is opened again begin anew.
             vscode.workspace.onDidCloseTextDocument(({ uri }) => {
                 const file = this.files.get(uri.toString());
@@ -103,6 +128,7 @@ export class Known implements vscode.Disposable {
     private told(params: ThreadsParams): void {
         const uri = vscode.Uri.parse(params.uri, true);
         this.stale.delete(uri.toString());
+        this.hidden.delete(uri.toString());
         if (params.shown_in) {
             this.twins.set(uri.toString(), vscode.Uri.parse(params.shown_in, true));
         } else {
@@ -147,6 +173,7 @@ export class Known implements vscode.Disposable {
     private forget(): void {
         const files = [...this.files.values(), ...[...this.twins.keys()].map((key) => ({ uri: vscode.Uri.parse(key, true) }))];
         this.twins.clear();
+        this.hidden.clear();
         for (const key of this.files.keys()) {
             this.stale.add(key);
         }
@@ -285,6 +312,7 @@ export class Known implements vscode.Disposable {
         this.file.dispose();
         this.question.dispose();
         this.turn.dispose();
+        this.looks.dispose();
         for (const subscription of this.subscriptions) {
             subscription.dispose();
         }

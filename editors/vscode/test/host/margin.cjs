@@ -1,6 +1,6 @@
 // Threads in the margin and what stands in their boxes. A part of ./index.cjs.
 const assert = require("node:assert/strict");
-const { symlinkSync, writeFileSync } = require("node:fs");
+const { rmSync, symlinkSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
 
@@ -34,6 +34,24 @@ module.exports = ({ api, listen, until }) => ({
         assert.ok(await vscode.workspace.applyEdit(remove));
         await until("it is gone", () => known.threads(moved).length === 0);
         assert.equal(comments.viewOf(moved, thread.id), undefined);
+    },
+    async "a file that is deleted as soon as its tab is shut leaves no threads behind"(root) {
+        const { known } = api();
+        const uri = vscode.Uri.file(path.join(root, "brief.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: for a moment?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        await until("its thread", () => known.threads(uri).length === 1);
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+        rmSync(uri.fsPath);
+        await until("its thread is gone", () => known.threads(uri).length === 0);
+        // For extensions it is open for minutes. Shown again, it has what it had.
+        assert.ok(vscode.workspace.textDocuments.some((one) => one.uri.path === uri.path));
+        writeFileSync(uri.fsPath, "# AUTHOR: for a moment?\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        await until("its thread is back", () => known.threads(uri).length === 1);
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+        rmSync(uri.fsPath);
+        await until("its thread is gone again", () => known.threads(uri).length === 0);
     },
     async "threads are unfolded where the settings say so"(root) {
         const { known, comments } = api();
