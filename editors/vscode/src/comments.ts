@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { Folds } from "./folds";
 import type { Message, Thread } from "./protocol";
 import type { Known } from "./known";
-import { isOutside } from "./outside";
+import { Ranges } from "./ranges";
 import type { Server } from "./server";
 import { Soon } from "./soon";
 import { type Told, Teller, drop, told } from "./tell";
@@ -130,15 +130,11 @@ export class Comments implements vscode.Disposable {
             prompt: "Reply",
             placeHolder: "Write to the agent; it stands in the file as an AUTHOR line",
         };
-        // The window asks once for each file that it shows, which may be before there is a server; who begins a thread then is
-        // told. It could be told to ask again, but loses threads that come at that moment.
-        this.controller.commentingRangeProvider = {
-            provideCommentingRanges: async ({ uri, lineCount }) => (uri.scheme !== "file" || (await isOutside(uri)) ? [] : [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)]),
-        };
         this.teller = new Teller(this.controller, () => [...this.files.values()].flat());
         this.subscriptions = [
             this.controller,
             this.teller,
+            new Ranges(this.controller, () => this.teller.isCalm()),
             known.onFile((uri) => {
                 this.update(uri);
                 this.folding.ask();

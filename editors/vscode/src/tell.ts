@@ -219,6 +219,11 @@ export class Teller implements vscode.Disposable {
         }
     }
 
+    /** Whether nobody writes in a box, and no thread is being made anew. */
+    isCalm(): boolean {
+        return !isWriting() && this.threads().every(({ busy, notes }) => !busy && !notes.some((note) => note.edited));
+    }
+
     /** Whether it can be changed as it is. */
     private isFree({ view, acted }: Told): boolean {
         const now = Date.now();

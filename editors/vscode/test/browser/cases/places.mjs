@@ -1,10 +1,10 @@
 // Where it runs: workspaces of several roots, notebooks, the first minutes, a web window, the extension host.
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { plain } from "../code.mjs";
-import { equal, folder, glyphs, here, inHost, inner, ok, rowAction } from "../parts.mjs";
+import { equal, folder, glyphs, here, inHost, inner, ok, pressIn, rowAction, typeReply } from "../parts.mjs";
 
 /** A workspace of several roots, one of them on no disk: one server, and the threads of each. */
 export async function roots(code, windows) {
@@ -52,6 +52,32 @@ export async function roots(code, windows) {
     await window.sees("fn b()");
     ok(!(await window.text()).includes("list todos"), "it is the file of the other root");
     equal((await window.notices()).filter((text) => text.includes("postil")), [], "nothing is wrong");
+
+    // A file outside, whose folder comes while it is seen.
+    const third = mkdtempSync(join(code.dir, "third-"));
+    writeFileSync(join(third, "late.rs"), "fn late() {}\n");
+    await window.file(join(third, "late.rs"));
+    const line = await window.page.locator(".editor-instance .view-line", { hasText: "fn late" }).first().boundingBox();
+    const gutter = await window.page.locator(".editor-instance .margin").first().boundingBox();
+    const at = [gutter.x + gutter.width - 18, line.y + line.height / 2];
+    const plus = window.page.locator(".comment-range-glyph.comment-diff-added, .comment-range-glyph.line-hover, .comment-range-glyph.multiline-add");
+    const hover = async () => {
+        await window.page.mouse.move(at[0] + Math.random() * 4, at[1]);
+        return (await plus.count()) > 0;
+    };
+    // As long as it takes where there is one.
+    for (let times = 0; times < 30; times += 1) {
+        ok(!(await hover()), "no + outside of every folder");
+        await window.page.waitForTimeout(50);
+    }
+    const all = JSON.parse(readFileSync(join(folder, "all.code-workspace"), "utf8"));
+    writeFileSync(join(folder, "all.code-workspace"), JSON.stringify({ folders: [...all.folders, { path: third }] }));
+    await window.until("a +", hover);
+    const box = window.page.locator(".review-widget .comment-form");
+    await window.again("a thread is begun", () => window.page.mouse.click(...at), () => box.isVisible());
+    await typeReply(window, "list todos");
+    await pressIn(window, "Add Thread");
+    await window.sees("// AUTHOR: list todos");
 }
 
 /** A thread in a cell of a notebook: in the view, and answered on the disk, from where the editor takes it. */
