@@ -395,7 +395,7 @@ export class Comments implements vscode.Disposable {
         for (const { version, changes } of known.filter(({ version }) => version <= now)) {
             for (const shown of all.filter((one) => one.version < version)) {
                 const { line, cut } = moved({ line: shown.line, character: shown.column }, changes);
-                shown.at = cut ? -1 : shown.at + line - shown.line;
+                shown.at = Math.max(0, shown.at + line - shown.line);
                 shown.line = line;
                 shown.column = cut ? -1 : shown.column;
             }
@@ -492,7 +492,7 @@ export class Comments implements vscode.Disposable {
         shown.said = content(thread);
         if (back) {
             // The window moved it with the text that was taken out.
-            shown.at = -1;
+            shown.astray = true;
         }
         shown.due = { ...shown.due, range: range(thread), contextValue: contextOf(thread, this.known), label: this.known.labelOf(thread) };
         const messages = spoken(thread);

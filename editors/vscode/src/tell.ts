@@ -40,6 +40,8 @@ export interface Told {
     due: Look;
     /** At which line the window has it: it moves with the text there. */
     at: number;
+    /** Its text was taken out and is back: it may be anywhere. */
+    astray: boolean;
     /** When its author last pressed a button of it that changes it. */
     acted: number;
     /** Until it is in place: the next one; none: its messages are away for a moment. */
@@ -50,7 +52,7 @@ export interface Told {
 }
 
 export function told(view: vscode.CommentThread): Told {
-    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, acted: 0, busy: undefined, dropped: false, open: false };
+    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, astray: false, acted: 0, busy: undefined, dropped: false, open: false };
 }
 
 /** It leaves the margin. */
@@ -241,25 +243,28 @@ export class Teller implements vscode.Disposable {
     /** Where the window has it. */
     private place({ view, at }: Told): vscode.Range {
         const lines = view.range.end.line - view.range.start.line;
-        return new vscode.Range(Math.max(0, at), 0, Math.max(0, at) + lines, 0);
+        return new vscode.Range(at, 0, at + lines, 0);
     }
 
     /** Without what is so already. */
-    private prune({ view, due, at }: Told, range: vscode.Range | undefined): void {
+    private prune({ view, due, at, astray }: Told, range: vscode.Range | undefined): void {
         if (due.label === view.label) {
             delete due.label;
         }
         if (due.contextValue === view.contextValue) {
             delete due.contextValue;
         }
-        if (range && due.range?.isEqual(range) && due.range.start.line === at) {
+        if (range && due.range?.isEqual(range) && due.range.start.line === at && !astray) {
             delete due.range;
         }
     }
 
     private set(one: Told, view: vscode.CommentThread): void {
         Object.assign(view, one.due);
-        one.at = one.due.range?.start.line ?? one.at;
+        if (one.due.range) {
+            one.at = one.due.range.start.line;
+            one.astray = false;
+        }
         one.due = {};
     }
 
@@ -268,6 +273,7 @@ export class Teller implements vscode.Disposable {
         const next = this.made(one, due.range ?? this.place(one), due);
         next.collapsibleState = Expanded;
         one.at = next.range.start.line;
+        one.astray = false;
         one.busy = { next };
         one.due = {};
         // VS Code unfolds the next one now, and folds this one away in the same breath.
@@ -278,7 +284,8 @@ export class Teller implements vscode.Disposable {
             one.busy = undefined;
             if (view.collapsibleState !== Expanded || isWriting() || one.notes.some((note) => note.edited)) {
                 next.dispose();
-                one.due = { ...due, ...one.due };
+                one.astray = true;
+                one.due = { range: next.range, ...due, ...one.due };
             } else {
                 this.take(one, next);
             }

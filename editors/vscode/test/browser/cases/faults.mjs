@@ -201,7 +201,7 @@ export async function files(code, windows) {
     await window.toEditor();
     await window.page.keyboard.press("Control+s");
     await window.until("saved again", async () => existsSync(join(folder, "moved.rs")) && readFileSync(join(folder, "moved.rs"), "utf8").includes("// AUTHOR: still here?"));
-    ok((await head(window)).startsWith("Awaiting agent"), "its thread goes on");
+    await window.until("its thread goes on", async () => (await head(window)).startsWith("Awaiting agent"));
 
     // Outside of every folder: shown, and not written.
     const outside = join(mkdtempSync(join(code.dir, "out-")), "outside.rs");

@@ -77,9 +77,11 @@ export async function keys(code, windows, model) {
 
     // Folded by Escape and unfolded again.
     const message = window.page.locator(".review-widget .review-comment .comment-body").first();
-    await window.again("a message has the keyboard", () => message.click(window.short), () => has(window, ".review-comment"));
-    await keyboard.press("Escape");
-    await window.until("it is folded", async () => (await window.page.locator(".review-widget").filter({ visible: true }).count()) === 0);
+    const fold = async () => {
+        await message.click(window.short);
+        await keyboard.press("Escape");
+    };
+    await window.again("it is folded", fold, async () => (await window.page.locator(".review-widget").filter({ visible: true }).count()) === 0);
     await window.again("the text has it", () => window.command("View: Focus Active Editor Group"), () => window.writes());
     await keyboard.press("Control+Home");
     await window.page.waitForTimeout(1500);
