@@ -22,8 +22,8 @@ mod inputs;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
 use inputs::{
-    Clear, Dismiss, GetThreads, NewThread, Process, Respond, Say, Servers, StatusName, Undo,
-    WhyInput, WorkflowList, WorkflowSearch, WorkflowThread,
+    Clear, Dismiss, GetThreads, NewThread, Process, Respond, RunInput, Say, Servers, StatusName,
+    Undo, WhyInput, WorkflowList, WorkflowSearch, WorkflowThread,
 };
 
 /// What a verb does to the files.
@@ -178,13 +178,20 @@ pub const ALL: [Verb; 13] = [
 ];
 
 /// What the person does, whose command line asks an editor's server for it; no agent is offered these.
-pub const OF_PERSON: [Verb; 4] = [
+pub const OF_PERSON: [Verb; 5] = [
     Verb {
         name: "undo",
         title: "Undo a turn",
         description: "Takes back what the last turn of a run changed.",
         effect: Effect::Removes,
         schema: tools::schema::<Undo>,
+    },
+    Verb {
+        name: "turn_files",
+        title: "Files of a turn",
+        description: "The files that an undo of a run would put back.",
+        effect: Effect::Reads,
+        schema: tools::schema::<RunInput>,
     },
     Verb {
         name: "say",
@@ -223,6 +230,17 @@ fn lsp_schema() -> Value {
     let registry = Registry::built_in();
     let tool = registry.tools().iter().find(|tool| tool.name() == "lsp");
     tool.map_or(Value::Null, |tool| tool.parameters())
+}
+
+/// What `turn_files` answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TurnFiles {
+    /// The whole id.
+    pub run_id: String,
+    /// The newest turn that is not undone; 0: there is none.
+    pub turn: u64,
+    /// Relative to the folder, in the order they were first written.
+    pub files: Vec<String>,
 }
 
 /// What a verb answers.
@@ -322,7 +340,10 @@ pub async fn call(
         "process_all_actions" => {
             let input: Process = read(name, arguments)?;
             let path = scope.inside(input.path.as_deref().unwrap_or_default())?;
-            let all = session.process_actions(Some(&path), |_| true).await?;
+            let except = input.except.iter().map(|file| scope.inside(file));
+            let except = except.collect::<Result<Vec<PathBuf>, Failure>>()?;
+            let wanted = |file: &Path| !except.iter().any(|other| other == file);
+            let all = session.process_actions(Some(&path), wanted).await?;
             let success = all.iter().all(|done| done.success);
             Ok(json!({"success": success, "actions": all}).into())
         }
@@ -330,8 +351,16 @@ pub async fn call(
             let input: Undo = read(name, arguments)?;
             // The whole id of a run of this folder, and of no other that the session has.
             let run = scope.workspace.store()?.run(&input.run_id)?;
-            let undone = session.undo(&run.id, Wanted::default()).await?;
-            answer(&undone)
+            let files = input.files.as_ref();
+            let wanted = Wanted {
+                turn: input.turn,
+                files: files.map(|files| files.iter().map(String::as_str).collect()),
+            };
+            answer(&session.undo(&run.id, wanted).await?)
+        }
+        "turn_files" => {
+            let input: RunInput = read(name, arguments)?;
+            scope.blocking(move |scope| scope.turn_files(&input)).await
         }
         "say" => {
             let input: Say = read(name, arguments)?;
@@ -463,6 +492,20 @@ impl Scope {
         Ok(Answer {
             value: json!({"run_id": run.id, "status": run.status.name(), "text": text}),
             text: Some(text),
+        })
+    }
+
+    fn turn_files(&self, input: &RunInput) -> Result<Answer, Failure> {
+        let run = self.workspace.store()?.run(&input.run_id)?;
+        let changes = self.session.turn_changes(&run.id)?;
+        answer(&TurnFiles {
+            run_id: run.id,
+            turn: changes.turn,
+            files: changes
+                .files
+                .into_iter()
+                .map(|change| change.file)
+                .collect(),
         })
     }
 

@@ -8,8 +8,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
+use super::NoAnswer;
+use super::several::Editors;
 use super::wire::{Call, LONGEST_ANSWER, PLACES, Reply, VERSION, pointer};
-use super::{NoAnswer, several};
 use crate::verbs::{Answer, Effect, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
@@ -31,12 +32,13 @@ pub async fn call(
 ) -> Answered {
     let mut sockets = sockets(data, root);
     if sockets.len() > 1 {
-        if let Some(answer) = several::together(&sockets, root, verb, arguments).await {
-            return Ok(Ok(answer));
+        let editors = Editors::of(&sockets, root).await;
+        if let Some(answered) = editors.together(verb, arguments, cancel).await {
+            return answered;
         }
-        sockets = several::in_order(sockets, root, arguments).await;
+        sockets = editors.in_order(arguments).await;
     }
-    let mut none = NoAnswer::Absent(String::from("no editor has this workspace open"));
+    let mut none = absent();
     for socket in sockets {
         match connect(&socket).await {
             Ok(stream) => return ask(stream, root, verb, arguments, cancel).await,
@@ -45,6 +47,10 @@ pub async fn call(
         }
     }
     Err(none)
+}
+
+pub(super) fn absent() -> NoAnswer {
+    NoAnswer::Absent(String::from("no editor has this workspace open"))
 }
 
 /// One call of one server.

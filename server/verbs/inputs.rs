@@ -9,6 +9,20 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Undo {
     /// The run's id, its beginning, or its thread's.
     pub run_id: String,
+    /// The turn that is meant: another one is not touched.
+    #[serde(default)]
+    pub turn: Option<u64>,
+    /// These alone, as `turn_files` names them.
+    #[serde(default)]
+    pub files: Option<Vec<String>>,
+}
+
+/// Of our own command line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunInput {
+    /// The run's id, its beginning, or its thread's.
+    pub run_id: String,
 }
 
 /// Of our own command line.
@@ -98,6 +112,10 @@ pub(super) struct Process {
     /// A file or folder, absolute or relative to the workspace root. Default: the whole workspace.
     #[serde(default)]
     pub(super) path: Option<String>,
+    /// Files that other editors show: ours alone, of no agent.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub(super) except: Vec<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]

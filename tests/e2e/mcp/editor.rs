@@ -152,7 +152,7 @@ fn of_several_editors_each_has_the_calls_about_what_it_shows() {
     second.open_text("only.rs", "rust", "// AUTHOR: in the second?\n");
     second.diagnostics("only.rs");
     let mut agent = Agent::start(&workspace);
-    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 3);
     let shown = agent.call("get_threads", json!({"path": "only.rs"}));
     assert_eq!(shown["summary"]["total"], 1);
     let id = shown["threads"][0]["id"].clone();
@@ -181,6 +181,72 @@ fn of_several_editors_each_has_the_calls_about_what_it_shows() {
         std::fs::read(pointer(&workspace)).expect("the pointer"),
         b""
     );
+}
+
+/// What is listed, and what is carried out, is each file as the editor that shows it has it.
+#[test]
+fn of_several_editors_each_has_its_part_of_a_call_about_the_whole_folder() {
+    let workspace = workspace();
+    workspace.write("c.rs", "// AUTHOR: so?\n// AUTHOR: done\nfn c() {}\n");
+    let first = listening(&workspace);
+    first.open("src/a.rs");
+    first.splice("src/a.rs", 0..0, "// AUTHOR: typed in the first?\n\n");
+    first.wait_diagnostics("src/a.rs", |all| all.len() == 2);
+    let second = listening(&workspace);
+    second.open("src/a.rs");
+    second.open("b.py");
+    second.replace("b.py", "# AUTHOR:\n", "# AUTHOR: done\n");
+    second.wait_codes("b.py", &["pending"]);
+    // Its words are still on disk.
+    second.open("c.rs");
+    second.replace("c.rs", "// AUTHOR: done\n", "// AUTHOR: no, wait\n");
+    second.diagnostics("c.rs");
+    let mut agent = Agent::start(&workspace);
+    for path in [None, Some("."), Some("")] {
+        let list = agent.call("get_threads", json!({"path": path}));
+        let threads = list["threads"].as_array().expect("threads");
+        let said: Vec<(&str, &str)> = threads
+            .iter()
+            .map(|thread| {
+                let last = thread["thread"].as_array().and_then(|all| all.last());
+                let text = last.and_then(|last| last["text"].as_str());
+                (
+                    thread["file"].as_str().expect("a file"),
+                    text.expect("a text"),
+                )
+            })
+            .collect();
+        let expected = [
+            ("b.py", "done"),
+            ("c.rs", "no, wait"),
+            ("src/a.rs", "typed in the first?"),
+            ("src/a.rs", "why a mutex here?"),
+        ];
+        assert_eq!(said, expected);
+        let summary = json!({"total": 4, "pending": 4, "awaiting_user": 0});
+        assert_eq!(list["summary"], summary);
+    }
+    let pending = agent.call("get_threads", json!({"status": "awaiting_user"}));
+    assert_eq!(pending["summary"]["total"], 0);
+
+    let done = agent.call("process_all_actions", json!({}));
+    assert_eq!(done["actions"].as_array().map(Vec::len), Some(1), "{done}");
+    assert_eq!(
+        (&done["actions"][0]["file"], &done["actions"][0]["open"]),
+        (&json!("b.py"), &json!(true))
+    );
+    second.wait_text("b.py", |text| text == "def b(): pass\n");
+    assert!(
+        workspace.read("b.py").contains("AUTHOR"),
+        "it is theirs to save"
+    );
+    assert!(workspace.read("c.rs").contains("// AUTHOR: done\n"));
+    assert!(second.text("c.rs").contains("// AUTHOR: no, wait\n"));
+    let open = agent.call("buffer_read", json!({}));
+    let files: Vec<&Value> = (open["buffers"].as_array().expect("a list").iter())
+        .map(|open| &open["file"])
+        .collect();
+    assert_eq!(files, ["b.py", "c.rs", "src/a.rs"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{Bench, FILE, take_when_offered};
-use crate::harness::{Editor, OnApply, Workspace, frame};
+use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 use crate::model::{Step, call};
 
 /// The file open, with this text typed in it.
@@ -474,4 +474,109 @@ fn an_answer_that_is_refused_for_a_text_on_its_way_is_made_anew() {
         text.contains("// AGENT: So.\n") && text.contains("fn the_end"),
         "{text}"
     );
+}
+
+/// A turn that changed a file in each of two editors.
+fn changed_in_two() -> (Bench, Editor, Editor) {
+    let edit = |id: &str, path: &str, old: &str, new: &str| {
+        let arguments = json!({"path": path, "old_string": old, "new_string": new});
+        call(id, "file_edit", arguments)
+    };
+    let read = |id: &str, path: &str| call(id, "file_read", json!({"path": path}));
+    let bench = Bench::new(vec![
+        Step::calls(vec![
+            read("1", "a.rs"),
+            read("2", "b.rs"),
+            read("3", "c.rs"),
+        ]),
+        Step::calls(vec![
+            edit("4", "a.rs", "fn a()", "fn aa()"),
+            edit("5", "b.rs", "fn b()", "fn bb()"),
+            edit("6", "c.rs", "fn c()", "fn cc()"),
+        ]),
+        Step::text("Renamed."),
+    ]);
+    for name in ["a", "b", "c"] {
+        bench
+            .workspace
+            .write(&format!("{name}.rs"), format!("fn {name}() {{}}\n"));
+    }
+    let env = |bench: &Bench| {
+        let log = (String::from("POSTIL_LOG"), String::from("postil=info"));
+        bench.env().into_iter().chain([log]).collect()
+    };
+    let start = || {
+        let options = Options {
+            env: env(&bench),
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        };
+        let editor = Editor::start_with(&bench.workspace, options);
+        editor.wait_for("the socket", |state| {
+            state.stderr.contains("listening on").then_some(())
+        });
+        editor
+    };
+    let mut first = start();
+    let second = start();
+    bench.workspace.write(FILE, "fn end() {}\n");
+    first.open(FILE);
+    first.splice(FILE, 0..0, "// AUTHOR: rename them\n");
+    first.wait_codes(FILE, &["pending"]);
+    take_when_offered(&mut first, "Reply as agent");
+    first.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    bench.wait_status("completed");
+    (bench, first, second)
+}
+
+#[test]
+fn of_two_editors_each_puts_back_what_it_shows() {
+    let (bench, first, second) = changed_in_two();
+    first.open("a.rs");
+    first.splice("a.rs", 0..0, "// mine\n");
+    second.open("b.rs");
+    second.splice("b.rs", 0..0, "// mine\n");
+    second.diagnostics("b.rs");
+    first.diagnostics("a.rs");
+    let run = bench.runs()[0]["id"].as_str().expect("an id").to_owned();
+    let (code, out, err) = bench.cli(&["undo", &run[..8]]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        out.contains("b.rs: put back\n") && out.contains("yours to save"),
+        "{out}"
+    );
+    first.wait_text("a.rs", |text| text == "// mine\nfn a() {}\n");
+    second.wait_text("b.rs", |text| text == "// mine\nfn b() {}\n");
+    first.wait_text(FILE, |text| !text.contains("AGENT"));
+    assert_eq!(bench.workspace.read("a.rs"), "fn aa() {}\n");
+    assert_eq!(bench.workspace.read("b.rs"), "fn bb() {}\n");
+    assert_eq!(bench.workspace.read("c.rs"), "fn c() {}\n");
+    let (code, _, err) = bench.cli(&["undo", &run]);
+    assert!(
+        code == Some(1) && err.contains("nothing to put back"),
+        "{err}"
+    );
+}
+
+/// What one of them refuses is left and told; the rest is put back, and the next undo takes what is left.
+#[test]
+fn of_two_editors_one_may_refuse_its_part_of_an_undo() {
+    let (bench, first, second) = changed_in_two();
+    second.open("b.rs");
+    second.splice("b.rs", 0..0, "// mine\n");
+    second.diagnostics("b.rs");
+    second.state().on_apply = OnApply::Refuse;
+    let run = bench.runs()[0]["id"].as_str().expect("an id").to_owned();
+    let (code, out, err) = bench.cli(&["undo", &run]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(
+        out.contains("b.rs: not put back, ") && out.contains("1 of 4 files could not"),
+        "{out}{err}"
+    );
+    first.wait_text(FILE, |text| !text.contains("AGENT"));
+    assert_eq!(bench.workspace.read("a.rs"), "fn a() {}\n");
+    second.state().on_apply = OnApply::Apply;
+    let (code, out, err) = bench.cli(&["undo", &run]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    second.wait_text("b.rs", |text| text == "// mine\nfn b() {}\n");
 }
