@@ -1,14 +1,17 @@
 //! A file that is called otherwise by now. Its threads have other ids, which are made of its path too: their runs, their
-//! turns and what the author typed go along.
+//! turns and what the author typed go along. Of a file that is saved under another name its turn goes along alone: the
+//! old one stays, and the author goes on in the new one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::turns::Task;
-use super::{Session, Workspace};
+use super::{Session, Workspace, undo};
+use crate::host::Level;
 use crate::os;
-use crate::threads;
+use crate::present;
+use crate::threads::{self, Thread};
 
 /// So many files that are gone are looked for among so many others.
 const MOST: usize = 200;
@@ -92,6 +95,97 @@ impl Session {
             }
         }
         self.tell_renamed(&shown);
+        self.follow_copies();
+    }
+
+    /// The turns whose document is saved under another name are at work in that one.
+    fn follow_copies(&self) {
+        for workspace in self.workspaces() {
+            for (run, thread, _) in self.turns.at_work(workspace.root()) {
+                let Some(file) = self.turns.file_of(&run) else {
+                    continue;
+                };
+                let path = workspace.root().join(&file);
+                if let Some((new, id)) = self.copy_of(&run, &path, &thread)
+                    && self.carry_turn(&workspace, &run, &file, &new, (&thread.id, &id))
+                {
+                    self.host.changed(&[path, new]);
+                }
+            }
+        }
+    }
+
+    /// Where the author goes on who has saved the document of a turn under another name, and what its thread is called
+    /// there: it was open and is not, and one was opened since that has the thread.
+    pub(super) fn copy_of(
+        &self,
+        run: &str,
+        path: &Path,
+        thread: &Thread,
+    ) -> Option<(PathBuf, String)> {
+        let before = self.turns.opened_before(run)?;
+        if self.buffers.is_open(path) {
+            return None;
+        }
+        let workspace = self.workspace_of(path)?;
+        let file = below(&workspace, path)?;
+        let since = self.buffers.paths().into_iter();
+        let mut found = since
+            .filter(|open| !before.contains(open))
+            .filter_map(|new| {
+                let home = self.workspace_of(&new)?;
+                let view = self.view(&new).ok()?;
+                let ids = threads::ids(&file, view.threads.iter());
+                let at = ids.iter().position(|id| *id == thread.id)?;
+                let here = view.threads.get(at)?;
+                (home.root() == workspace.root()).then(|| (new, here.id.clone()))
+            });
+        match (found.next(), found.next()) {
+            (Some(copy), None) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// The turn of a run goes on in `new`, where its thread goes by another id (from, to); `false`: it does not.
+    fn carry_turn(
+        &self,
+        workspace: &Arc<Workspace>,
+        run: &str,
+        from: &str,
+        new: &Path,
+        (old_id, id): (&str, &str),
+    ) -> bool {
+        let (Ok(view), Ok(store)) = (self.view(new), workspace.store()) else {
+            return false;
+        };
+        let Some(to) = below(workspace, new) else {
+            return false;
+        };
+        // What it has changed in the document came along, unless that was done in the old file since.
+        let changes = store.last_changes(run).unwrap_or_default();
+        let steps: Vec<_> = changes
+            .iter()
+            .filter(|change| change.file == from)
+            .collect();
+        let stay = !steps.is_empty() && !undo::back(&steps, &view.text).1.is_empty();
+        let settling = self.provenance.settle();
+        if let Err(error) = store.go_on_in(run, (from, &to), id, !stay) {
+            tracing::warn!(%error, "a turn of {from} goes on in {to}, and the history does not know it");
+            return false;
+        }
+        self.typed_elsewhere(&view);
+        drop(settling);
+        let pair = (old_id.to_owned(), id.to_owned());
+        self.turns.renamed(workspace.root(), &[pair], &to);
+        let stayed = match stay {
+            true => format!("; what it has changed in {from} stands there alone"),
+            false => String::new(),
+        };
+        let told = format!(
+            "postil: {from} was saved as {to} while an agent answers in it: it goes on in {to}{stayed}."
+        );
+        self.host.message(Level::Info, &present::visible(&told));
+        true
     }
 
     fn carry_over(&self, workspace: &Arc<Workspace>, from: &str, to: &str) {
@@ -138,21 +232,51 @@ impl Session {
             }) else {
                 break;
             };
-            let mut among = task.among.to_vec();
-            let at = among.iter().position(|one| one.id == task.thread.id);
-            let ids = threads::ids(&file, among.iter());
-            for (thread, id) in among.iter_mut().zip(ids) {
-                thread.id = id;
-            }
-            if let Some(thread) = at.and_then(|at| among.get(at)) {
-                task.thread.id.clone_from(&thread.id);
-            }
-            task.among = Arc::new(among);
-            (task.path, task.file) = (now, file);
+            rename(task, now, file);
             moved = true;
         }
-        moved
+        moved || self.follow_copy(task)
     }
+
+    fn follow_copy(&self, task: &mut Task) -> bool {
+        let copy = self.copy_of(&task.run.id, &task.path, &task.thread);
+        let Some((new, id)) = copy else {
+            return false;
+        };
+        let is_carried = self.turns.file_of(&task.run.id) != Some(task.file.clone());
+        let carried = is_carried
+            || self.carry_turn(
+                &task.workspace,
+                &task.run.id,
+                &task.file,
+                &new,
+                (&task.thread.id, &id),
+            );
+        if !carried {
+            return false;
+        }
+        // As they were, under the new name.
+        let Some(file) = below(&task.workspace, &new) else {
+            return false;
+        };
+        rename(task, new, file);
+        true
+    }
+}
+
+/// The file of a turn is called `file`, and its threads go by that name.
+fn rename(task: &mut Task, path: PathBuf, file: String) {
+    let mut among = task.among.to_vec();
+    let at = among.iter().position(|one| one.id == task.thread.id);
+    let ids = threads::ids(&file, among.iter());
+    for (thread, id) in among.iter_mut().zip(ids) {
+        thread.id = id;
+    }
+    if let Some(thread) = at.and_then(|at| among.get(at)) {
+        task.thread.id.clone_from(&thread.id);
+    }
+    task.among = Arc::new(among);
+    (task.path, task.file) = (path, file);
 }
 
 /// A path below the workspace's root, whether there is something or not.

@@ -7,6 +7,7 @@ mod run;
 mod which;
 mod who;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,8 @@ pub(super) struct Entry {
     concluding: Option<usize>,
     /// The thread and the others of its file, as it was asked.
     asked: Option<(Thread, Arc<Vec<Thread>>)>,
+    /// The documents that were open then, where its own was among them.
+    beside: Option<Arc<HashSet<PathBuf>>>,
 }
 
 /// A question that stands at its turn's thread, where the face shows none.
@@ -120,6 +123,7 @@ impl Entry {
             open: Vec::new(),
             concluding: None,
             asked: None,
+            beside: None,
         }
     }
 
@@ -267,6 +271,30 @@ impl Turns {
         if let Some(mut entry) = self.runs.get_mut(run) {
             entry.asked = Some((thread.clone(), among.clone()));
         }
+    }
+
+    /// The documents that are open as a turn begins.
+    fn among(&self, run: &str, path: &Path, open: Vec<PathBuf>) {
+        let open: HashSet<PathBuf> = open.into_iter().collect();
+        if let (true, Some(mut entry)) = (open.contains(path), self.runs.get_mut(run)) {
+            entry.beside = Some(Arc::new(open));
+        }
+    }
+
+    /// What was open beside the document of a turn as it began; `None`: that was not open.
+    pub(super) fn opened_before(&self, run: &str) -> Option<Arc<HashSet<PathBuf>>> {
+        self.runs.get(run)?.beside.clone()
+    }
+
+    /// The turns that run on a thread of this folder: the run, and what it was asked.
+    pub(super) fn at_work(&self, root: &Path) -> Vec<(String, Thread, Arc<Vec<Thread>>)> {
+        let of_root = self.by_thread.iter().filter(|of| of.key().0 == root);
+        let found = of_root.filter_map(|of| {
+            let entry = self.runs.get(of.value()).filter(|e| e.state.running)?;
+            let (thread, among) = entry.asked.clone()?;
+            Some((of.value().clone(), thread, among))
+        });
+        found.collect()
     }
 
     /// The threads of a file go by other ids, and the file by another name.
@@ -498,6 +526,7 @@ impl Session {
         let entry = Entry::new(&run, cancel.clone(), thread.id.clone(), file.clone());
         self.turns.begin(entry);
         self.turns.asked(&run.id, &thread, &view.threads);
+        self.turns.among(&run.id, &view.path, self.buffers.paths());
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
         let beside = threads::Beside::of(&thread, &view.threads, &view.text);

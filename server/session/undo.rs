@@ -367,7 +367,7 @@ fn stands_apart(file: &str, now: &Text, kept: &[usize]) -> String {
 const LABEL: &str = "Undo last turn";
 
 /// The text without the turn's writes, and the lines that stay because the author has changed them since.
-fn back(steps: &[&Change], now: &str) -> (String, Vec<usize>) {
+pub(super) fn back(steps: &[&Change], now: &str) -> (String, Vec<usize>) {
     let texts = steps.iter().map(|step| {
         let text = |bytes: &'_ Option<Vec<u8>>| {
             String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()

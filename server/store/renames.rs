@@ -75,4 +75,35 @@ impl Store {
         crate::os::test_step();
         Ok(())
     }
+
+    /// A run goes on in another file, which its author saved the first one as: in the thread `id`, and with what it
+    /// changed there, where that came along. What was typed in the first is typed in both.
+    pub fn go_on_in(
+        &self,
+        run: &str,
+        (from, to): (&str, &str),
+        id: &str,
+        with_changes: bool,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.durable();
+        let mut go_on = || -> rusqlite::Result<()> {
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            tx.prepare_cached("UPDATE runs SET thread_id = ?2, file = ?3 WHERE id = ?1")?
+                .execute([run, id, to])?;
+            tx.prepare_cached(
+                "INSERT OR IGNORE INTO typed (file, text) SELECT ?2, text FROM typed WHERE file = ?1",
+            )?
+            .execute([from, to])?;
+            if with_changes {
+                tx.prepare_cached(
+                    "UPDATE changes SET file = ?3 WHERE file = ?2 AND undone = 0
+                     AND run = (SELECT num FROM runs WHERE id = ?1)
+                     AND turn = (SELECT turn FROM runs WHERE id = ?1)",
+                )?
+                .execute([run, from, to])?;
+            }
+            tx.commit()
+        };
+        go_on().map_err(|e| self.fault(e))
+    }
 }

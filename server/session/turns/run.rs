@@ -163,6 +163,7 @@ impl Session {
         threads::again(thread, among, now).is_some()
             || threads::stands_twice(thread, now)
             || now.iter().any(|one| self.turns.has_run(path, &one.id, run))
+            || self.copy_of(run, path, thread).is_some()
     }
 
     async fn run_turn(self: &Arc<Self>, task: &Task, processes: &Arc<Processes>) -> Outcome {

@@ -236,3 +236,42 @@ fn a_rename_that_nobody_tells_of_is_seen_on_the_disk() {
     assert_eq!(runs.as_array().expect("runs").len(), 1);
     assert_eq!(runs[0]["file"], NEW);
 }
+
+/// As Neovim does on `:saveas`: the buffer has another name, and the file of the old one stays.
+fn save_as(bench: &Bench, editor: &mut Editor, old: &str, new: &str) {
+    let text = editor.text(old);
+    bench.workspace.write(new, &text);
+    editor.close(old);
+    editor.open_text(new, "rust", &text);
+    editor.save(new);
+}
+
+#[test]
+fn a_turn_answers_in_the_copy_that_the_author_goes_on_with() {
+    for saved in [true, false] {
+        let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
+        let mut editor = bench.typed();
+        if saved {
+            editor.save(FILE);
+        }
+        let old = bench.workspace.read(FILE);
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("the turn starts");
+        bench.model.wait_for_requests(1);
+        save_as(&bench, &mut editor, FILE, NEW);
+        editor.splice(NEW, 0..0, "// mine\n");
+        editor.diagnostics(NEW);
+        bench.model.release();
+        editor.wait_text(NEW, |text| {
+            text.starts_with("// mine\n") && text.contains("AGENT: Because of the wire.")
+        });
+        let ended = bench.wait_status("completed");
+        assert_eq!(ended["file"], NEW);
+        assert_eq!(bench.workspace.read(FILE), old);
+        editor.wait_codes(NEW, &["awaiting_user"]);
+        let undone = editor.command("postil.undoTurn", json!({"run_id": ended["id"]}));
+        assert_eq!(undone.expect("it is undone")["success"], true);
+        editor.wait_text(NEW, |text| !text.contains("AGENT:"));
+    }
+}
