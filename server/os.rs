@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use places::{
-    canonical, home, home_of_system, is_plain_on_windows, make_private_folder, remove_folder,
-    resolved, resolved_all, slashed,
+    FileId, canonical, file_id, home, home_of_system, is_plain_on_windows, make_private_folder,
+    remove_folder, resolved, resolved_all, slashed,
 };
 pub use processes::{descendants, group_memory, resident, started};
 pub use signals::signalled;

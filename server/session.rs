@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use dashmap::DashMap;
@@ -195,7 +195,7 @@ pub struct Workspace {
     pub index: Index,
     pub names: Names,
     loaded: RwLock<Arc<Loaded>>,
-    store: OnceLock<Arc<Store>>,
+    store: RwLock<Option<Arc<Store>>>,
     /// Why there is none, and until when it is not tried again.
     off: Mutex<Option<(Instant, String, &'static str)>>,
     folders: Folders,
@@ -220,15 +220,21 @@ impl Workspace {
         Store::exists(&self.folders.data, self.root())
     }
 
-    /// The history, opened at first use. An error says why it is off; everything else works without. It is tried
+    /// The history that was opened, unless it is to be opened anew.
+    fn opened(&self) -> Option<Arc<Store>> {
+        let opened = self.store.read().unwrap_or_else(PoisonError::into_inner);
+        opened.clone().filter(|store| store.is_current())
+    }
+
+    /// The history, opened at first use, and again where it was found damaged or is another file. An error says why it is off; everything else works without. It is tried
     /// again, but not before as long has passed as it took to fail: a lock is waited for, a full disk is not.
     pub fn store(&self) -> Result<Arc<Store>, Error> {
-        if let Some(store) = self.store.get() {
-            return Ok(store.clone());
+        if let Some(store) = self.opened() {
+            return Ok(store);
         }
         let mut off = self.off.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(store) = self.store.get() {
-            return Ok(store.clone());
+        if let Some(store) = self.opened() {
+            return Ok(store);
         }
         if let Some((until, why, code)) = &*off
             && Instant::now() < *until
@@ -248,7 +254,10 @@ impl Workspace {
         });
         match opened {
             Ok(store) => {
-                let store = self.store.get_or_init(|| Arc::new(store)).clone();
+                let store = Arc::new(store);
+                let mut opened = self.store.write().unwrap_or_else(PoisonError::into_inner);
+                *opened = Some(store.clone());
+                drop(opened);
                 match self.settle(&store, None, Stand::Stay) {
                     Ok(files) => self.tell_uncommitted(&files),
                     Err(error) => tracing::warn!(%error, "what was left behind is not known"),
@@ -435,7 +444,7 @@ impl Session {
             tree: Arc::new(tree),
             names: Names::default(),
             loaded: RwLock::new(Arc::new(loaded)),
-            store: OnceLock::new(),
+            store: RwLock::default(),
             off: Mutex::default(),
             folders: self.folders.clone(),
             host: self.host.clone(),

@@ -5,10 +5,13 @@
 //! say so); keys and other secrets are never handed to this module.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 use serde_json::{Map, Value};
+
+use crate::os;
 
 mod closed;
 mod damage;
@@ -151,8 +154,8 @@ pub enum StoreError {
         how: &'static str,
     },
     #[error(
-        "the history in {path} is damaged; start postil again (in an editor, its language server): the file is set \
-         aside, nothing is deleted, and a new one begun"
+        "the history in {path} is damaged; try it again: postil looks through the file then, and goes on with what is \
+         sound, or sets it aside, deletes nothing and begins a new one"
     )]
     Damaged { path: String },
     #[error("no run `{0}`; `postil workflow list` shows them")]
@@ -212,6 +215,10 @@ pub struct Store {
     light: Mutex<Connection>,
     /// What [`Self::past`] read last.
     past: Mutex<past::Read>,
+    /// Somebody has met damage in it.
+    is_damaged: AtomicBool,
+    /// Which file was opened.
+    file: Option<os::FileId>,
 }
 
 impl Store {
@@ -220,12 +227,15 @@ impl Store {
     /// died are `interrupted` from here on.
     pub fn open(data: &Path, root: &Path) -> Result<Self, StoreError> {
         let (path, durable, light) = schema::open(data, root)?;
+        let file = os::file_id(&path);
         let store = Self {
             path,
             owner: lease::Owner::this_process(),
             durable: Mutex::new(durable),
             light: Mutex::new(light),
             past: Mutex::default(),
+            is_damaged: AtomicBool::new(false),
+            file,
         };
         store.release_dead()?;
         Ok(store)
@@ -239,6 +249,11 @@ impl Store {
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is to be used on: nobody has met damage in it, and no other process has set the file aside.
+    pub fn is_current(&self) -> bool {
+        !self.is_damaged.load(Ordering::Relaxed) && os::file_id(&self.path) == self.file
     }
 
     /// Damaged databases of this workspace that were set aside, oldest first.
@@ -259,6 +274,7 @@ impl Store {
         let error = schema::said(error, &self.path);
         if let StoreError::Damaged { .. } = error {
             damage::mark_suspect(&self.path);
+            self.is_damaged.store(true, Ordering::Relaxed);
         }
         error
     }

@@ -180,6 +180,25 @@ fn allow(path: &Path, about: &std::fs::Metadata) {
     let _ = std::fs::set_permissions(path, permissions);
 }
 
+/// Which file it is, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId(u64, u64);
+
+/// `None`: there is none, or the system does not tell.
+pub fn file_id(path: &Path) -> Option<FileId> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = path.metadata().ok()?;
+        Some(FileId(found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error, ErrorCode};
+use rusqlite::{Connection, Error, ErrorCode, TransactionBehavior};
 
 use super::StoreError;
-use super::schema::{OpenFault, connect_and_check, io, migrate, private_file, said, with_suffix};
+use super::schema::{
+    OpenFault, WORDS, connect_and_check, io, migrate, private_file, said, with_suffix,
+};
 
 const ASIDE: &str = "rounds-damaged-";
 
@@ -27,6 +29,8 @@ pub(super) fn shows(error: &Error) -> bool {
                 let said = error.to_string();
                 said.starts_with("no such ") || said.starts_with("malformed JSON")
             }
+            // Of the words for the search, which have no other constraint than their own order; ours are named.
+            Some(ErrorCode::ConstraintViolation) => error.to_string() == "constraint failed",
             _ => false,
         },
     }
@@ -51,17 +55,81 @@ fn suspect_mark(path: &Path) -> PathBuf {
     path.with_file_name("suspect")
 }
 
-/// Looks at all of a database that somebody met damage in.
-pub(super) fn look(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
+/// Looks at all of a database that somebody met damage in. What is made of the rounds is made anew where they are sound.
+pub(super) fn look(connection: &mut Connection, path: &Path) -> Result<(), OpenFault> {
     let suspect = suspect_mark(path);
     if !suspect.exists() {
         return Ok(());
     }
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" || !is_ours(connection)? {
-        return Err(OpenFault::Damaged);
+    if !(is_whole(connection) && is_ours(connection)?) {
+        if !(are_sound(connection)? && is_ours(connection)?) {
+            return Err(OpenFault::Damaged);
+        }
+        make_words_anew(connection)?;
+        if !(is_whole(connection) && is_ours(connection)?) {
+            return Err(OpenFault::Damaged);
+        }
+        tracing::warn!(
+            "the words for the search were damaged in {}; they are made anew, and no run is lost",
+            path.display()
+        );
     }
     let _ = fs::remove_file(suspect);
+    Ok(())
+}
+
+/// What is wrong with the pages of the whole file.
+fn wrong(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut check = connection.prepare("PRAGMA quick_check(1000000)")?;
+    let said: Vec<String> = check
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let lines = said.iter().flat_map(|said| said.lines());
+    Ok(lines
+        .filter(|line| *line != "ok" && !line.starts_with("***"))
+        .map(str::to_owned)
+        .collect())
+}
+
+fn is_whole(connection: &Connection) -> bool {
+    let words = "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)";
+    wrong(connection).is_ok_and(|wrong| wrong.is_empty()) && connection.execute(words, []).is_ok()
+}
+
+/// Whether each table of ours is, the words aside.
+fn are_sound(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut tables: Vec<String> = columns(connection)?
+        .into_iter()
+        .map(|(table, _)| table)
+        .collect();
+    tables.dedup();
+    for table in tables {
+        let check = format!("PRAGMA quick_check(\"{table}\")");
+        let verdict: String = connection.query_row(&check, [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The pages of the old ones are not looked at: they are let go of, and what is left of the file is written anew.
+fn make_words_anew(connection: &mut Connection) -> Result<(), OpenFault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(
+        "PRAGMA writable_schema = ON;
+         DELETE FROM sqlite_schema
+            WHERE tbl_name = 'words' OR tbl_name LIKE 'words!_%' ESCAPE '!' OR name IN ('words_added', 'words_gone');
+         PRAGMA writable_schema = RESET;",
+    )?;
+    // Of a list of free pages that is damaged, one in use might be taken.
+    let is_left = |wrong: &String| wrong.contains("never used");
+    if !wrong(&transaction)?.iter().all(is_left) {
+        return Err(OpenFault::Damaged);
+    }
+    transaction.execute_batch(WORDS)?;
+    transaction.commit()?;
+    connection.execute_batch("VACUUM")?;
     Ok(())
 }
 
@@ -91,11 +159,12 @@ fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Each table with each of its columns.
+/// Each table with each of its columns; those of the words, which are made of the rounds, are none of them.
 fn columns(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement = connection.prepare(
         "SELECT tables.name, columns.name FROM pragma_table_list AS tables, pragma_table_info(tables.name) AS columns
-         WHERE tables.schema = 'main' AND tables.type = 'table' AND tables.name NOT LIKE 'sqlite%' ORDER BY 1, 2",
+         WHERE tables.schema = 'main' AND tables.type = 'table' AND tables.name NOT LIKE 'sqlite%'
+            AND tables.name NOT LIKE 'words!_%' ESCAPE '!' ORDER BY 1, 2",
     )?;
     let all = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     all.collect()

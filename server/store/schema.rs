@@ -10,6 +10,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::{StoreError, damage};
 
+/// The words of the rounds.
+pub(super) const WORDS: &str =
+    "CREATE VIRTUAL TABLE words USING fts5 (content, content = 'rounds', content_rowid = 'num');
+    CREATE TRIGGER words_added AFTER INSERT ON rounds BEGIN
+       INSERT INTO words (rowid, content) VALUES (new.num, new.content);
+    END;
+    CREATE TRIGGER words_gone AFTER DELETE ON rounds BEGIN
+       INSERT INTO words (words, rowid, content) VALUES ('delete', old.num, old.content);
+    END;
+    INSERT INTO words (words) VALUES ('rebuild');";
+
 /// One entry for each schema version; `user_version` counts those that were applied.
 pub(super) const MIGRATIONS: [&str; 7] = [
     // 1: runs, rounds, and what belongs to them.
@@ -82,14 +93,7 @@ pub(super) const MIGRATIONS: [&str; 7] = [
      ) STRICT, WITHOUT ROWID;
      CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;",
     // 2: the words of the rounds, for `workflow search`.
-    "CREATE VIRTUAL TABLE words USING fts5 (content, content = 'rounds', content_rowid = 'num');
-     CREATE TRIGGER words_added AFTER INSERT ON rounds BEGIN
-        INSERT INTO words (rowid, content) VALUES (new.num, new.content);
-     END;
-     CREATE TRIGGER words_gone AFTER DELETE ON rounds BEGIN
-        INSERT INTO words (words, rowid, content) VALUES ('delete', old.num, old.content);
-     END;
-     INSERT INTO words (words) VALUES ('rebuild');",
+    WORDS,
     // 3: what the model was told and said, as long as its turn may go on.
     "CREATE TABLE talk (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -252,7 +256,7 @@ pub(super) fn connect_and_check(
     restrict(path, 0o600).map_err(OpenFault::Other)?;
     let mut durable = connect(path, "FULL")?;
     migrate(&mut durable, path)?;
-    damage::look(&durable, path)?;
+    damage::look(&mut durable, path)?;
     // Nothing is written where nothing is to be said: opening waits for nobody's write.
     let told: bool = durable.query_row(
         "SELECT EXISTS (SELECT 1 FROM facts WHERE name = 'root' AND value = ?1)",

@@ -153,3 +153,83 @@ fn a_store_that_was_suspected_wrongly_stays() {
     assert_eq!(store.rounds_from(&run.id, 0, 5).unwrap().len(), 1);
     assert!(!mark.exists());
 }
+
+/// The words for the search are made of the rounds: their damage takes no history away.
+#[test]
+fn words_that_are_damaged_are_made_anew_and_no_run_is_lost() {
+    let spoil_page = |place: &Place| {
+        let raw = place.raw();
+        let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'words_data'";
+        let page: u32 = raw.query_row(root, [], |row| row.get(0)).unwrap();
+        let size: u32 = raw
+            .pragma_query_value(None, "page_size", |row| row.get(0))
+            .unwrap();
+        raw.close().unwrap();
+        let mut bytes = fs::read(place.database()).unwrap();
+        let page = (page - 1) * size..page * size;
+        bytes[page.start as usize..page.end as usize].fill(0xA5);
+        fs::write(place.database(), bytes).unwrap();
+    };
+    let sql = |sql: &'static str| move |place: &Place| place.raw().execute_batch(sql).unwrap();
+    let ways: [&dyn Fn(&Place); 4] = [
+        &spoil_page,
+        &sql("UPDATE words_data SET block = x'00ff00ff'"),
+        &sql("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'words_data'"),
+        &sql("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'words'"),
+    ];
+    for (at, spoil) in ways.iter().enumerate() {
+        let place = Place::new();
+        let store = place.open().unwrap();
+        let run = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+        for n in 0..300 {
+            let text = format!("round {n}: {}", "words of many kinds ".repeat(40));
+            store.append(&run.id, "tool", Map::new(), &text).unwrap();
+        }
+        store
+            .append(&run.id, "reply", Map::new(), "sesquipedalian")
+            .unwrap();
+        drop(store);
+        spoil(&place);
+        let store = place.open().unwrap();
+        let met = store
+            .search("sesquipedalian", 5)
+            .map(drop)
+            .and_then(|()| store.append(&run.id, "tool", Map::new(), "more").map(drop));
+        assert!(
+            matches!(met, Err(StoreError::Damaged { .. })),
+            "{at}: {met:?}"
+        );
+        assert!(!store.is_current());
+        drop(store);
+        let store = place.open().unwrap();
+        assert!(store.is_current() && store.aside().is_empty(), "{at}");
+        assert_eq!(store.search("sesquipedalian", 5).unwrap().len(), 1, "{at}");
+        assert!(store.rounds_from(&run.id, 0, 1000).unwrap().len() >= 301);
+        store
+            .append(&run.id, "reply", Map::new(), "antidisestablishment")
+            .unwrap();
+        assert_eq!(store.search("antidisestablishment", 5).unwrap().len(), 1);
+        let whole: String = place
+            .raw()
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(whole, "ok", "{at}");
+        assert!(!place.database().with_file_name("suspect").exists());
+    }
+}
+
+/// Of one that another process has set aside nothing is read any more.
+#[cfg(unix)]
+#[test]
+fn a_store_whose_file_is_another_one_is_not_current() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    assert!(store.is_current());
+    for suffix in ["", "-wal", "-shm"] {
+        let file = schema::with_suffix(&place.database(), suffix);
+        fs::rename(&file, file.with_extension("old")).unwrap();
+    }
+    assert!(!store.is_current());
+    let other = place.open().unwrap();
+    assert!(!store.is_current() && other.is_current());
+}
