@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::remote::{Assembly, Trouble};
-use super::{Block, Event, anthropic, chat, responses};
+use super::{Block, Event, Stop, anthropic, chat, responses};
 
 /// Words that mean something in one of the formats, so that wrong data comes near to right data.
 const KEYS: &[&str] = &[
@@ -180,6 +180,40 @@ fn texts_of_one_answer_are_told_apart() {
         (&*heard, said.join("\n\n")),
         ("One.\n\nTwo.", heard.clone())
     );
+}
+
+/// Some servers count -1 tokens, send no beginning of a text, or give `null` where they know nothing.
+#[test]
+fn what_some_servers_send_of_the_messages_api_is_taken() {
+    let piece =
+        |at, delta: Value| json!({"type": "content_block_delta", "index": at, "delta": delta});
+    let events = [
+        json!({"type": "message_start", "message": {"model": null, "usage": {"input_tokens": 7, "output_tokens": -1}}}),
+        piece(0, json!({"type": "signature_delta", "signature": "x"})),
+        piece(1, json!({"type": "text_delta", "text": "So "})),
+        piece(1, json!({"type": "text_delta", "text": "it is."})),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": -1, "output_tokens": 3.5}}),
+        json!({"type": "message_delta", "delta": null, "usage": null}),
+    ];
+    let mut assembly = anthropic::Assembly::default();
+    for event in &events {
+        let taken = Assembly::take(&mut assembly, &event.to_string(), &|_| {});
+        assert!(taken.is_ok(), "{event}");
+    }
+    let answer = Box::new(assembly).finish("asked");
+    let text = String::from("So it is.");
+    assert_eq!(answer.blocks, [Block::Text { text }]);
+    assert_eq!((answer.usage.input, answer.usage.output), (7, 0));
+    assert_eq!(
+        (answer.model.as_str(), answer.stop),
+        ("asked", Stop::EndTurn)
+    );
+    // Of a call without its beginning nobody knows what it calls.
+    let call = piece(3, json!({"type": "input_json_delta", "partial_json": "{}"}));
+    let mut assembly = anthropic::Assembly::default();
+    let taken = Assembly::take(&mut assembly, &call.to_string(), &|_| {});
+    assert!(matches!(taken, Err(Trouble::Broken(_))));
 }
 
 proptest! {

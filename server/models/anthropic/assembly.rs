@@ -53,8 +53,8 @@ enum Wire {
         delta: Value,
     },
     MessageDelta {
-        delta: StopDelta,
-        usage: Option<Counts>,
+        delta: Option<StopDelta>,
+        usage: Option<Value>,
     },
     MessageStop,
     Error {
@@ -66,22 +66,13 @@ enum Wire {
 
 #[derive(Deserialize)]
 struct Start {
-    #[serde(default)]
-    model: String,
-    usage: Option<Counts>,
+    model: Option<String>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct StopDelta {
     stop_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Counts {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
 }
 
 fn broken(why: impl ToString) -> Trouble {
@@ -97,40 +88,38 @@ impl remote::Assembly for Assembly {
                 if !self.parts.is_empty() {
                     return Err(broken("a second answer in the same stream"));
                 }
-                self.model = message.model;
-                self.count(message.usage);
+                self.model = message.model.unwrap_or_default();
+                self.count(message.usage.as_ref());
             }
             Wire::ContentBlockStart {
                 index,
                 content_block,
             } => {
-                let part = begin(content_block);
-                if let Part::Tool { name, .. } = &part {
-                    hear(Event::ToolUse { name: name.clone() });
-                }
-                if let Part::Text(text) = &part {
-                    let is_text =
-                        |part: &Part| matches!(part, Part::Text(text) if !text.is_empty());
-                    if self.parts.values().any(is_text) {
-                        hear(Event::Text(String::from("\n\n")));
-                    }
-                    if !text.is_empty() {
-                        hear(Event::Text(text.clone()));
-                    }
-                }
-                if self.parts.insert(index, part).is_some() {
+                if self.parts.contains_key(&index) {
                     return Err(broken("the same block began twice"));
                 }
+                self.begin(index, begin(content_block), hear);
             }
             Wire::ContentBlockDelta { index, delta } => {
-                let Some(part) = self.parts.get_mut(&index) else {
-                    return Err(broken("a piece of a block that never began"));
-                };
-                grow(part, &delta, hear);
+                if !self.parts.contains_key(&index) {
+                    match delta.get("type").and_then(Value::as_str) {
+                        // Some servers do not say that a text begins.
+                        Some("text_delta") => self.begin(index, Part::Text(String::new()), hear),
+                        // Whose call it is is not known, and without it the answer would be another.
+                        Some("input_json_delta") => {
+                            return Err(broken("a piece of a call that never began"));
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(part) = self.parts.get_mut(&index) {
+                    grow(part, &delta, hear);
+                }
             }
             Wire::MessageDelta { delta, usage } => {
-                self.stop = delta.stop_reason.or(self.stop.take());
-                self.count(usage);
+                let stop = delta.and_then(|delta| delta.stop_reason);
+                self.stop = stop.or(self.stop.take());
+                self.count(usage.as_ref());
             }
             Wire::MessageStop => return Ok(true),
             Wire::Error { error } => return Err(Trouble::Reported(WireError::of(&error))),
@@ -165,16 +154,30 @@ impl remote::Assembly for Assembly {
 }
 
 impl Assembly {
-    fn count(&mut self, counts: Option<Counts>) {
-        let Some(counts) = counts else { return };
-        let set = |field: &mut u64, value: Option<u64>| *field = value.unwrap_or(*field);
-        set(&mut self.usage.input, counts.input_tokens);
-        set(&mut self.usage.output, counts.output_tokens);
-        set(&mut self.usage.cache_read, counts.cache_read_input_tokens);
-        set(
-            &mut self.usage.cache_write,
-            counts.cache_creation_input_tokens,
-        );
+    fn begin(&mut self, index: u64, part: Part, hear: &(dyn Fn(Event) + Send + Sync)) {
+        if let Part::Tool { name, .. } = &part {
+            hear(Event::ToolUse { name: name.clone() });
+        }
+        if let Part::Text(text) = &part {
+            let is_text = |part: &Part| matches!(part, Part::Text(text) if !text.is_empty());
+            if self.parts.values().any(is_text) {
+                hear(Event::Text(String::from("\n\n")));
+            }
+            if !text.is_empty() {
+                hear(Event::Text(text.clone()));
+            }
+        }
+        self.parts.insert(index, part);
+    }
+
+    /// What is no count (some servers send -1) says nothing.
+    fn count(&mut self, counts: Option<&Value>) {
+        let count = |name: &str| counts?.get(name)?.as_u64();
+        let set = |field: &mut u64, name: &str| *field = count(name).unwrap_or(*field);
+        set(&mut self.usage.input, "input_tokens");
+        set(&mut self.usage.output, "output_tokens");
+        set(&mut self.usage.cache_read, "cache_read_input_tokens");
+        set(&mut self.usage.cache_write, "cache_creation_input_tokens");
     }
 }
 
