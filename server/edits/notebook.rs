@@ -1,11 +1,12 @@
 //! Writing in a notebook: the edit is made in the cell, as in a text of its own, and written as JSON.
 
+use super::open::start_of;
 use super::reply::Said;
 use super::verify::conversation;
 use super::{Refused, Rewrite, Source, Style, Written};
 use crate::comments::{Cell, Notebook, Syntax, begins_with_magic};
 use crate::text::{Edit, apply_edits};
-use crate::threads::lines::{Counter, line_end, next_line};
+use crate::threads::lines::{Counter, line_end};
 use crate::threads::notebook::{InCell, scan};
 
 /// The cells; of a text that is none, none.
@@ -89,12 +90,7 @@ pub(super) fn new_thread(
     style: Style,
 ) -> Result<(Written, usize), Refused> {
     let notebook = cells(source)?;
-    let (mut start, mut lines) = (0, 0);
-    while lines < line {
-        lines += 1;
-        start = next_line(source.text, line_end(source.text, start))
-            .ok_or(Refused::NoLine { lines })?;
-    }
+    let start = start_of(source.text, line)?;
     let end = line_end(source.text, start);
     let (cell, start) = notebook
         .cells

@@ -119,13 +119,17 @@ struct Way {
 }
 
 /// The byte where the 0-based `line` begins.
-fn start_of(text: &str, line: usize) -> Result<usize, Refused> {
+pub(super) fn start_of(text: &str, line: usize) -> Result<usize, Refused> {
     let (mut start, mut lines) = (0, 0);
     while lines < line {
         lines += 1;
         match next_line(text, line_end(text, start)) {
             Some(next) => start = next,
-            None => return Err(Refused::NoLine { lines }),
+            None => {
+                // What is behind the last line end is a line where something stands in it.
+                lines -= usize::from(lines > 1 && start == text.len());
+                return Err(Refused::NoLine { lines });
+            }
         }
     }
     Ok(start)

@@ -70,10 +70,18 @@ fn a_new_thread_stands_above_the_line_in_its_comment_style() {
         opened("a.md", "---\ntitle: x\n---\n\n# Text\n", 0, "two?"),
         "---\ntitle: x\n---\n<!-- AUTHOR: two?| -->\n\n# Text\n"
     );
-    let none = write("a.rs", "a\nb\n", |source| {
-        new_thread(source, 3, "x", Style::default())
-    });
-    assert_eq!(none, Err(Refused::NoLine { lines: 3 }));
+    for (text, lines) in [
+        ("a\nb\n", 2),
+        ("a\r\nb", 2),
+        ("a\n\n", 2),
+        ("a", 1),
+        ("", 1),
+    ] {
+        let none = write("a.rs", text, |source| {
+            new_thread(source, 3, "x", Style::default())
+        });
+        assert_eq!(none, Err(Refused::NoLine { lines }), "{text:?}");
+    }
 }
 
 #[test]
