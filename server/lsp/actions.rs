@@ -104,7 +104,7 @@ pub(super) fn code_actions(
             "Reply to all pending",
             kind,
             "replyAll",
-            json!({"uri": uri}),
+            json!({"uri": uri, "ask": true}),
             None,
         );
     }

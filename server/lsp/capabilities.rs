@@ -80,6 +80,8 @@ pub(super) struct Client {
     /// What an agent asks is shown as a message with buttons too: it has no place of ours for it, and a question of the
     /// server keeps nobody from typing on.
     pub asks_in_messages: bool,
+    /// Its plugin asks the author before it has many turns begun.
+    pub asks_before_many: bool,
     /// Writes the error of a command to its log, where nobody looks: Helix.
     pub hides_errors: bool,
     /// Where the client puts the server's name before what it shows of it.
@@ -191,6 +193,7 @@ impl Client {
                 && !opted("threads")
                 && !opted("reviews")
                 && name.is_none_or(|name| name == "helix" || !TAKE_KEYS.contains(&name)),
+            asks_before_many: opted("threads") || name == Some("Neovim"),
             hides_errors: name == Some("helix"),
             names_us: NamesUs::of(name),
             holds_lines: name == Some("kakoune-lsp"),

@@ -26,7 +26,7 @@ const ALL: [(&str, &[&str]); 26] = [
         &["uri", "path", "thread_id", "model", "budget"],
     ),
     ("plan", &["uri", "path", "thread_id", "model", "budget"]),
-    ("replyAll", &["uri", "path", "model", "budget"]),
+    ("replyAll", &["uri", "path", "model", "budget", "ask"]),
     (
         "askAnother",
         &["uri", "path", "thread_id", "model", "budget"],

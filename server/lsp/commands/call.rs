@@ -16,6 +16,7 @@ use crate::session::{Session, TurnOptions};
 const LONGEST: usize = 1 << 20;
 
 /// One command with its argument.
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) server: Arc<Server>,
     pub(super) session: Arc<Session>,
@@ -59,6 +60,16 @@ impl Call {
                 .as_u64()
                 .map(Some)
                 .ok_or_else(|| invalid(format!("`{name}` is to be a whole number"))),
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>> {
+        match self.argument.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value
+                .as_bool()
+                .map(Some)
+                .ok_or_else(|| invalid(format!("`{name}` is to be true or false"))),
         }
     }
 

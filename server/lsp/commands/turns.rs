@@ -1,13 +1,15 @@
 //! Turns: begun, gone on with, taken back, and what they may do in a folder.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
 use super::call::{Call, blocking, failed};
-use crate::host::Level;
+use crate::host::{Level, Question};
 use crate::lsp::to_proto;
 use crate::present;
-use crate::session::{TurnChanges, TurnOptions, Wanted, commit_waits};
+use crate::session::{Session, TurnChanges, TurnOptions, Wanted, commit_waits};
 use crate::store::Run;
 use crate::threads::{Action, Status, Thread};
 
@@ -80,13 +82,58 @@ impl Call {
         )
     }
 
-    /// Every pending thread of the file, or of all folders.
+    /// Every pending thread of the file, or of all folders. Many are asked about first, where nobody has: that takes its
+    /// time, so it is not waited for.
     pub(super) async fn reply_all(&self) -> Result<Value> {
         let options = self.options(false)?;
         let files = match self.path()? {
             Some(path) => vec![path],
             None => blocking(&self.session, |session| Ok(session.files_with_threads())).await?,
         };
+        let asked = !self.server.capabilities().asks_before_many;
+        if self.flag("ask")?.unwrap_or(asked) && self.session.host.shows_questions() {
+            let of = files.clone();
+            let waiting = blocking(&self.session, move |session| Ok(waiting(session, &of))).await?;
+            if waiting > MANY {
+                let call = self.clone();
+                tokio::spawn(async move { call.ask_and_reply(waiting, files, options).await });
+                return Ok(json!({"success": true}));
+            }
+        }
+        self.reply_to(files, &options).await
+    }
+
+    async fn ask_and_reply(&self, waiting: usize, files: Vec<PathBuf>, options: TurnOptions) {
+        let host = &self.session.host;
+        let question = Question {
+            text: format!(
+                "{waiting} threads wait for an agent. Each is answered by a turn of its own, which may cost money."
+            ),
+            choices: vec![format!("Start {waiting} turns"), String::from("Not now")],
+        };
+        let answer = host.ask(question).await;
+        // Who cannot be asked has said what they want.
+        if answer != Some(0) && host.shows_questions() {
+            return;
+        }
+        let begun = self.reply_to(files, &options).await;
+        let refused = match &begun {
+            Ok(begun) => begun["refused"].as_array().map_or(&[][..], Vec::as_slice),
+            Err(error) => return host.message(Level::Error, &format!("postil: {}", error.message)),
+        };
+        // Nobody reads the answer any more.
+        if let Some(first) = refused.first() {
+            let why = first["error"].as_str().unwrap_or_default();
+            let more = match refused.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let text = present::visible(&format!("postil: {why}{more}"));
+            host.message(Level::Warning, &text);
+        }
+    }
+
+    async fn reply_to(&self, files: Vec<PathBuf>, options: &TurnOptions) -> Result<Value> {
         let mut runs = Vec::new();
         let mut refused = Vec::new();
         for file in files {
@@ -212,6 +259,24 @@ impl Call {
         );
         Ok(json!({"success": true, "folder": folder}))
     }
+}
+
+/// More turns than this are asked about first.
+const MANY: usize = 5;
+
+/// How many turns would begin.
+fn waiting(session: &Session, files: &[PathBuf]) -> usize {
+    let views = files.iter().filter_map(|file| session.view(file).ok());
+    let each = views.map(|view| {
+        let threads = view.threads.iter();
+        let waits = |thread: &&Thread| {
+            thread.status == Status::Pending
+                && thread.action().is_none()
+                && !session.is_at_work(&view.path, thread)
+        };
+        threads.filter(waits).count()
+    });
+    each.sum()
 }
 
 fn started(run: std::result::Result<Run, crate::session::Error>) -> Result<Value> {

@@ -106,7 +106,7 @@ fn many_turns_that_begin_at_once_all_reach_the_model() {
         }
         editor.state().choices = vec![String::from("Trust this workspace")];
         editor
-            .command("postil.replyAll", json!({}))
+            .command("postil.replyAll", json!({"ask": false}))
             .expect("they begin");
         for number in 0..TURNS {
             editor.wait_text(&file(number), |text| text.contains("AGENT: Yes."));
@@ -149,7 +149,7 @@ fn of_a_batch_a_few_run_at_once_and_the_others_wait_in_a_queue() {
         editor.splice(&file(number), 0..0, &asked);
         editor.wait_codes(&file(number), &["pending"]);
     }
-    let begun = editor.command("postil.replyAll", json!({}));
+    let begun = editor.command("postil.replyAll", json!({"ask": false}));
     let begun = begun.expect("they begin");
     assert_eq!(begun["runs"].as_array().map(Vec::len), Some(TURNS));
     bench.model.wait_for_requests(AT_ONCE);
@@ -472,4 +472,70 @@ fn a_reply_makes_no_other_threads_words_the_authors() {
     let asked = asked.as_str().unwrap_or_default();
     assert!(asked.contains("not typed here"), "{asked}");
     bench.model.wait_for_requests(1);
+}
+
+/// Who begins many turns with one key, in an editor without a plugin of ours, is asked first.
+#[test]
+fn many_turns_are_asked_about_before_they_begin() {
+    const MANY: usize = 6;
+    let bench = Bench::new((0..MANY).map(|_| Step::text("Yes.")).collect());
+    let text: String = (0..MANY)
+        .map(|number| format!("// AUTHOR: what is word {number}\nfn f{number}() {{}}\n\n"))
+        .collect();
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, &text);
+    editor.wait_codes(FILE, &["pending"; MANY]);
+    let questions = |editor: &Editor| {
+        let state = editor.state();
+        let asked = state.received.iter().filter(|m| m["method"] == QUESTION);
+        asked
+            .map(|m| m["params"]["message"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let reply = |editor: &mut Editor, argument: Value| {
+        editor.command("postil.replyAll", argument).expect("asked")
+    };
+    // The action has it asked, whoever shows it; closed, it begins nothing.
+    editor
+        .take_action(FILE, 0, "Reply to all pending")
+        .expect("asked");
+    editor.wait_for("a question", |state| {
+        let mut all = state.received.iter();
+        all.any(|m| m["method"] == QUESTION).then_some(())
+    });
+    editor.state().choices = vec![String::from("Not now")];
+    let answer = reply(&mut editor, json!({}));
+    assert_eq!(answer, json!({"success": true}));
+    editor.wait_for("another question", |state| {
+        let asked = state.received.iter().filter(|m| m["method"] == QUESTION);
+        (asked.count() == 2).then_some(())
+    });
+    assert!(questions(&editor)[0].contains("6 threads wait for an agent"));
+    assert_eq!(bench.runs(), Vec::<Value>::new());
+    editor.state().choices = vec![String::from("Start 6 turns")];
+    reply(&mut editor, json!({}));
+    editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == MANY);
+    assert_eq!(questions(&editor).len(), 3);
+    // A few are not asked about.
+    assert_eq!(reply(&mut editor, json!({}))["runs"], json!([]));
+    assert_eq!(questions(&editor).len(), 3);
+}
+
+#[test]
+fn many_turns_begin_where_nobody_can_be_asked() {
+    const MANY: usize = 6;
+    let bench = Bench::new((0..MANY).map(|_| Step::text("Yes.")).collect());
+    let text: String = (0..MANY)
+        .map(|number| format!("// AUTHOR: what is word {number}\nfn f{number}() {{}}\n\n"))
+        .collect();
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, &text);
+    editor.wait_codes(FILE, &["pending"; MANY]);
+    editor.state().choices = vec![String::from(crate::harness::UNKNOWN)];
+    editor
+        .take_action(FILE, 0, "Reply to all pending")
+        .expect("asked");
+    editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == MANY);
 }

@@ -170,7 +170,7 @@ fn one_word_is_for_all_threads_of_a_file_that_came_with_it() {
         editor.wait_codes(FILE, &["pending"; TURNS]);
         editor.state().choices = vec![NEVER.to_owned()];
         editor
-            .command("postil.replyAll", json!({}))
+            .command("postil.replyAll", json!({"ask": false}))
             .expect("they begin");
         answer_next(&mut editor, 1, "Trust this workspace");
         let asked = answer_next(&mut editor, 2, title);
