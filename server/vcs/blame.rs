@@ -1,7 +1,13 @@
 //! Who wrote a line.
 
-use crate::os;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::commit::GitError;
+use super::trail;
+
+/// How long git may look for it, through a history of any length.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The commit that shaped a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,47 +24,19 @@ pub struct Blame {
 /// Who wrote the 1-based `line` of `text`, the file as it is now (saved or not). `Ok(None)`: it is not
 /// committed yet. An error says why it cannot be told.
 pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, String> {
-    let repository = super::ordinary::discover_whole(path).map_err(|error| match error.code() {
-        git2::ErrorCode::NotFound => format!("{} is not in a git repository", path.display()),
-        _ => format!("the repository cannot be read: {}", error.message()),
+    let found = trail::newest(path, line, text, Instant::now() + PATIENCE);
+    let found = found.map_err(|error| match error {
+        GitError::NotARepository(path) => format!("{path} is not in a git repository"),
+        GitError::Failed(why) => format!("the repository cannot be read: {why}"),
+        other => other.to_string(),
     })?;
-    let top = repository
-        .workdir()
-        .and_then(|top| os::canonical(top).ok())
-        .ok_or("a bare repository has no files")?;
-    let relative = path
-        .strip_prefix(&top)
-        .map_err(|_| format!("{} is outside its repository", path.display()))?;
-    if repository.head().is_err() {
-        return Ok(None);
-    }
-    let committed = match repository.blame_file(&super::path_for_git(relative), None) {
-        Ok(blame) => blame,
-        Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-        Err(error) => return Err(error.message().to_owned()),
-    };
-    let now = committed
-        .blame_buffer(text)
-        .map_err(|error| error.message().to_owned())?;
-    let Some(hunk) = now.get_line(line) else {
-        return Ok(None);
-    };
-    let id = hunk.final_commit_id();
-    if id.is_zero() {
-        return Ok(None);
-    }
-    let commit = repository
-        .find_commit(id)
-        .map_err(|error| error.message().to_owned())?;
-    Ok(Some(Blame {
-        commit: id.to_string().chars().take(10).collect(),
-        author: commit.author().name().unwrap_or("unknown").to_owned(),
-        time: commit.time().seconds(),
-        summary: commit
-            .summary()
-            .ok()
-            .flatten()
-            .unwrap_or_default()
-            .to_owned(),
+    Ok(found.map(|shaped| Blame {
+        commit: shaped.commit.chars().take(10).collect(),
+        author: match shaped.author.is_empty() {
+            true => String::from("unknown"),
+            false => shaped.author,
+        },
+        time: shaped.time,
+        summary: shaped.summary,
     }))
 }

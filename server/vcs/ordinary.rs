@@ -9,6 +9,8 @@ use crate::os;
 
 mod objects;
 
+pub(super) use objects::blob;
+
 /// Bytes of a file that is read whole. Thousands of branches fit in a configuration of this size.
 const LARGEST: u64 = 16 << 20;
 /// The same of those that grow with the repository.

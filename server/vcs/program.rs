@@ -10,6 +10,12 @@ use std::time::Instant;
 use super::{GitError, ordinary};
 use crate::os;
 
+/// Bytes of what git prints that are read.
+const MOST_PRINTED: u64 = 128 << 20;
+/// What git may ask the system for at once where it only reads: an object of a megabyte may be one of gigabytes once it
+/// is unpacked.
+const MOST_AT_ONCE: &str = "1g";
+
 /// Enough for calls that look at no file.
 pub(super) fn untrusted() -> Vec<String> {
     vec![String::from("core.hooksPath=/dev/null")]
@@ -86,7 +92,7 @@ pub(super) fn git_until(
         .stderr(stderr)
         .spawn()
         .map_err(not_started)?;
-    let mut printed = child.stdout.take();
+    let printed = child.stdout.take();
     let child = Arc::new(Mutex::new(child));
     let (ended, waits) = mpsc::channel::<()>();
     let watched = child.clone();
@@ -104,9 +110,10 @@ pub(super) fn git_until(
         late
     });
     let mut stdout = Vec::new();
-    let read = printed
-        .as_mut()
-        .map_or(Ok(0), |printed| printed.read_to_end(&mut stdout));
+    let read = printed.map_or(Ok(0), |printed| {
+        printed.take(MOST_PRINTED + 1).read_to_end(&mut stdout)
+    });
+    // Where it prints more, it ends by itself: nobody reads it.
     drop(ended);
     let late = watch.join().unwrap_or(false);
     let status = child
@@ -120,6 +127,12 @@ pub(super) fn git_until(
         )));
     }
     read.map_err(not_started)?;
+    if u64::try_from(stdout.len()).is_ok_and(|length| length > MOST_PRINTED) {
+        return Err(GitError::Failed(format!(
+            "git printed more than {} MiB, so it was stopped",
+            MOST_PRINTED >> 20
+        )));
+    }
     let mut stderr = Vec::new();
     said.rewind()
         .and_then(|()| said.read_to_end(&mut stderr))
@@ -183,6 +196,7 @@ fn prepared(
     }
     if !settings.is_empty() {
         command
+            .env("GIT_ALLOC_LIMIT", MOST_AT_ONCE)
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ALLOW_PROTOCOL", "none");
     }

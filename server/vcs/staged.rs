@@ -46,7 +46,8 @@ impl Staged {
     /// Its content; `None` where what git keeps is not what stood in the file (a filter, other line ends).
     pub fn content(&self, root: &Path) -> Option<Vec<u8>> {
         let repository = super::ordinary::discover_whole(root).ok()?;
-        let blob = repository.find_blob(self.blob).ok()?;
+        let most = usize::try_from(self.size).ok()?;
+        let blob = super::ordinary::blob(&repository, self.blob, most)?;
         let content = blob.content();
         (u64::try_from(content.len()) == Ok(self.size)).then(|| content.to_owned())
     }

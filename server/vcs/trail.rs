@@ -62,16 +62,12 @@ pub fn trail(path: &Path, line: usize, text: &str, until: Instant) -> Result<Tra
         quiet: &quiet,
         until,
     };
-    let head = git.run(
-        &["rev-parse", "--verify", "--quiet", "HEAD"].map(OsStr::new),
-        b"",
-    )?;
-    if !head.0 {
+    if !git.has_commit()? {
         return Ok(trail);
     }
     let file = trail.place.file.to_string_lossy().into_owned();
     let contents = Some(text.as_bytes());
-    let mut next = git.blame(None, &file, line, contents)?;
+    let mut next = git.blame(None, &file, line, contents, true)?;
     while let Some(shaped) = next.take() {
         trail.shaped.push(shaped.clone());
         if trail.shaped.len() == MOST {
@@ -87,6 +83,28 @@ pub fn trail(path: &Path, line: usize, text: &str, until: Instant) -> Result<Tra
         }
     }
     Ok(trail)
+}
+
+/// The commit that changed a line last, by itself; `None`: it is not committed.
+pub(super) fn newest(
+    path: &Path,
+    line: usize,
+    text: &[u8],
+    until: Instant,
+) -> Result<Option<Shaped>, GitError> {
+    let place = place(path)?;
+    let quiet = quiet_settings(&place.top);
+    let git = Blaming {
+        place: &place,
+        quiet: &quiet,
+        until,
+    };
+    let is_there = line <= text.split_inclusive(|byte| *byte == b'\n').count();
+    if !is_there || !git.has_commit()? {
+        return Ok(None);
+    }
+    let file = place.file.to_string_lossy();
+    git.blame(None, &file, line, Some(text), false)
 }
 
 /// A file in a commit; `None`: it is not there, is no text or too large.
@@ -117,9 +135,8 @@ pub fn text_in(path: &Path, id: Option<&str>) -> Option<(String, Option<String>)
             .ok()?
             .get_path(&super::path_for_git(file))
             .ok()?;
-        let blob = repository.find_blob(entry.id()).ok()?;
-        let fits = blob.size() <= LARGEST && !blob.is_binary();
-        fits.then(|| String::from_utf8_lossy(blob.content()).into_owned())
+        let blob = super::ordinary::blob(&repository, entry.id(), LARGEST)?;
+        (!blob.is_binary()).then(|| String::from_utf8_lossy(blob.content()).into_owned())
     };
     Some((commit.id().to_string(), text()))
 }
@@ -144,13 +161,20 @@ impl Blaming<'_> {
         Ok((out.status.success(), out.stdout, said))
     }
 
-    /// Who shaped a 1-based line of a file, in a commit or (`contents`) as it is now.
+    fn has_commit(&self) -> Result<bool, GitError> {
+        let head = ["rev-parse", "--verify", "--quiet", "HEAD"].map(OsStr::new);
+        Ok(self.run(&head, b"")?.0)
+    }
+
+    /// Who shaped a 1-based line of a file, in a commit or (`contents`) as it is now; `moved`: where it was before it
+    /// came there.
     fn blame(
         &self,
         commit: Option<&str>,
         file: &str,
         line: usize,
         contents: Option<&[u8]>,
+        moved: bool,
     ) -> Result<Option<Shaped>, GitError> {
         let first = line.saturating_sub(AROUND).max(1);
         let lines = contents.map_or(line + AROUND, |text| {
@@ -163,9 +187,12 @@ impl Blaming<'_> {
             // How many lines there are is not known here.
             range = format!("-L{first},+{}", line - first + 1);
         }
-        let mut args: Vec<OsString> = ["blame", "--porcelain", "--no-textconv", "-M", "-C"]
+        let mut args: Vec<OsString> = ["blame", "--porcelain", "--no-textconv"]
             .map(OsString::from)
             .into();
+        if moved {
+            args.extend(["-M", "-C"].map(OsString::from));
+        }
         args.push(range.into());
         match (commit, contents) {
             (Some(commit), _) => args.push(commit.into()),
@@ -201,7 +228,7 @@ impl Blaming<'_> {
             Before::Same(line) | Before::Changed(line) => line + 1,
             Before::Absent => return Ok(None),
         };
-        self.blame(Some(commit), file, line, None)
+        self.blame(Some(commit), file, line, None, true)
     }
 
     fn blob(&self, commit: &str, file: &str) -> Result<String, GitError> {

@@ -1,9 +1,12 @@
-//! Where commits and files are kept: any of them can be a pipe, and one that is no part of a pack is read whole.
+//! Where commits and files are kept: any of them can be a pipe, and one that is no part of a pack is read whole. What is
+//! small there may be large once it is unpacked.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
+
+use git2::{Blob, Odb, Oid, Repository};
 
 use super::{LARGEST, LARGEST_LIST, MOST, in_folder, unread};
 
@@ -61,5 +64,34 @@ fn loose(folder: &Path) -> Option<String> {
     let mut all = folders
         .flat_map(|entry| std::fs::read_dir(entry.path()).into_iter().flatten())
         .map_while(Result::ok);
-    all.find_map(|entry| unread(&entry.path(), LARGEST_LIST))
+    let kept = Odb::new().ok();
+    let kept = kept.filter(|kept| kept.add_disk_alternate(&folder.to_string_lossy()).is_ok());
+    all.find_map(|entry| {
+        let path = entry.path();
+        unread(&path, LARGEST_LIST).or_else(|| unpacked(kept.as_ref()?, &path))
+    })
+}
+
+/// Why an object is not to be unpacked, which tells its size first.
+fn unpacked(kept: &Odb, path: &Path) -> Option<String> {
+    let (folder, name) = (path.parent()?.file_name()?, path.file_name()?);
+    let id = Oid::from_str(&format!("{}{}", folder.to_str()?, name.to_str()?)).ok()?;
+    let (size, _) = kept.read_header(id).ok()?;
+    is_large(size).then(|| {
+        let most = LARGEST_LIST >> 20;
+        format!(
+            "{} is larger than {most} MiB once it is unpacked",
+            path.display()
+        )
+    })
+}
+
+fn is_large(size: usize) -> bool {
+    u64::try_from(size).is_ok_and(|size| size > LARGEST_LIST)
+}
+
+/// A file that git keeps, where it has at most so many bytes: nothing else of it is unpacked.
+pub(in crate::vcs) fn blob(repository: &Repository, id: Oid, most: usize) -> Option<Blob<'_>> {
+    let (size, _) = repository.odb().ok()?.read_header(id).ok()?;
+    (size <= most).then(|| repository.find_blob(id).ok())?
 }

@@ -133,11 +133,22 @@ fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
     }
 }
 
+/// The beginning of a file of eight gigabytes as git packs it: `blob 8589934592`, a zero and zeros.
+const BOMB: &[u8] = b"\x78\xda\xed\xc1\xb1\x09\x00\x20\x0c\x00\x30\x4f\xf1\x06\xb5\x60\xdf\xe9\x2c\xf8\xff\xe6\x1f\x92\xa4\xce\xad\xbe\x63\x67\xce\x15\x39\x1a\x00\x00\x00\xf0\xbf\x07\x0a\x94\x03\xde";
+
 #[test]
 fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
     let other = "others/aa/00000000000000000000000000000000000000";
     let pack = ".git/objects/pack/pack-0000000000000000000000000000000000000000.idx";
-    for name in ["HEAD", "HEAD^{tree}", "HEAD:a.rs", pack, other, "huge"] {
+    for name in [
+        "HEAD",
+        "HEAD^{tree}",
+        "HEAD:a.rs",
+        pack,
+        other,
+        "huge",
+        "bomb",
+    ] {
         let workspace = Workspace::new();
         workspace.write("a.rs", "// AUTHOR: who wrote this?\nfn a() {}\n");
         workspace.git(&["init", "-q", "-b", "main"]);
@@ -150,6 +161,7 @@ fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
         };
         let pipe = match name {
             "huge" => object("HEAD"),
+            "bomb" => object("HEAD:a.rs"),
             name if name.contains('/') => name.to_owned(),
             name => object(name),
         };
@@ -159,6 +171,8 @@ fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
         if name == "huge" {
             let file = std::fs::File::create(&path).expect("made");
             file.set_len(1 << 40).expect("it has holes");
+        } else if name == "bomb" {
+            std::fs::write(&path, BOMB).expect("made");
         } else {
             let made = workspace.command("mkfifo").arg(&path).status();
             assert!(made.expect("mkfifo runs").success());
@@ -169,6 +183,7 @@ fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
         let short = pipe.rsplit('/').next().unwrap_or_default();
         let why = match name {
             "huge" => format!("{short} is larger than 512 MiB"),
+            "bomb" => format!("{short} is larger than 512 MiB once it is unpacked"),
             _ => format!("{short} is no ordinary file"),
         };
         let listed = said(&workspace, &pipe, &["threads"]);
