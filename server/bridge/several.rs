@@ -362,29 +362,35 @@ impl<'a> Editors<'a> {
     pub(super) async fn in_order(self, arguments: &Value) -> Vec<PathBuf> {
         let file = text(arguments, "path").or_else(|| text(arguments, "file"));
         let file = file.map(|file| os::resolved(&self.root.join(file)));
-        let id = text(arguments, "thread_id");
-        let rank = async |editor: &Editor| {
-            let files: Vec<PathBuf> = match (&file, id) {
-                (Some(file), _) => vec![file.clone()],
-                (None, Some(id)) if !editor.open.is_empty() => {
-                    let threads = editor.list(self.root, "get_threads", "threads").await;
-                    let threads: Vec<Standing> = read(&threads.unwrap_or_default());
-                    let theirs = threads.into_iter().filter(|t| t.id.starts_with(id));
-                    theirs.map(|thread| self.root.join(thread.file)).collect()
-                }
-                _ => Vec::new(),
-            };
+        let shown = file
+            .as_ref()
+            .is_some_and(|file| self.of_file(file).is_some());
+        let files = match text(arguments, "thread_id") {
+            // The path may be a folder.
+            Some(id) if !shown => self.files_of(id).await,
+            _ => file.into_iter().collect(),
+        };
+        let rank = |editor: &Editor| {
             let shown = files
                 .iter()
                 .filter_map(|file| editor.shows(self.root, file));
             shown.min().unwrap_or(2)
         };
-        let ranks = join_all(self.all.iter().map(rank)).await;
-        let mut ranked: Vec<(u8, PathBuf)> = ranks
-            .into_iter()
-            .zip(self.all.into_iter().map(|editor| editor.socket))
-            .collect();
+        let mut ranked: Vec<(u8, &Editor)> = self.all.iter().map(|e| (rank(e), e)).collect();
         ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.into_iter().map(|(_, socket)| socket).collect()
+        let sockets = ranked.into_iter().map(|(_, editor)| editor.socket.clone());
+        sockets.collect()
+    }
+
+    /// The files in which any of them has the thread: who shows one of them may have changed it since.
+    async fn files_of(&self, id: &str) -> Vec<PathBuf> {
+        let asked = self.answering();
+        let asked = asked.map(|editor| editor.list(self.root, "get_threads", "threads"));
+        let listed = join_all(asked).await.into_iter().flatten().flatten();
+        let threads: Vec<Standing> = read(&listed.collect::<Vec<_>>());
+        let theirs = threads
+            .into_iter()
+            .filter(|thread| thread.id.starts_with(id));
+        theirs.map(|thread| self.root.join(thread.file)).collect()
     }
 }

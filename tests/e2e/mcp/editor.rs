@@ -226,6 +226,7 @@ fn of_several_editors_each_has_its_part_of_a_call_about_the_whole_folder() {
         let summary = json!({"total": 4, "pending": 4, "awaiting_user": 0});
         assert_eq!(list["summary"], summary);
     }
+    let id_in_c = id_of(&agent.call("get_threads", json!({})), "c.rs");
     let pending = agent.call("get_threads", json!({"status": "awaiting_user"}));
     assert_eq!(pending["summary"]["total"], 0);
 
@@ -242,6 +243,18 @@ fn of_several_editors_each_has_its_part_of_a_call_about_the_whole_folder() {
     );
     assert!(workspace.read("c.rs").contains("// AUTHOR: done\n"));
     assert!(second.text("c.rs").contains("// AUTHOR: no, wait\n"));
+    // Of a thread that another editor has changed the old words are no longer answered on disk.
+    second.replace("c.rs", "// AUTHOR: so?\n", "// AUTHOR: and so?\n");
+    second.wait_diagnostics("c.rs", |all| {
+        all.iter().any(|one| one.to_string().contains("and so?"))
+    });
+    let old = json!({"thread_id": id_in_c, "response": "So."});
+    let (_, code) = agent.refused("respond_to_thread", old);
+    assert_eq!(code, "unknown_thread");
+    let below = json!({"thread_id": id_in_c, "response": "So.", "path": "."});
+    let (_, code) = agent.refused("respond_to_thread", below);
+    assert_eq!(code, "unknown_thread");
+    assert!(!workspace.read("c.rs").contains("AGENT"));
     let open = agent.call("buffer_read", json!({}));
     let files: Vec<&Value> = (open["buffers"].as_array().expect("a list").iter())
         .map(|open| &open["file"])
