@@ -14,6 +14,7 @@ in_both!(
     an_answer_waits_for_the_end_of_a_block_insert,
     an_answer_waits_for_a_motion_and_a_line_number,
     an_answer_leaves_selected_what_is,
+    an_answer_comes_into_what_the_file_was_saved_as,
 );
 
 /// A thread at line 4 of `notes.py`, whose answer waits for [`Model::release`].
@@ -133,5 +134,27 @@ fn an_answer_leaves_selected_what_is(program: &str) {
             _ => "    return Path(path).read_text()",
         };
         assert_eq!(ends, json!(["def load(path):", last, 1]), "{selected}");
+    }
+}
+
+fn an_answer_comes_into_what_the_file_was_saved_as(program: &str) {
+    for saved in [true, false] {
+        let workspace = python_project();
+        let model = Model::start(vec![Step::text("Here.").held()]);
+        let mut nvim = asked(program, &workspace, &model);
+        if saved {
+            nvim.ex("write");
+        }
+        let old = workspace.read("notes.py");
+        nvim.ex(&format!("saveas {}", workspace.path("copy.py").display()));
+        nvim.keys("Go# mine<Esc>");
+        model.release();
+        nvim.wait_text("# AGENT: Here.\n");
+        nvim.wait_codes("awaiting_user");
+        assert!(nvim.text().ends_with("# mine"), "{}", nvim.text());
+        assert_eq!(workspace.read("notes.py"), old);
+        nvim.keys(":4<CR>:Postil undo<CR>");
+        nvim.wait("it is undone", "not text():find('AGENT', 1, true)");
+        assert!(nvim.text().ends_with("# mine"), "{}", nvim.text());
     }
 }
