@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::{Map, Value};
@@ -205,6 +206,9 @@ impl StoreError {
     }
 }
 
+/// Between two looks at all of a database.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
 /// A workspace's store; cheap to share behind an `Arc`.
 pub struct Store {
     path: PathBuf,
@@ -217,6 +221,8 @@ pub struct Store {
     past: Mutex<past::Read>,
     /// Somebody has met damage in it.
     is_damaged: AtomicBool,
+    /// When all of it was looked at, if it was as it was opened.
+    looked_at: Option<Instant>,
     /// Which file was opened.
     file: Option<os::FileId>,
 }
@@ -226,14 +232,15 @@ impl Store {
     /// aside and reported as [`StoreError::Corrupt`]: opening again uses a new one. Runs whose process
     /// died are `interrupted` from here on.
     pub fn open(data: &Path, root: &Path) -> Result<Self, StoreError> {
-        let (path, durable, light) = schema::open(data, root)?;
+        let (path, opened) = schema::open(data, root)?;
         let file = os::file_id(&path);
         let store = Self {
             path,
             owner: lease::Owner::this_process(),
-            durable: Mutex::new(durable),
-            light: Mutex::new(light),
+            durable: Mutex::new(opened.durable),
+            light: Mutex::new(opened.light),
             past: Mutex::default(),
+            looked_at: opened.is_looked_at.then(Instant::now),
             is_damaged: AtomicBool::new(false),
             file,
         };
@@ -253,7 +260,10 @@ impl Store {
 
     /// Whether it is to be used on: nobody has met damage in it, and no other process has set the file aside.
     pub fn is_current(&self) -> bool {
-        !self.is_damaged.load(Ordering::Relaxed) && os::file_id(&self.path) == self.file
+        let is_damaged = self.is_damaged.load(Ordering::Relaxed);
+        // What looks like damage to one call and is none to a look at all of it does not have that done all the time.
+        let is_known = (self.looked_at).is_some_and(|looked_at| looked_at.elapsed() < LOOK_AGAIN);
+        (!is_damaged || is_known) && os::file_id(&self.path) == self.file
     }
 
     /// Damaged databases of this workspace that were set aside, oldest first.

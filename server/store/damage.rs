@@ -56,10 +56,11 @@ fn suspect_mark(path: &Path) -> PathBuf {
 }
 
 /// Looks at all of a database that somebody met damage in. What is made of the rounds is made anew where they are sound.
-pub(super) fn look(connection: &mut Connection, path: &Path) -> Result<(), OpenFault> {
+/// Whether it was looked at.
+pub(super) fn look(connection: &mut Connection, path: &Path) -> Result<bool, OpenFault> {
     let suspect = suspect_mark(path);
     if !suspect.exists() {
-        return Ok(());
+        return Ok(false);
     }
     if !(is_whole(connection) && is_ours(connection)?) {
         if !(are_sound(connection)? && is_ours(connection)?) {
@@ -75,7 +76,7 @@ pub(super) fn look(connection: &mut Connection, path: &Path) -> Result<(), OpenF
         );
     }
     let _ = fs::remove_file(suspect);
-    Ok(())
+    Ok(true)
 }
 
 /// What is wrong with the pages of the whole file.

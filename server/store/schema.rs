@@ -175,11 +175,16 @@ pub fn location(data: &Path, root: &Path) -> PathBuf {
         .join("rounds.db")
 }
 
-/// The database file and its durable and light connections.
-pub(super) fn open(
-    data: &Path,
-    root: &Path,
-) -> Result<(PathBuf, Connection, Connection), StoreError> {
+/// A database.
+pub(super) struct Opened {
+    pub durable: Connection,
+    pub light: Connection,
+    /// All of it was looked at, and is sound.
+    pub is_looked_at: bool,
+}
+
+/// The database file, and that it is open.
+pub(super) fn open(data: &Path, root: &Path) -> Result<(PathBuf, Opened), StoreError> {
     let path = location(data, root);
     let folder = path.parent().unwrap_or(data);
     private_folder(data)?;
@@ -197,7 +202,7 @@ pub(super) fn open(
         Err(OpenFault::Damaged) => Err(damage::set_aside(&path, root)),
         Err(OpenFault::Sqlite(error)) => Err(said(error, &path)),
         Err(OpenFault::Other(error)) => Err(error),
-        Ok((durable, light)) => Ok((path, durable, light)),
+        Ok(opened) => Ok((path, opened)),
     }
 }
 
@@ -246,17 +251,14 @@ impl From<rusqlite::Error> for OpenFault {
     }
 }
 
-pub(super) fn connect_and_check(
-    path: &Path,
-    root: &Path,
-) -> Result<(Connection, Connection), OpenFault> {
+pub(super) fn connect_and_check(path: &Path, root: &Path) -> Result<Opened, OpenFault> {
     if !path.exists() {
         make(path)?;
     }
     restrict(path, 0o600).map_err(OpenFault::Other)?;
     let mut durable = connect(path, "FULL")?;
     migrate(&mut durable, path)?;
-    damage::look(&mut durable, path)?;
+    let is_looked_at = damage::look(&mut durable, path)?;
     // Nothing is written where nothing is to be said: opening waits for nobody's write.
     let told: bool = durable.query_row(
         "SELECT EXISTS (SELECT 1 FROM facts WHERE name = 'root' AND value = ?1)",
@@ -271,7 +273,11 @@ pub(super) fn connect_and_check(
         )?;
     }
     let light = connect(path, "NORMAL")?;
-    Ok((durable, light))
+    Ok(Opened {
+        durable,
+        light,
+        is_looked_at,
+    })
 }
 
 /// A new one has its name when it has its tables: an empty file of that name is one that was emptied.

@@ -218,6 +218,34 @@ fn words_that_are_damaged_are_made_anew_and_no_run_is_lost() {
     }
 }
 
+/// A look at all of a database takes long: it is not made for each call that fails.
+#[test]
+fn what_only_looks_like_damage_is_looked_at_once() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let run = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    let change = Change {
+        file: String::from("a.rs"),
+        before: Some(b"a".to_vec()),
+        ..Change::default()
+    };
+    store.record_change(&run.id, &change).unwrap();
+    drop(store);
+    let spoil = "UPDATE changes SET mode = -1";
+    place.raw().execute_batch(spoil).unwrap();
+    let fails = |store: &Store| {
+        let told = store.last_changes(&run.id).map(drop);
+        assert!(matches!(told, Err(StoreError::Damaged { .. })), "{told:?}");
+    };
+    let store = place.open().unwrap();
+    fails(&store);
+    assert!(!store.is_current());
+    let store = place.open().unwrap();
+    fails(&store);
+    assert!(store.is_current());
+    assert!(store.aside().is_empty());
+}
+
 /// Of one that another process has set aside nothing is read any more.
 #[cfg(unix)]
 #[test]
