@@ -106,7 +106,9 @@ impl Session {
                     continue;
                 };
                 let path = workspace.root().join(&file);
-                if let Some((new, id)) = self.copy_of(&run, &path, &thread)
+                // One that is gone is renamed, and whoever did it may tell of it yet.
+                if path.exists()
+                    && let Some((new, id)) = self.copy_of(&run, &path, &thread)
                     && self.carry_turn(&workspace, &run, &file, &new, (&thread.id, &id))
                 {
                     self.host.changed(&[path, new]);

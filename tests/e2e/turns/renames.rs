@@ -120,6 +120,39 @@ fn a_turn_that_runs_answers_under_the_new_name() {
     }
 }
 
+/// The disk tells of it before the editor does: the turn stays the one of its thread.
+#[test]
+fn a_turn_that_runs_is_still_its_threads_when_a_rename_is_told_twice() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    let begun = editor.take_action(FILE, 0, "Reply as agent");
+    let begun = begun.expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    let text = editor.text(FILE);
+    let (from, to) = (editor.uri(FILE), editor.uri(NEW));
+    std::fs::rename(bench.workspace.path(FILE), bench.workspace.path(NEW)).expect("renamed");
+    editor.close(FILE);
+    editor.open_text(NEW, "rust", &text);
+    let changes = json!([{"uri": from, "type": 3}, {"uri": to, "type": 1}]);
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    );
+    wait_until("the disk is looked at", || bench.runs()[0]["file"] == NEW);
+    let files = json!({"files": [{"oldUri": from, "newUri": to}]});
+    editor.notify("workspace/didRenameFiles", files);
+    editor.wait_codes(NEW, &["pending"]);
+    let id = editor.diagnostics(NEW)[0]["data"]["thread_id"].clone();
+    let again = json!({"uri": to, "thread_id": id});
+    let again = editor.command("postil.replyAsAgent", again);
+    let again = again.expect("it runs already");
+    assert_eq!(again["run_id"], begun["run_id"], "{begun}");
+    bench.model.release();
+    editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
+    assert_eq!(bench.runs().len(), 1);
+}
+
 /// The editor has closed the file when the answer comes to it, and tells of the new name after that.
 #[test]
 fn an_answer_that_meets_a_rename_is_written_under_the_new_name() {
