@@ -95,14 +95,14 @@ impl Document {
 
     /// [`Self::text`], not shared.
     pub fn whole(&self) -> &Arc<str> {
-        self.whole.get_or_init(|| self.rope.to_string().into())
+        self.whole.get_or_init(|| String::from(&self.rope).into())
     }
 
     /// A part of the text, in bytes on character boundaries (see [`Self::boundary`]), without making all of it.
     pub fn part(&self, range: std::ops::Range<usize>) -> String {
         self.rope
             .get_byte_slice(range)
-            .map_or_else(String::new, |part| part.to_string())
+            .map_or_else(String::new, String::from)
     }
 
     /// The character boundary at or before byte `at`.
