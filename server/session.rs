@@ -226,8 +226,9 @@ impl Workspace {
         opened.clone().filter(|store| store.is_current())
     }
 
-    /// The history, opened at first use, and again where it was found damaged or is another file. An error says why it is off; everything else works without. It is tried
-    /// again, but not before as long has passed as it took to fail: a lock is waited for, a full disk is not.
+    /// The history, opened at first use, and again where it was found damaged or is another file. An error says why it is
+    /// off; everything else works without. It is tried again, but not before as long has passed as it took to fail: a lock
+    /// is waited for, a full disk is not.
     pub fn store(&self) -> Result<Arc<Store>, Error> {
         if let Some(store) = self.opened() {
             return Ok(store);
