@@ -3,19 +3,22 @@
 // VS Code gives a message that was once pressed the keyboard at every later change of its thread, wherever it is by then:
 // in the text, the palette, a terminal (CommentThreadBody.updateCommentThread). It tells no extension that one was pressed,
 // and forgets it only with the thread, or when the thread has no message for a moment. So a thread that is seen and
-// unfolded is not changed but made anew beside itself, folded, and takes its place.
+// unfolded is not changed but made anew beside itself, folded, and takes its place; unless its author has been typing in
+// the text since that was done, and has not pressed there: from a message a press leads back to the text.
 
 import * as vscode from "vscode";
 import type { Note } from "./comments";
 import { AT_WORK } from "./threads";
 
 const { Expanded } = vscode.CommentThreadCollapsibleState;
-const { Keyboard } = vscode.TextEditorSelectionChangeKind;
+const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
 
 /** Milliseconds without a key after which a thread follows: an editor is made for each, which keys would feel. */
 const PAUSE = 400;
 /** The same after words were sent from a box, which the window has shut by then. */
 const SHUT = 150;
+/** Milliseconds after a key in the text in which nobody has pressed a message and gone elsewhere. */
+const TYPES = 1500;
 /** So long VS Code gathers what is set of a thread before it tells the window. */
 const GATHERS = 100;
 /** What is set after so long is told apart from what was set before. */
@@ -49,10 +52,12 @@ export interface Told {
     dropped: boolean;
     /** It was unfolded when it was last looked at. */
     open: boolean;
+    /** One of its messages may have been pressed since it was made. */
+    pressed: boolean;
 }
 
 export function told(view: vscode.CommentThread): Told {
-    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, astray: false, acted: 0, busy: undefined, dropped: false, open: false };
+    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, astray: false, acted: 0, busy: undefined, dropped: false, open: false, pressed: false };
 }
 
 /** It leaves the margin. */
@@ -84,6 +89,8 @@ function isWriting(): boolean {
 export class Teller implements vscode.Disposable {
     /** Until then nothing is made anew; nor while something is sent. */
     private until = 0;
+    /** When somebody last typed in the text. */
+    private typed = 0;
     private sends = 0;
     private timer: NodeJS.Timeout | undefined;
     /** Since when the files are seen that are. */
@@ -91,7 +98,12 @@ export class Teller implements vscode.Disposable {
     private readonly subscriptions = [
         vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
             if (kind === Keyboard) {
-                this.until = Math.max(this.until, Date.now() + PAUSE);
+                this.typed = Date.now();
+                this.until = Math.max(this.until, this.typed + PAUSE);
+            } else if (kind === Mouse) {
+                for (const one of this.threads()) {
+                    one.pressed ||= one.view.collapsibleState === Expanded;
+                }
             }
         }),
         // Whoever is in the box of a message has the keyboard where the window would give it.
@@ -169,6 +181,11 @@ export class Teller implements vscode.Disposable {
             return;
         }
         const { view, due } = one;
+        one.pressed ||= one.notes.some((note) => note.edited);
+        if (view.collapsibleState === Expanded && due.label?.startsWith(`${AT_WORK}:`)) {
+            // What it does at each moment is not worth to take what was selected in a message.
+            due.label = AT_WORK;
+        }
         if (this.isFree(one)) {
             this.prune(one, view.range);
             if (due.range && due.range.isEqual(view.range)) {
@@ -177,10 +194,6 @@ export class Teller implements vscode.Disposable {
             }
             this.set(one, view);
             return;
-        }
-        if (due.label?.startsWith(`${AT_WORK}:`)) {
-            // What it does at each moment is not worth to take what was selected in a message.
-            due.label = AT_WORK;
         }
         this.prune(one, this.place(one));
         if (Object.keys(due).length === 0) {
@@ -227,10 +240,11 @@ export class Teller implements vscode.Disposable {
     }
 
     /** Whether it can be changed as it is. */
-    private isFree({ view, acted }: Told): boolean {
+    private isFree({ view, acted, pressed }: Told): boolean {
         const now = Date.now();
         const seen = this.seen.get(view.uri.toString());
-        return view.collapsibleState !== Expanded || view.comments.length === 0 || seen === undefined || now < seen + DRAWN || now < acted + THERE;
+        const isTyping = !pressed && now < this.typed + TYPES;
+        return isTyping || view.collapsibleState !== Expanded || view.comments.length === 0 || seen === undefined || now < seen + DRAWN || now < acted + THERE;
     }
 
     /** Whether the cursor is in the box of one of its messages. */
@@ -305,6 +319,7 @@ export class Teller implements vscode.Disposable {
     private take(one: Told, next: vscode.CommentThread): void {
         one.former = one.view;
         one.view = next;
+        one.pressed = false;
         for (const note of one.notes) {
             note.view = next;
         }
@@ -321,6 +336,7 @@ export class Teller implements vscode.Disposable {
                 return;
             }
             one.busy = undefined;
+            one.pressed = false;
             one.due.comments ??= [...one.notes];
             if (view.collapsibleState !== Expanded) {
                 // Folded without a message, VS Code has removed it.
