@@ -179,9 +179,7 @@ impl Syntax {
         self.embedded.update(splices, text);
         let language = self.language?;
         let apart = self.excerpts.around(typed);
-        if let Some(whole) = self.excerpts.take_whole() {
-            self.stale = Some(whole);
-        }
+        let was_mended = self.take_up_whole();
         let typed_at_once = match splices {
             [splice] => Some(*splice),
             _ => before.and_then(|before| typed.as_one(before, text)),
@@ -189,7 +187,7 @@ impl Syntax {
         if let Some(splice) = typed_at_once
             && let Some(touched) = self.type_in(before, &splice, text, language)
         {
-            return Some(touched);
+            return (!was_mended).then_some(touched);
         }
         let was_read = self.tree.is_some();
         let mut stale = self.stale.take();
@@ -201,7 +199,7 @@ impl Syntax {
         self.tree = tree::parse(text, language, stale.as_ref().or(old.as_ref()));
         let touched = match (&self.tree, &old) {
             // In markup what a comment is may depend on the name of its element, wherever that stands.
-            (Some(new), Some(old)) if was_read && !embed::hosts(language) => {
+            (Some(new), Some(old)) if was_read && !was_mended && !embed::hosts(language) => {
                 splices.iter().for_each(|splice| self.asked.follow(splice));
                 let ranges = old.changed_ranges(new);
                 let ranges = ranges.map(|range| range.start_byte..range.end_byte);
@@ -255,6 +253,24 @@ impl Syntax {
         }
         self.asked.follow(splice);
         Some(touched)
+    }
+
+    /// Takes up the tree of the whole text that somebody has asked for. Where that has no errors any more and `tree` is
+    /// from when it had some, it takes the place of all that was read since, which it tells.
+    fn take_up_whole(&mut self) -> bool {
+        let Some(whole) = self.excerpts.take_whole() else {
+            return false;
+        };
+        let is_broken = |tree: &Tree| tree.root_node().has_error();
+        let is_mended = self.tree.as_ref().is_some_and(is_broken) && !is_broken(&whole);
+        if is_mended {
+            self.tree = Some(whole);
+            self.excerpts = Excerpts::default();
+            self.asked = Asked::default();
+        } else {
+            self.stale = Some(whole);
+        }
+        is_mended
     }
 
     /// The tree of the whole text.
