@@ -51,7 +51,8 @@ export async function palette(code, windows) {
     await window.page.keyboard.type("// AUTHOR: list todos", { delay: 2 });
     await window.until("both wait", async () => (await window.status()).trim() === "3");
     await window.command("postil: Reply to All Pending");
-    await window.notice("This question was not typed here");
+    // One question is for both: the words that were typed came with the file, too.
+    await window.notice("2 threads of a.rs have messages that were not typed here");
     await window.press("Allow edits");
     await window.until("the answers", async () => ((await window.text()).match(/\/\/ AGENT: Found/g) ?? []).length === 2);
     ok(await offers("postil: Open Conversation"), "by now one has run");
