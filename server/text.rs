@@ -63,6 +63,31 @@ pub struct Splice {
     pub new_end_point: (usize, usize),
 }
 
+impl Splice {
+    /// The replacement of `range` (bytes) in `text` by `new`.
+    pub fn of(text: &str, range: std::ops::Range<usize>, new: &str) -> Self {
+        let point = |at: usize| {
+            let before = text.as_bytes().get(..at).unwrap_or_default();
+            let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+            (memchr::memchr_iter(b'\n', before).count(), at - start)
+        };
+        let start_point = point(range.start);
+        let feeds = memchr::memchr_iter(b'\n', new.as_bytes()).count();
+        let column = match new.rfind('\n') {
+            Some(end) => new.len() - end - 1,
+            None => start_point.1 + new.len(),
+        };
+        Self {
+            start_byte: range.start,
+            old_end_byte: range.end,
+            new_end_byte: range.start + new.len(),
+            start_point,
+            old_end_point: point(range.end),
+            new_end_point: (start_point.0 + feeds, column),
+        }
+    }
+}
+
 /// A text with its version; cheap to clone (a snapshot).
 #[derive(Clone, Debug)]
 pub struct Document {

@@ -286,14 +286,7 @@ fn a_brace_before_a_character_of_another_alphabet_is_left_to_the_scanner() {
         syntax = Syntax::parse(before, bash);
         let after = format!("# AUTHOR: yes{braces}\n");
         let at = before.len() - 1;
-        let splice = Splice {
-            start_byte: at,
-            old_end_byte: at,
-            new_end_byte: at + braces.len(),
-            start_point: (0, at),
-            old_end_point: (0, at),
-            new_end_point: (0, at + braces.len()),
-        };
+        let splice = Splice::of(before, at..at, braces);
         syntax.update(None, &[splice], &after);
         assert_eq!(
             syntax.comment_at(&after, 5),

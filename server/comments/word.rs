@@ -122,18 +122,7 @@ mod tests {
         let language = by_name(language).expect("a row");
         let at = before.len();
         let tree = tree::parse(&[before, behind].concat(), language, None).expect("a tree");
-        let point = (
-            before.matches('\n').count(),
-            at - before.rfind('\n').map_or(0, |end| end + 1),
-        );
-        let splice = Splice {
-            start_byte: at,
-            old_end_byte: at,
-            new_end_byte: at + typed.len(),
-            start_point: point,
-            old_end_point: point,
-            new_end_point: (point.0, point.1 + typed.len()),
-        };
+        let splice = Splice::of(before, at..at, typed);
         let text = [before, typed, behind].concat();
         inside_name(&tree, &splice, &text, language).is_some()
     }

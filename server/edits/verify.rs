@@ -1,7 +1,5 @@
 //! Reading back what a write would leave.
 
-use memchr::memchr_iter;
-
 use super::{Source, notebook};
 use crate::comments::Syntax;
 use crate::text::{Edit, Splice, apply_edits};
@@ -46,31 +44,9 @@ pub(super) fn after(source: Source, edits: &[Edit]) -> After {
 
 /// The edits as a parser is told of them: the last first, so that each counts in the text before all.
 fn splices(text: &str, edits: &[Edit]) -> Vec<Splice> {
-    let point = |at: usize| {
-        let before = text.as_bytes().get(..at).unwrap_or_default();
-        let rows = memchr_iter(b'\n', before).count();
-        let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
-        (rows, at - start)
-    };
+    let edits = edits.iter().rev();
     edits
-        .iter()
-        .rev()
-        .map(|edit| {
-            let (row, column) = point(edit.range.start);
-            let feeds = memchr_iter(b'\n', edit.text.as_bytes()).count();
-            let new_end_point = match edit.text.rfind('\n') {
-                Some(end) => (row + feeds, edit.text.len() - end - 1),
-                None => (row, column + edit.text.len()),
-            };
-            Splice {
-                start_byte: edit.range.start,
-                old_end_byte: edit.range.end,
-                new_end_byte: edit.range.start + edit.text.len(),
-                start_point: (row, column),
-                old_end_point: point(edit.range.end),
-                new_end_point,
-            }
-        })
+        .map(|edit| Splice::of(text, edit.range.clone(), &edit.text))
         .collect()
 }
 

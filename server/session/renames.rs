@@ -101,7 +101,7 @@ impl Session {
     /// The turns whose document is saved under another name are at work in that one.
     fn follow_copies(&self) {
         for workspace in self.workspaces() {
-            for (run, thread, _) in self.turns.at_work(workspace.root()) {
+            for (run, thread) in self.turns.at_work(workspace.root()) {
                 let Some(file) = self.turns.file_of(&run) else {
                     continue;
                 };

@@ -287,12 +287,12 @@ impl Turns {
     }
 
     /// The turns that run on a thread of this folder: the run, and what it was asked.
-    pub(super) fn at_work(&self, root: &Path) -> Vec<(String, Thread, Arc<Vec<Thread>>)> {
+    pub(super) fn at_work(&self, root: &Path) -> Vec<(String, Thread)> {
         let of_root = self.by_thread.iter().filter(|of| of.key().0 == root);
         let found = of_root.filter_map(|of| {
             let entry = self.runs.get(of.value()).filter(|e| e.state.running)?;
-            let (thread, among) = entry.asked.clone()?;
-            Some((of.value().clone(), thread, among))
+            let (thread, _) = entry.asked.as_ref()?;
+            Some((of.value().clone(), thread.clone()))
         });
         found.collect()
     }

@@ -332,3 +332,22 @@ fn edits_that_do_not_fit_are_left_out() {
         "zéc"
     );
 }
+
+#[test]
+fn a_splice_of_a_text_is_the_one_of_its_document() {
+    for (text, range, new) in [
+        ("a\nbc\n", 3..4, "x\ny\nz"),
+        ("a\r\nbc", 4..4, "é"),
+        ("", 0..0, "\n"),
+        ("a\nb\nc", 1..4, ""),
+    ] {
+        let mut document = Document::new(text, 0);
+        let place = document.range(&range, Encoding::Utf8);
+        let change = Change::Incremental {
+            range: place,
+            text: new.to_owned(),
+        };
+        let splices = document.apply(&[change], Encoding::Utf8, 1);
+        assert_eq!(splices, Ok(vec![Splice::of(text, range, new)]), "{text:?}");
+    }
+}

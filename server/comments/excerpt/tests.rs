@@ -9,16 +9,7 @@ fn typed(around: (&str, &str), item: &str, typed: &str) -> (String, Splice, Stri
     let before = [around.0, &whole.repeat(20), around.1].concat();
     let at = around.0.len() + whole.len() * 10 + head.len();
     let (start, end) = before.split_at(at);
-    let row = start.matches('\n').count();
-    let column = at - start.rfind('\n').map_or(0, |end| end + 1);
-    let splice = Splice {
-        start_byte: at,
-        old_end_byte: at,
-        new_end_byte: at + typed.len(),
-        start_point: (row, column),
-        old_end_point: (row, column),
-        new_end_point: (row, column + typed.len()),
-    };
+    let splice = Splice::of(&before, at..at, typed);
     let after = format!("{start}{typed}{end}");
     (before, splice, after)
 }

@@ -80,19 +80,8 @@ impl Change {
         if self.old_end.max(self.new_end) > self.start + FEW {
             return None;
         }
-        let point = |text: &str, at: usize| {
-            let head = text.as_bytes().get(..at)?;
-            let column = at - memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
-            Some((memchr::memchr_iter(b'\n', head).count(), column))
-        };
-        Some(Splice {
-            start_byte: self.start,
-            old_end_byte: self.old_end,
-            new_end_byte: self.new_end,
-            start_point: point(before, self.start)?,
-            old_end_point: point(before, self.old_end)?,
-            new_end_point: point(after, self.new_end)?,
-        })
+        let new = after.get(self.start..self.new_end)?;
+        Some(Splice::of(before, self.start..self.old_end, new))
     }
 
     /// Both changes as one.

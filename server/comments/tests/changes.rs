@@ -149,26 +149,10 @@ fn boundary(text: &str, mut at: usize) -> usize {
     at
 }
 
-fn point(text: &str, at: usize) -> (usize, usize) {
-    let head = &text[..at];
-    (
-        head.matches('\n').count(),
-        at - head.rfind('\n').map_or(0, |end| end + 1),
-    )
-}
-
 fn change(text: &mut String, range: Range<usize>, new: &str) -> Splice {
-    let (start_point, old_end_point) = (point(text, range.start), point(text, range.end));
-    text.replace_range(range.clone(), new);
-    let new_end = range.start + new.len();
-    Splice {
-        start_byte: range.start,
-        old_end_byte: range.end,
-        new_end_byte: new_end,
-        start_point,
-        old_end_point,
-        new_end_point: point(text, new_end),
-    }
+    let splice = Splice::of(text, range.clone(), new);
+    text.replace_range(range, new);
+    splice
 }
 
 /// Whether a grammar sees an error in the text or in a part of it: how tree-sitter recovers from one

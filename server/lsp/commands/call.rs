@@ -44,32 +44,30 @@ impl Call {
     }
 
     pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<&str>>> {
-        match self.argument.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => (value.as_array())
-                .and_then(|texts| texts.iter().map(Value::as_str).collect())
-                .map(Some)
-                .ok_or_else(|| invalid(format!("`{name}` is to be a list of texts"))),
-        }
+        self.read(name, "a list of texts", |value| {
+            value.as_array()?.iter().map(Value::as_str).collect()
+        })
     }
 
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>> {
-        match self.argument.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => value
-                .as_u64()
-                .map(Some)
-                .ok_or_else(|| invalid(format!("`{name}` is to be a whole number"))),
-        }
+        self.read(name, "a whole number", Value::as_u64)
     }
 
     pub(super) fn flag(&self, name: &str) -> Result<Option<bool>> {
+        self.read(name, "true or false", Value::as_bool)
+    }
+
+    fn read<'a, T>(
+        &'a self,
+        name: &str,
+        what: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
         match self.argument.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value
-                .as_bool()
+            Some(value) => read(value)
                 .map(Some)
-                .ok_or_else(|| invalid(format!("`{name}` is to be true or false"))),
+                .ok_or_else(|| invalid(format!("`{name}` is to be {what}"))),
         }
     }
 
