@@ -31,7 +31,7 @@ pub(super) struct Excerpts {
 }
 
 #[derive(Clone, Debug)]
-struct Excerpt {
+pub(super) struct Excerpt {
     /// It begins where a line begins, and ends where one ends.
     range: Range<usize>,
     frame: Frame,
@@ -57,18 +57,9 @@ impl Excerpts {
         self.read.is_empty()
     }
 
-    /// The comment at byte `at`, where one of them holds that.
-    pub fn comment_at(&self, text: &str, at: usize) -> Option<Option<Comment>> {
-        let one = self.read.iter().find(|one| one.range.contains(&at))?;
-        let found = one.syntax.comment_at(&one.text(text)?, one.inward(at));
-        Some(found.map(|comment| one.outward(comment)))
-    }
-
-    /// The same where its tree alone tells; `None` inside: that does not.
-    pub fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Option<Comment>>> {
-        let one = self.read.iter().find(|one| one.range.contains(&at))?;
-        let told = one.syntax.told_by_tree(&one.text(text)?, one.inward(at));
-        Some(told.map(|found| found.map(|comment| one.outward(comment))))
+    /// The one that holds byte `at`.
+    pub fn at(&self, at: usize) -> Option<&Excerpt> {
+        self.read.iter().find(|one| one.range.contains(&at))
     }
 
     /// Takes what stands in excerpts out of the comments of `range`, and puts in what they say.
@@ -170,18 +161,33 @@ impl Excerpts {
             return None;
         }
         let frame = frame(above.clone(), before);
-        let syntax = Syntax::parse(&frame.framed(part), Some(language));
+        let read = frame.framed(part);
         let one = Excerpt {
             range,
             frame,
-            syntax,
+            syntax: Syntax::parse(&read, Some(language)),
         };
         let stands_alone = one.is_sound() && one.is_what_stands_below(above);
-        (stands_alone && !one.is_open(before)).then(|| self.read.push(one))
+        let is_last = one.range.end == before.len();
+        (stands_alone && (is_last || !one.is_open(&read))).then(|| self.read.push(one))
     }
 }
 
 impl Excerpt {
+    /// The comment at byte `at`, which it holds.
+    pub fn comment_at(&self, text: &str, at: usize) -> Option<Comment> {
+        let found = self.syntax.comment_at(&self.text(text)?, self.inward(at));
+        found.map(|comment| self.outward(comment))
+    }
+
+    /// The same; `None`: its tree alone does not tell.
+    pub fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Comment>> {
+        let told = self
+            .syntax
+            .told_by_tree(&self.text(text)?, self.inward(at))?;
+        Some(told.map(|comment| self.outward(comment)))
+    }
+
     /// What is read.
     fn text(&self, text: &str) -> Option<String> {
         Some(self.frame.framed(text.get(self.range.clone())?))
@@ -247,7 +253,7 @@ impl Excerpt {
             .syntax
             .update(None, &[inward], &part)
             .filter(|_| was_told && self.is_sound());
-        if self.is_open(text) {
+        if self.range.end < text.len() && self.is_open(&part) {
             return None;
         }
         let all = Change::new(splice).and(&self.range);
@@ -272,13 +278,10 @@ impl Excerpt {
     }
 
     /// Whether something that began in it does not end there: what follows may belong to that.
-    fn is_open(&self, text: &str) -> bool {
-        let Some(part) = self.text(text).filter(|_| self.range.end < text.len()) else {
-            return false;
-        };
+    fn is_open(&self, part: &str) -> bool {
         let end = self.inward(self.range.end);
         let lies_over = |range: &Range<usize>| range.start <= end && range.end >= end;
-        let scan = self.syntax.scan(&part);
+        let scan = self.syntax.scan(part);
         let blocks = scan.comments.iter().filter(|comment| comment.block);
         let own = part.get(..end).unwrap_or_default();
         blocks.map(|comment| &comment.range).any(lies_over)

@@ -18,8 +18,8 @@ impl Syntax {
             let comment = cell.syntax(text).comment_at(inner, cell.inner(text, at))?;
             return Some(outward(text, cell, comment));
         }
-        if let Some(told) = self.excerpts.comment_at(text, at) {
-            return told;
+        if let Some(excerpt) = self.excerpts.at(at) {
+            return excerpt.comment_at(text, at);
         }
         let Some(tree) = &self.tree else {
             return self.scanned_at(text, at);
@@ -64,8 +64,8 @@ impl Syntax {
 
     /// The comment that covers byte `at`, if any, where the tree alone tells.
     pub(crate) fn told_by_tree(&self, text: &str, at: usize) -> Option<Option<Comment>> {
-        if let Some(told) = self.excerpts.told_by_tree(text, at) {
-            return told;
+        if let Some(excerpt) = self.excerpts.at(at) {
+            return excerpt.told_by_tree(text, at);
         }
         match tree::comment_at(self.tree.as_ref()?, text, self.row(), at) {
             Found::Comment(comment) => Some(Some(comment)),

@@ -474,18 +474,25 @@ fn a_reply_makes_no_other_threads_words_the_authors() {
     bench.model.wait_for_requests(1);
 }
 
-/// Who begins many turns with one key, in an editor without a plugin of ours, is asked first.
-#[test]
-fn many_turns_are_asked_about_before_they_begin() {
-    const MANY: usize = 6;
+const MANY: usize = 6;
+
+/// So many threads of a file wait for an agent.
+fn with_many() -> (Bench, Editor) {
     let bench = Bench::new((0..MANY).map(|_| Step::text("Yes.")).collect());
     let text: String = (0..MANY)
         .map(|number| format!("// AUTHOR: what is word {number}\nfn f{number}() {{}}\n\n"))
         .collect();
-    let mut editor = bench.editor(true);
+    let editor = bench.editor(true);
     editor.open(FILE);
     editor.splice(FILE, 0..0, &text);
     editor.wait_codes(FILE, &["pending"; MANY]);
+    (bench, editor)
+}
+
+/// Who begins many turns with one key, in an editor without a plugin of ours, is asked first.
+#[test]
+fn many_turns_are_asked_about_before_they_begin() {
+    let (bench, mut editor) = with_many();
     let questions = |editor: &Editor| {
         let state = editor.state();
         let asked = state.received.iter().filter(|m| m["method"] == QUESTION);
@@ -524,15 +531,7 @@ fn many_turns_are_asked_about_before_they_begin() {
 
 #[test]
 fn many_turns_begin_where_nobody_can_be_asked() {
-    const MANY: usize = 6;
-    let bench = Bench::new((0..MANY).map(|_| Step::text("Yes.")).collect());
-    let text: String = (0..MANY)
-        .map(|number| format!("// AUTHOR: what is word {number}\nfn f{number}() {{}}\n\n"))
-        .collect();
-    let mut editor = bench.editor(true);
-    editor.open(FILE);
-    editor.splice(FILE, 0..0, &text);
-    editor.wait_codes(FILE, &["pending"; MANY]);
+    let (_bench, mut editor) = with_many();
     editor.state().choices = vec![String::from(crate::harness::UNKNOWN)];
     editor
         .take_action(FILE, 0, "Reply to all pending")
