@@ -74,13 +74,13 @@ fn keystroke(c: &mut Criterion) {
         b.iter(|| {
             let change = &changes[version as usize % 2];
             version += 1;
-            let before = document.text();
+            let before = document.clone();
             let splices = document
                 .apply(change, Encoding::Utf16, version)
                 .expect("it fits");
             let text = document.text();
-            syntax.update(Some(&before), &splices, &text);
-            let found = threads::find("a.rs", &text, &syntax);
+            syntax.update(Some(before.text()), &splices, text);
+            let found = threads::find("a.rs", text, &syntax);
             black_box(present::diagnostics(&found)).len()
         });
     });

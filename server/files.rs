@@ -101,7 +101,7 @@ impl Open {
             syntax.update_later(pending, document);
         } else {
             let touched = syntax.update(before.as_ref(), pending, document);
-            let text = document.whole();
+            let text = document.text();
             let kept = pieces
                 .as_mut()
                 .is_some_and(|known| Arc::make_mut(known).follow(touched, text, syntax));
@@ -405,7 +405,7 @@ impl Tree {
             }
             None => self
                 .buffer(&resolved)
-                .map(|buffer| (buffer.document.text(), Some(buffer))),
+                .map(|buffer| (buffer.document.text().into(), Some(buffer))),
         };
         if let Some((text, buffer)) = at_hand {
             let seen = Seen {

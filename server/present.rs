@@ -3,6 +3,7 @@
 //!
 //! What was said in a file is not trusted: every text that is shown goes through [`visible`].
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 mod amounts;
@@ -14,6 +15,7 @@ mod tokens;
 pub use amounts::{counted, dollars};
 pub use certificate::certificate;
 pub use choices::{QUESTION, asks, choices, chosen, is_question};
+use clean::shortened;
 pub use clean::{fence, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
@@ -50,8 +52,8 @@ pub fn diagnostics(threads: &[Thread]) -> Vec<Diagnostic> {
     threads.iter().map(diagnostic).collect()
 }
 
-fn diagnostic(thread: &Thread) -> Diagnostic {
-    let said = |m: &Message| short(&m.text, RELATED);
+fn diagnostic<'a>(thread: &'a Thread) -> Diagnostic {
+    let said = |m: &'a Message| shortened(&m.text, RELATED);
     let last = thread.messages.last();
     let (severity, code, message) = if thread.malformed {
         let message = String::from(
@@ -92,7 +94,7 @@ fn diagnostic(thread: &Thread) -> Diagnostic {
             .messages
             .iter()
             .filter(|m| !m.text.is_empty())
-            .map(|m| (m.range.clone(), [&marker(m), ": ", &said(m)].concat()))
+            .map(|m| (m.range.clone(), [&*marker(m), ": ", &said(m)].concat()))
             .collect(),
     }
 }
@@ -166,10 +168,11 @@ pub fn state(thread: &Thread) -> &'static str {
 }
 
 /// `AUTHOR`, `AGENT(claude)`.
-pub fn marker(message: &Message) -> String {
+pub fn marker(message: &Message) -> Cow<'static, str> {
+    let word = message.role.word();
     match &message.name {
-        Some(name) => format!("{}({})", message.role.word(), visible(name)),
-        None => message.role.word().to_owned(),
+        Some(name) => format!("{word}({})", visible(name)).into(),
+        None => word.into(),
     }
 }
 

@@ -93,7 +93,7 @@ impl Splice {
 pub struct Document {
     rope: Rope,
     /// The whole text, made when first asked for and shared by the clones of this version.
-    whole: Arc<std::sync::OnceLock<Arc<str>>>,
+    whole: Arc<std::sync::OnceLock<String>>,
     /// How many `\r` stand without a `\n` behind them. They end a line for LSP but not a row for a
     /// parser, so rows are lines only while this is 0.
     lone_returns: usize,
@@ -114,13 +114,8 @@ impl Document {
         self.version
     }
 
-    pub fn text(&self) -> Arc<str> {
-        self.whole().clone()
-    }
-
-    /// [`Self::text`], not shared.
-    pub fn whole(&self) -> &Arc<str> {
-        self.whole.get_or_init(|| String::from(&self.rope).into())
+    pub fn text(&self) -> &str {
+        self.whole.get_or_init(|| String::from(&self.rope))
     }
 
     /// A part of the text, in bytes on character boundaries (see [`Self::boundary`]), without making all of it.
@@ -309,19 +304,57 @@ impl Document {
     /// An offset inside a character rounds down; past the end is the end; between `\r` and `\n` is the
     /// line's end.
     pub fn position(&self, offset: usize, encoding: Encoding) -> Position {
-        let offset = offset.min(self.len());
-        if let Some(position) = self.position_in_chunk(offset, encoding) {
+        self.places(encoding).position(offset)
+    }
+
+    pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {
+        self.places(encoding).range(range)
+    }
+
+    /// For many positions.
+    pub fn places(&self, encoding: Encoding) -> Places<'_> {
+        Places {
+            document: self,
+            encoding,
+            piece: Piece::default(),
+        }
+    }
+}
+
+/// Positions in a text. Those that are asked for one after the other mostly stand near each other: each is counted from
+/// the line of the last one, where it stands behind it in the same piece of the rope.
+pub struct Places<'a> {
+    document: &'a Document,
+    encoding: Encoding,
+    piece: Piece<'a>,
+}
+
+/// A piece of the rope, or its rest from a line on.
+#[derive(Clone, Copy, Default)]
+struct Piece<'a> {
+    text: &'a str,
+    start: usize,
+    first_line: usize,
+    begins_a_line: bool,
+}
+
+impl<'a> Places<'a> {
+    /// As [`Document::position`].
+    pub fn position(&mut self, offset: usize) -> Position {
+        let Document { rope, .. } = self.document;
+        let offset = offset.min(rope.len_bytes());
+        if let Some(position) = self.in_a_piece(offset) {
             return position;
         }
-        let line = self.rope.byte_to_line(offset);
-        let content = self.line(line);
+        let line = rope.byte_to_line(offset);
+        let content = self.document.line(line);
         let (start, at) = (
-            self.rope.byte_to_char(content.start),
-            self.rope.byte_to_char(offset.min(content.end)),
+            rope.byte_to_char(content.start),
+            rope.byte_to_char(offset.min(content.end)),
         );
-        let character = match encoding {
-            Encoding::Utf8 => self.rope.char_to_byte(at) - content.start,
-            Encoding::Utf16 => self.rope.char_to_utf16_cu(at) - self.rope.char_to_utf16_cu(start),
+        let character = match self.encoding {
+            Encoding::Utf8 => rope.char_to_byte(at) - content.start,
+            Encoding::Utf16 => rope.char_to_utf16_cu(at) - rope.char_to_utf16_cu(start),
             Encoding::Utf32 => at - start,
         };
         Position {
@@ -330,46 +363,71 @@ impl Document {
         }
     }
 
-    /// Counted in the piece of the rope that holds the offset, which one look-up finds; `None` where the line
-    /// begins in an earlier one, or the offset lies inside a character or a line end.
-    fn position_in_chunk(&self, offset: usize, encoding: Encoding) -> Option<Position> {
-        let (chunk, start, _, first_line) = self.rope.chunk_at_byte(offset);
-        let (before, behind) = chunk.split_at_checked(offset - start)?;
+    pub fn range(&mut self, range: &std::ops::Range<usize>) -> Range {
+        let start = self.position(range.start);
+        let end = match self.inside_a_line(range) {
+            Some(inside) => Position {
+                line: start.line,
+                character: start.character + units(inside, self.encoding) as u32,
+            },
+            None => self.position(range.end),
+        };
+        Range { start, end }
+    }
+
+    /// The piece of the rope that holds a byte.
+    fn piece(&mut self, at: usize) -> Piece<'a> {
+        let Piece { text, start, .. } = self.piece;
+        if !(start..start + text.len()).contains(&at) {
+            let (text, start, _, first_line) = self.document.rope.chunk_at_byte(at);
+            self.piece = Piece {
+                text,
+                start,
+                first_line,
+                begins_a_line: start == 0,
+            };
+        }
+        self.piece
+    }
+
+    /// Counted in the piece that holds the offset; `None` where the line begins in an earlier one, or the offset lies
+    /// inside a character or a line end.
+    fn in_a_piece(&mut self, offset: usize) -> Option<Position> {
+        let piece = self.piece(offset);
+        let (before, behind) = piece.text.split_at_checked(offset - piece.start)?;
         if before.ends_with('\r') && behind.starts_with('\n') {
             return None;
         }
         let line_start = match memchr::memrchr2(b'\n', b'\r', before.as_bytes()) {
             Some(end) => end + 1,
-            None if start == 0 => 0,
+            None if piece.begins_a_line => 0,
             None => return None,
         };
-        let mut line = first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count();
-        if self.lone_returns > 0 {
-            line += lone_returns(before.as_bytes(), false);
+        let (above, before) = before.split_at_checked(line_start)?;
+        let mut line = piece.first_line + memchr::memchr_iter(b'\n', above.as_bytes()).count();
+        if self.document.lone_returns > 0 {
+            line += lone_returns(above.as_bytes(), false);
         }
-        let character = units(before.get(line_start..)?, encoding);
+        self.piece = Piece {
+            text: piece.text.get(line_start..)?,
+            start: piece.start + line_start,
+            first_line: line,
+            begins_a_line: true,
+        };
         Some(Position {
             line: line as u32,
-            character: character as u32,
+            character: units(before, self.encoding) as u32,
         })
     }
 
-    pub fn range(&self, range: &std::ops::Range<usize>, encoding: Encoding) -> Range {
-        let start = self.position(range.start, encoding);
-        let end = match self.inside_a_line(range) {
-            Some(inside) => Position {
-                line: start.line,
-                character: start.character + units(inside, encoding) as u32,
-            },
-            None => self.position(range.end, encoding),
-        };
-        Range { start, end }
-    }
-
-    /// The text of a range, where it lies in one piece of the rope and in one line.
-    fn inside_a_line(&self, range: &std::ops::Range<usize>) -> Option<&str> {
-        let (chunk, start, ..) = self.rope.get_chunk_at_byte(range.start)?;
-        let inside = chunk.get(range.start - start..range.end.checked_sub(start)?)?;
+    /// The text of a range, where it lies in one piece and in one line.
+    fn inside_a_line(&mut self, range: &std::ops::Range<usize>) -> Option<&'a str> {
+        if range.start > self.document.len() {
+            return None;
+        }
+        let piece = self.piece(range.start);
+        let inside = range.start - piece.start..range.end.checked_sub(piece.start)?;
+        let inside = piece.text.get(inside)?;
         memchr::memchr2(b'\n', b'\r', inside.as_bytes())
             .is_none()
             .then_some(inside)

@@ -180,7 +180,7 @@ impl Editor {
 /// The buffer of a file is what the client says that stands there.
 fn open(engine: &Session, path: &Path, text: &str) {
     let version = match engine.buffers.get(path) {
-        Some(buffer) if &*buffer.document.text() == text => return,
+        Some(buffer) if buffer.document.text() == text => return,
         Some(buffer) => buffer.document.version() + 1,
         None => 1,
     };
@@ -206,7 +206,7 @@ impl Host for Editor {
                 open(&engine, &edit.path, &now);
                 return Err(NotApplied::Changed);
             }
-            let new = apply_edits(&text, &edit.edits);
+            let new = apply_edits(text, &edit.edits);
             writes.push((edit.path, new));
         }
         for (path, text) in writes {

@@ -306,7 +306,7 @@ impl Documents {
     ) {
         self.opened = Some(Instant::now());
         if self.manner.open_close {
-            let item = json!({"uri": uri::from_path(path), "languageId": language, "version": version, "text": &*document.text()});
+            let item = json!({"uri": uri::from_path(path), "languageId": language, "version": version, "text": document.text()});
             out.push(("textDocument/didOpen", json!({"textDocument": item})));
         }
         self.told.insert(
@@ -343,10 +343,10 @@ impl Documents {
         let changes = match sync {
             Sync::None => None,
             Sync::Full => (old != new).then(|| json!([{"text": &*new}])),
-            Sync::Incremental if python_lines && has_python_line(&new, &old) => {
+            Sync::Incremental if python_lines && has_python_line(new, old) => {
                 (old != new).then(|| json!([{"text": &*new}]))
             }
-            Sync::Incremental => difference(&told.document, &old, &new, encoding),
+            Sync::Incremental => difference(&told.document, old, new, encoding),
         };
         // A buffer's version is told even where the text is the same: answers name it.
         let changes =
@@ -373,7 +373,7 @@ impl Documents {
             if self.manner.save_text
                 && let Some(object) = params.as_object_mut()
             {
-                object.insert(String::from("text"), Value::from(&*told.document.text()));
+                object.insert(String::from("text"), Value::from(told.document.text()));
             }
             out.push(("textDocument/didSave", params));
         }

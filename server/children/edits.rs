@@ -89,7 +89,7 @@ pub fn from_workspace_edit(
         if let Some(Buffer { document: open, .. }) = &open
             && (known
                 .get(&path)
-                .is_some_and(|known| known.whole() != open.whole())
+                .is_some_and(|known| known.text() != open.text())
                 || version.is_some_and(|version| version != i64::from(open.version())))
         {
             return Err(NoEdit::Version(name()));
@@ -115,7 +115,7 @@ pub fn from_workspace_edit(
             None => out.push(FileEdits {
                 path,
                 generation: open.map(|open| open.generation),
-                text,
+                text: text.into(),
                 edits: list,
             }),
         }

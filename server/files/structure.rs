@@ -50,7 +50,7 @@ impl Deref for Structure {
                 || Syntax::parse("", None),
                 |before| {
                     let mut syntax = Syntax::clone(&before.known);
-                    syntax.update(None, &before.splices, before.document.whole());
+                    syntax.update(None, &before.splices, before.document.text());
                     syntax
                 },
             )
@@ -71,13 +71,13 @@ impl Structure {
         splices: &[Splice],
         document: &Document,
     ) -> Option<Change> {
-        let before = before.map(|before| &**before.whole());
+        let before = before.map(|before| before.text());
         // Whoever holds the structure of the text before keeps it.
         match Arc::get_mut(&mut self.0).and_then(|inner| inner.now.get_mut()) {
-            Some(syntax) => syntax.update(before, splices, document.whole()),
+            Some(syntax) => syntax.update(before, splices, document.text()),
             None => {
                 let mut syntax = Syntax::clone(self);
-                let touched = syntax.update(before, splices, document.whole());
+                let touched = syntax.update(before, splices, document.text());
                 *self = syntax.into();
                 touched
             }

@@ -411,7 +411,7 @@ fn excerpt(server: &Server, data: &Value) -> Option<String> {
             let file = navigation::file(session, &here, named)?;
             read(session, &file)?
         }
-        None => Arc::clone(&here.text),
+        None => Arc::from(&*here.text),
     };
     let line = data.get("line").and_then(Value::as_u64).unwrap_or(0);
     let from = usize::try_from(line).unwrap_or(usize::MAX);

@@ -58,18 +58,13 @@ pub(super) fn of_view(
 ) -> (Option<i32>, Diagnostics) {
     let document = to_proto::document(view);
     let client = server.capabilities();
+    let mut places = document.places(client.encoding);
     let mut all = Diagnostics::new(&to_proto::uri(server, &view.path));
     for diagnostic in session.diagnostics(view) {
-        all.push(
-            &document,
-            diagnostic,
-            client.encoding,
-            client.related_information,
-        );
+        all.push(&mut places, diagnostic, client.related_information);
     }
     for problem in problems(server, session, view) {
-        let range = document.range(&problem.range, client.encoding);
-        all.push_problem(range, &problem.message);
+        all.push_problem(places.range(&problem.range), &problem.message);
     }
     (
         view.buffer.as_ref().map(|buffer| buffer.document.version()),

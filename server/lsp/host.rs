@@ -365,9 +365,9 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
         let before = buffer.document.text();
         let edits: Vec<Edit> = edits
             .into_iter()
-            .map(|edit| whole_lines(&before, edit))
+            .map(|edit| whole_lines(before, edit))
             .collect();
-        let told = client.holds_lines.then(|| lines::in_lines(&before, &edits));
+        let told = client.holds_lines.then(|| lines::in_lines(before, &edits));
         let texts: Vec<Value> = told
             .as_ref()
             .unwrap_or(&edits)
@@ -381,11 +381,11 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
         } else {
             changes.insert(buffer.uri.clone(), Value::Array(texts));
         }
-        let expected = apply_edits(&before, &edits);
+        let expected = apply_edits(before, &edits);
         all.push(Sent {
             path,
             generation,
-            before,
+            before: before.into(),
             expected,
             edits,
         });
@@ -438,10 +438,10 @@ async fn come_back(
         if generation != sent.generation && other != Some(generation) {
             let now = buffer.document.text();
             // An editor's own line ends may have been changed for the whole buffer meanwhile.
-            if same_lines(&now, &sent.expected) {
+            if same_lines(now, &sent.expected) {
                 return Ok(());
             }
-            if landed::landed(&sent.before, &sent.edits, &sent.expected, &now) {
+            if landed::landed(&sent.before, &sent.edits, &sent.expected, now) {
                 tracing::info!(
                     "{} came back with more than our edit: the author typed meanwhile",
                     sent.path.display()

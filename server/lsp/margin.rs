@@ -18,7 +18,7 @@ use super::{Server, to_proto};
 use crate::present;
 use crate::session::{Session, TurnState, View};
 use crate::store::Past;
-use crate::text::Document;
+use crate::text::Places;
 use crate::threads::{self, Role, Status, Thread};
 use crate::verbs::facts;
 
@@ -56,10 +56,10 @@ pub(super) fn publish(server: &Server, path: &Path, open: Option<&str>, view: Op
     };
     let threads = view.map_or_else(Vec::new, |view| {
         let document = to_proto::document(view);
+        let mut places = document.places(client.encoding);
         let past = past(session, path, &view.threads);
         let is_outside = session.workspace_of(path).is_none();
-        let one =
-            |(thread, past)| described(server, session, view, &document, thread, past, is_outside);
+        let one = |(thread, past)| described(session, view, &mut places, thread, past, is_outside);
         view.threads
             .iter()
             .zip(past)
@@ -198,15 +198,13 @@ pub(super) fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Pa
 }
 
 fn described<'a>(
-    server: &Server,
     session: &Session,
     view: &View,
-    document: &Document,
+    places: &mut Places<'_>,
     thread: &'a Thread,
     past: Past,
     is_outside: bool,
 ) -> Described<'a> {
-    let encoding = server.capabilities().encoding;
     let start = thread.messages.first().map_or(0, |m| m.marker.start);
     let end = thread.messages.last().map_or(start, |m| m.range.end);
     let said = |message: &threads::Message| Said {
@@ -237,7 +235,7 @@ fn described<'a>(
         },
         malformed: thread.malformed,
         title: present::title(thread),
-        range: to_proto::typed_range(document.range(&(start..end.max(start)), encoding)),
+        range: to_proto::typed_range(places.range(&(start..end.max(start)))),
         messages: thread.messages.iter().map(said).collect(),
         choices,
         asks: thread.status == Status::AwaitingUser && present::asks(thread),

@@ -209,9 +209,10 @@ fn encode(
     running: &HashSet<usize>,
 ) -> Vec<u32> {
     let mut data = Vec::with_capacity(all.len() * WIDTH);
+    let mut places = document.places(encoding);
     let (mut line, mut character) = (0, 0);
     for token in all {
-        let range = document.range(&token.range, encoding);
+        let range = places.range(&token.range);
         let start = range.start;
         let mut modifiers = match token.role {
             Role::Author => AUTHOR,

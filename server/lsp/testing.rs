@@ -81,7 +81,7 @@ async fn run(server: Arc<Server>, name: String, params: Value) -> Result<Value, 
                 .buffers
                 .get(&path)
                 .ok_or_else(|| invalid("not open"))?;
-            Ok(json!({"text": &*buffer.document.text(), "version": buffer.document.version()}))
+            Ok(json!({"text": buffer.document.text(), "version": buffer.document.version()}))
         }
         _ => Err(Error::method_not_found()),
     }

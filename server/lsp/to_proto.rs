@@ -13,7 +13,7 @@ use super::Server;
 use crate::present::{self, Diagnostic, Severity};
 use crate::session::{self, View};
 use crate::store::StoreError;
-use crate::text::{Document, Encoding, Position, Range};
+use crate::text::{Document, Places, Position, Range};
 
 /// LSP 3.17 §ErrorCodes: a request that failed, and not for a defect here.
 pub(super) const REQUEST_FAILED: i64 = -32803;
@@ -109,26 +109,21 @@ impl Diagnostics {
     }
 
     /// `related`: the client shows what else belongs to a diagnostic.
-    pub fn push(
-        &mut self,
-        document: &Document,
-        diagnostic: Diagnostic,
-        encoding: Encoding,
-        related: bool,
-    ) {
-        let place = |bytes| typed_range(document.range(&bytes, encoding));
+    pub fn push(&mut self, places: &mut Places<'_>, diagnostic: Diagnostic, related: bool) {
+        let mut place = |bytes| typed_range(places.range(&bytes));
         let mut others = diagnostic.related;
         others.truncate(if related { others.len() } else { 0 });
         self.list.push(Placed {
+            // In the order of the text, as places are found fastest: a diagnostic stands at its last message.
+            related: others
+                .into_iter()
+                .map(|(bytes, message)| (place(bytes), message))
+                .collect(),
             range: place(diagnostic.range),
             severity: diagnostic.severity,
             code: diagnostic.code,
             message: diagnostic.message,
             thread_id: diagnostic.thread_id,
-            related: others
-                .into_iter()
-                .map(|(bytes, message)| (place(bytes), message))
-                .collect(),
         });
     }
 

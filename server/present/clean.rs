@@ -1,10 +1,16 @@
 //! Text made safe to show: in a terminal, a message, a diagnostic.
 
+use std::borrow::Cow;
+
 /// `text` in one line of at most `most` characters, made visible.
 pub fn short(text: &str, most: usize) -> String {
-    // Most of what is said is one plain line.
+    shortened(text, most).into_owned()
+}
+
+/// The same; most of what is said is one plain line, and borrowed.
+pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most && text.bytes().all(|b| matches!(b, b' '..=b'~')) {
-        return text.trim().to_owned();
+        return text.trim().into();
     }
     let line = text
         .lines()
@@ -14,12 +20,12 @@ pub fn short(text: &str, most: usize) -> String {
         .join(" ");
     let line = visible(&line);
     if line.chars().count() <= most {
-        return line;
+        return line.into();
     }
     let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
     cut.truncate(cut.trim_end().len());
     cut.push('…');
-    cut
+    cut.into()
 }
 
 /// A name, made visible in one line: no line end in it begins a line that it could pass for.

@@ -417,7 +417,7 @@ impl Session {
                 });
             };
             let (edits, left) =
-                crate::edits::take_back(&made.before, &made.after, &buffer.document.text());
+                crate::edits::take_back(&made.before, &made.after, buffer.document.text());
             let left = (!left.is_empty()).then(|| listed(&left));
             if edits.is_empty() {
                 return Ok(left);

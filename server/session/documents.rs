@@ -228,7 +228,7 @@ impl Session {
             let document = &buffer.document;
             let found = Arc::new(match &buffer.pieces {
                 Some(pieces) => pieces.threads(&relative, document),
-                None => threads::find(&relative, document.whole(), &buffer.syntax),
+                None => threads::find(&relative, document.text(), &buffer.syntax),
             });
             self.look_on(path, &relative, &buffer, found)
         });
@@ -256,7 +256,9 @@ impl Session {
         if self.workspace_of(&view.path).is_none() {
             all.iter_mut().for_each(present::outside);
         }
-        for thread in view.threads.iter() {
+        // Mostly there is no turn, and each thread asks with each key.
+        let turns = (!self.turns.by_thread.is_empty()).then_some(&*view.threads);
+        for thread in turns.into_iter().flatten() {
             let Some(turn) = self.turn_of(&view.path, thread) else {
                 continue;
             };

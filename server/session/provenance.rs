@@ -173,7 +173,7 @@ impl Session {
     /// Whether the disk has what the editor shows of a file.
     pub fn is_saved(&self, path: &Path) -> bool {
         let shown = self.buffers.document(path);
-        shown.is_none_or(|shown| is_on_disk(path, shown.whole().as_bytes()))
+        shown.is_none_or(|shown| is_on_disk(path, shown.text().as_bytes()))
     }
 
     fn is_kept(&self, path: &Path, text: &str) -> bool {

@@ -40,7 +40,7 @@ pub(super) struct Turns {
     /// By run id.
     runs: DashMap<String, Entry>,
     /// The folder and the thread's id, which two folders may have alike, to the run's id.
-    by_thread: DashMap<(PathBuf, String), String>,
+    pub(super) by_thread: DashMap<(PathBuf, String), String>,
     /// Held while the author is asked for an outside agent; `true`: they did not say.
     pub(super) proposal: tokio::sync::Mutex<bool>,
     /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and

@@ -197,7 +197,7 @@ impl Session {
         let line = lines::line_of(&made.after, cursor.load(Ordering::Relaxed));
         let view = self.view(path)?;
         let spoken = text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        let is_new = |message: &&Message| match **view.text == *made.after {
+        let is_new = |message: &&Message| match *view.text == *made.after {
             true => (message.line..=message.last_line).contains(&line),
             // The author has typed since.
             false => message.role == Role::Author && message.text == spoken.trim(),

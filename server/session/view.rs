@@ -68,12 +68,12 @@ pub enum Whole {
 }
 
 impl Deref for Whole {
-    type Target = Arc<str>;
+    type Target = str;
 
-    fn deref(&self) -> &Arc<str> {
+    fn deref(&self) -> &str {
         match self {
             Self::Read(text) => text,
-            Self::Open(document) => document.whole(),
+            Self::Open(document) => document.text(),
         }
     }
 }

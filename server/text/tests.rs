@@ -150,7 +150,7 @@ fn ten_thousand_random_edits_leave_the_same_text_as_a_plain_string() {
             }
             version += 1;
             let splices = document.apply(&changes, encoding, version).unwrap();
-            assert_eq!(&*document.text(), model.0, "after {changes:?}");
+            assert_eq!(document.text(), model.0, "after {changes:?}");
             assert_eq!(document.lines(), model.lines().len());
             assert_eq!(splices.len(), changes.len());
             for (splice, (old, before, text)) in splices.iter().zip(&expected) {
@@ -188,6 +188,17 @@ fn ten_thousand_random_edits_leave_the_same_text_as_a_plain_string() {
                     end: document.position(end, encoding),
                 };
                 assert_eq!(document.range(&(start..end), encoding), each);
+            }
+            // One after the other, forwards and back.
+            let mut places = document.places(encoding);
+            for _ in 0..6 {
+                let at = (offset + random.random_range(0..300)).saturating_sub(100);
+                assert_eq!(
+                    places.position(at),
+                    document.position(at, encoding),
+                    "{at} in {:?}",
+                    model.0
+                );
             }
             if model.0.len() > 20_000 {
                 version += 1;
@@ -298,12 +309,12 @@ fn changes_that_cannot_fit_leave_the_document_alone() {
             document.apply(&changes, Encoding::Utf16, version),
             Err(unfit)
         );
-        assert_eq!((&*document.text(), document.version()), ("one\ntwo\n", 5));
+        assert_eq!((document.text(), document.version()), ("one\ntwo\n", 5));
     }
     document
         .apply(&[change(range(0, 3, 3, 7))], Encoding::Utf16, 6)
         .unwrap();
-    assert_eq!((&*document.text(), document.version()), ("onex", 6));
+    assert_eq!((document.text(), document.version()), ("onex", 6));
 }
 
 #[test]
@@ -313,8 +324,8 @@ fn a_clone_is_a_snapshot() {
     document
         .apply(&[Change::Full(String::from("two"))], Encoding::Utf8, 2)
         .unwrap();
-    assert_eq!((&*snapshot.text(), snapshot.version()), ("one", 1));
-    assert_eq!((&*document.text(), document.version()), ("two", 2));
+    assert_eq!((snapshot.text(), snapshot.version()), ("one", 1));
+    assert_eq!((document.text(), document.version()), ("two", 2));
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub fn renamed(
         return Vec::new();
     }
     // Both texts are read for it, and most changes are to one thread's first words, which no other begins with.
-    let kept = LazyCell::new(|| kept(before.whole().as_bytes(), after.whole().as_bytes()));
+    let kept = LazyCell::new(|| kept(before.text().as_bytes(), after.text().as_bytes()));
     let at_its_place = |thread: &Thread| {
         if !now.iter().any(|one| words(&one.id) == words(&thread.id)) {
             return None;

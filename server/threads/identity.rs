@@ -7,14 +7,15 @@ use sha2::{Digest, Sha256};
 use super::scan::Found;
 use super::{NoThread, Role, Thread};
 
-/// Eight hexadecimal digits for a thread of `path` (relative to the root, with `/`) whose first author text is `text`.
-fn digest(path: &str, text: &str) -> String {
+/// Of a thread of `path` (relative to the root, with `/`) whose first author text is `text`; an id has it as eight
+/// hexadecimal digits.
+fn digest(path: &str, text: &str) -> u32 {
     let mut hash = Sha256::new();
     hash.update(path.as_bytes());
     hash.update(b":");
     hash.update(text.as_bytes());
     let start = hash.finalize().first_chunk().copied();
-    format!("{:08x}", u32::from_be_bytes(start.unwrap_or_default()))
+    u32::from_be_bytes(start.unwrap_or_default())
 }
 
 /// Gives the threads of one file their ids.
@@ -28,24 +29,37 @@ pub(super) fn number(path: &str, found: &mut [Found]) {
 /// The ids of the threads of one file, as they are (or were) below `path`, in order; those with the same first text are
 /// told apart by it.
 pub fn ids<'a>(path: &str, threads: impl Iterator<Item = &'a Thread>) -> Vec<String> {
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut numbers = Numbers::default();
     threads
-        .map(|thread| {
-            let first = thread
-                .messages
-                .iter()
-                .find(|m| m.role == Role::Author && !m.text.is_empty());
-            let id = digest(path, first.map_or("", |m| &m.text));
-            let count = seen.entry(id.clone()).or_default();
-            *count += 1;
-            numbered(&id, *count)
-        })
+        .map(|thread| numbers.next(first_words(path, thread)))
         .collect()
 }
 
-fn numbered(words: &str, count: usize) -> String {
+/// What stands for the first text of an author in a thread of `path`.
+pub(super) fn first_words(path: &str, thread: &Thread) -> u32 {
+    let first = thread
+        .messages
+        .iter()
+        .find(|m| m.role == Role::Author && !m.text.is_empty());
+    digest(path, first.map_or("", |m| &m.text))
+}
+
+/// How many threads of a file had the same first text so far.
+#[derive(Default)]
+pub(super) struct Numbers(HashMap<u32, usize>);
+
+impl Numbers {
+    /// The id of the next thread, of its first text.
+    pub fn next(&mut self, words: u32) -> String {
+        let count = self.0.entry(words).or_default();
+        *count += 1;
+        numbered(format!("{words:08x}"), *count)
+    }
+}
+
+fn numbered(words: String, count: usize) -> String {
     match count {
-        1 => words.to_owned(),
+        1 => words,
         count => format!("{words}-{count}"),
     }
 }
@@ -58,7 +72,7 @@ pub fn renumbered(threads: &[Thread], gone: &[String]) -> Vec<(String, String)> 
     stay.filter_map(|thread| {
         let count = seen.entry(words(&thread.id)).or_default();
         *count += 1;
-        let id = numbered(words(&thread.id), *count);
+        let id = numbered(words(&thread.id).to_owned(), *count);
         (id != thread.id).then(|| (thread.id.clone(), id))
     })
     .collect()

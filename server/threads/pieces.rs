@@ -4,8 +4,9 @@
 //! A text that is too large to be parsed is read by its delimiters, each piece by itself, and no whole text is made. Of
 //! others the tree tells the comments.
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::lines::{line_end, line_start, next_line, previous_end};
 use super::{NearMiss, Thread, header, identity, marker, near, scan};
@@ -43,6 +44,8 @@ enum By<'a> {
 struct Piece {
     bytes: usize,
     threads: Vec<Thread>,
+    /// What stands for the first words of each in the file of this path.
+    words: OnceLock<(String, Vec<u32>)>,
     near: Vec<NearMiss>,
 }
 
@@ -138,17 +141,24 @@ impl Pieces {
     /// The threads of the text, in order. `path` is relative to the workspace root, with `/`.
     pub fn threads(&self, path: &str, document: &Document) -> Vec<Thread> {
         let mut threads = Vec::new();
+        let mut numbers = identity::Numbers::default();
         let mut at = 0;
         for piece in &self.pieces {
             if !piece.threads.is_empty() {
                 let line = document.line_of(at);
-                threads.extend(piece.threads.iter().map(|thread| moved(thread, at, line)));
+                let words = piece.words(path);
+                threads.extend(
+                    piece
+                        .threads
+                        .iter()
+                        .zip(&*words)
+                        .map(|(thread, words)| Thread {
+                            id: numbers.next(*words),
+                            ..moved(thread, at, line)
+                        }),
+                );
             }
             at += piece.bytes;
-        }
-        let ids = identity::ids(path, threads.iter());
-        for (thread, id) in threads.iter_mut().zip(ids) {
-            thread.id = id;
         }
         threads
     }
@@ -165,6 +175,23 @@ impl Pieces {
             at += piece.bytes;
         }
         found
+    }
+}
+
+impl Piece {
+    /// Made once, for each key asks for the ids of all threads; a file may get another path.
+    fn words(&self, path: &str) -> Cow<'_, [u32]> {
+        let made = || {
+            let threads = self.threads.iter();
+            threads
+                .map(|thread| identity::first_words(path, thread))
+                .collect()
+        };
+        let (known, words) = self.words.get_or_init(|| (path.to_owned(), made()));
+        match known == path {
+            true => words.into(),
+            false => made().into(),
+        }
     }
 }
 
@@ -293,6 +320,7 @@ fn piece(text: &str, part: Range<usize>, syntax: &Syntax) -> Piece {
     Piece {
         bytes: part.len(),
         threads: threads.collect(),
+        words: OnceLock::new(),
         near: near
             .map(|near| NearMiss {
                 range: back(&near.range),

@@ -364,13 +364,9 @@ fn is_mixed(cx: &Context, step: &Step) -> bool {
     let (Some(before), Some(after)) = (&step.before, &step.after) else {
         return false;
     };
-    let now = cx
-        .tree
-        .buffer(&step.path)
-        .map(|buffer| buffer.document.text());
-    now.is_some_and(|now| {
+    cx.tree.buffer(&step.path).is_some_and(|now| {
         let made = [(before.text.as_ref().into(), after.as_str().into())];
-        !take_all_back(&made, &now).1.is_empty()
+        !take_all_back(&made, now.document.text()).1.is_empty()
     })
 }
 

@@ -53,7 +53,7 @@ impl Host for Desk {
             if buffer.generation != edit.generation {
                 return Err(NotApplied::Changed);
             }
-            let text = apply_edits(&buffer.document.text(), &edit.edits);
+            let text = apply_edits(buffer.document.text(), &edit.edits);
             let came = self.buffers.change(
                 &edit.path,
                 version + 1,

@@ -88,7 +88,7 @@ impl Server {
             let session = self.session.get();
             let served = session.and_then(|session| session.buffers.document(&other.path));
             match (&other.text, served) {
-                (Ok(text), Some(served)) => text.whole() != served.whole(),
+                (Ok(text), Some(served)) => text.text() != served.text(),
                 _ => true,
             }
         })
@@ -154,7 +154,7 @@ pub(super) fn succeed(server: &Arc<Server>, closed: &str, path: &Path) -> bool {
                 &next.uri,
                 &next.language,
                 text.version(),
-                text.whole(),
+                text.text(),
             );
             documents.unfit.remove(path);
         }

@@ -45,7 +45,7 @@ pub(super) async fn done(
             !session.buffers.is_open(from)
                 && is_gone(from)
                 && match session.buffers.get(to) {
-                    Some(buffer) => same_lines(&buffer.document.text(), text),
+                    Some(buffer) => same_lines(buffer.document.text(), text),
                     None => std::fs::read(to).is_ok_and(|bytes| bytes == text.as_bytes()),
                 }
         }

@@ -480,7 +480,7 @@ impl Session {
             let from = from.into_inner().unwrap_or_else(PoisonError::into_inner);
             let stands = self
                 .view(&task.path)
-                .is_ok_and(|now| from.is_some_and(|from| **now.text != *from));
+                .is_ok_and(|now| from.is_some_and(|from| *now.text != *from));
             if let (false, Ok(since)) = (stands, since)
                 && let Err(error) = task.store.forget_changes(&task.run.id, since, None)
             {

@@ -140,7 +140,7 @@ proptest! {
                 return Ok(());
             }
             let text = document.text();
-            prop_assert_eq!(told(name, &pieces, &document), whole(name, &text, language), "{}: {:?}", name, text);
+            prop_assert_eq!(told(name, &pieces, &document), whole(name, text, language), "{}: {:?}", name, text);
         }
     }
 
@@ -153,17 +153,17 @@ proptest! {
         let mut syntax = Syntax::parse(&text, language);
         let mut pieces = Pieces::of_tree(&text, &syntax);
         for (version, keys) in changes.iter().enumerate() {
-            let before = document.text();
+            let before = document.text().to_owned();
             let splices = burst(&mut document, keys, version);
             let text = document.text();
-            let touched = syntax.update(Some(&before), &splices, &text);
-            let kept = pieces.as_mut().is_some_and(|pieces| pieces.follow(touched, &text, &syntax));
+            let touched = syntax.update(Some(&before), &splices, text);
+            let kept = pieces.as_mut().is_some_and(|pieces| pieces.follow(touched, text, &syntax));
             if !kept {
-                pieces = Pieces::of_tree(&text, &syntax);
+                pieces = Pieces::of_tree(text, &syntax);
             }
             if let Some(pieces) = &pieces {
                 let unasked = unasked(&syntax);
-                let whole = (find(name, &text, &unasked), near_misses(&text, &unasked));
+                let whole = (find(name, text, &unasked), near_misses(text, &unasked));
                 prop_assert_eq!(told(name, pieces, &document), whole, "{}: {:?}", name, text);
             }
         }
@@ -197,11 +197,11 @@ fn a_key_has_few_pieces_read_anew() {
     let mut pieces = Pieces::of_tree(&text, &syntax).expect("pieces");
     for place in [at, line.len() * 500 + 1, line.len() * 1500] {
         let before = pieces.pieces.clone();
-        let earlier = document.text();
+        let earlier = document.text().to_owned();
         let splices = type_into(&mut document, place..place, "x", 1);
         let text = document.text();
-        let touched = syntax.update(Some(&earlier), &splices, &text);
-        assert!(pieces.follow(touched, &text, &syntax));
+        let touched = syntax.update(Some(&earlier), &splices, text);
+        assert!(pieces.follow(touched, text, &syntax));
         assert!(anew(&pieces, &before) <= 2, "at {place}");
     }
     assert!(pieces.pieces.len() > 500);
@@ -224,7 +224,7 @@ fn a_comment_that_is_never_closed_reaches_to_the_end_of_the_text() {
     put(0, 0, "/*\n", &mut pieces, &mut document);
     assert_eq!(
         told("a.c", &pieces, &document),
-        whole("a.c", &document.text(), language)
+        whole("a.c", document.text(), language)
     );
     put(0, 3, "", &mut pieces, &mut document);
     assert_eq!(pieces.threads("a.c", &document).len(), 200);

@@ -146,17 +146,17 @@ async fn take_back(cx: &Context, steps: &[&Step]) -> Vec<String> {
             continue;
         };
         let now = buffer.document.text();
-        if now == before.text {
+        if *now == *before.text {
             continue;
         }
         let path = cx.tree.open_as(&step.path);
         let edit = BufferEdit {
             path: path.unwrap_or_else(|| step.path.clone()),
             generation: buffer.generation,
-            edits: minimal_edits(&now, &before.text),
+            edits: minimal_edits(now, &before.text),
         };
         // Whatever else stands there is the author's; an editor changes the line ends of its whole buffer.
-        let ours = expected.is_some_and(|expected| same_lines(expected, &now));
+        let ours = expected.is_some_and(|expected| same_lines(expected, now));
         if !ours
             || cx
                 .host

@@ -281,9 +281,9 @@ impl<'a> Disk<'a> {
             }
             // The author saved it, or the editor took over what was written: not to be told apart, and
             // what the author wrote is not ours to undo.
-            let shown = self.cx.tree.buffer(&path).map(|b| b.document.text());
+            let shown = self.cx.tree.buffer(&path);
             if let (Some(shown), Stood::Text(now)) = (&shown, &now)
-                && shown.as_bytes() == now
+                && shown.document.text().as_bytes() == now
             {
                 let saved = self.cx.tree.buffers.touched.last(&path);
                 if saved.is_none_or(|at| at < self.began) {

@@ -30,7 +30,7 @@ impl Host for Face {
             if buffer.generation != edit.generation {
                 return Err(NotApplied::Changed);
             }
-            let text = apply_edits(&buffer.document.text(), &edit.edits);
+            let text = apply_edits(buffer.document.text(), &edit.edits);
             let _ = self.buffers.change(
                 &edit.path,
                 buffer.document.version() + 1,

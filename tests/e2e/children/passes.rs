@@ -270,7 +270,7 @@ async fn its_questions_are_answered_once_each() {
         "once on disk"
     );
     assert_eq!(
-        &*bench.face.buffers.get(&target).unwrap().document.text(),
+        bench.face.buffers.get(&target).unwrap().document.text(),
         "# in the buffer\n",
         "once in the editor"
     );
