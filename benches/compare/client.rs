@@ -22,6 +22,16 @@ pub struct Client {
 impl Client {
     /// Starts the server and has `initialize` answered; the time from spawn to answer.
     pub fn start(command: Command, root: &Path, options: Value) -> (Self, Duration) {
+        Self::watching(command, root, options, false)
+    }
+
+    /// The same; `watches`: it tells which files change, so that the server need not watch.
+    pub fn watching(
+        command: Command,
+        root: &Path,
+        options: Value,
+        watches: bool,
+    ) -> (Self, Duration) {
         let start = Instant::now();
         let mut client = Self::spawn(command);
         let uri = uri(root);
@@ -34,7 +44,8 @@ impl Client {
                 "general": {"positionEncodings": ["utf-16"]},
                 "textDocument": {"publishDiagnostics": {"versionSupport": true, "relatedInformation": true},
                     "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": [""]}}}},
-                "workspace": {"applyEdit": true, "workspaceFolders": true},
+                "workspace": {"applyEdit": true, "workspaceFolders": true,
+                    "didChangeWatchedFiles": {"dynamicRegistration": watches}},
             },
         });
         client.request("initialize", params);
