@@ -81,7 +81,7 @@ fn keystroke(c: &mut Criterion) {
             let text = document.text();
             syntax.update(Some(before.text()), &splices, text);
             let found = threads::find("a.rs", text, &syntax);
-            black_box(present::diagnostics(&found)).len()
+            black_box(found.iter().map(present::diagnostic).collect::<Vec<_>>()).len()
         });
     });
     group.finish();

@@ -47,12 +47,8 @@ const TITLE: usize = 60;
 /// Most characters of one message where it is shown beside others.
 const RELATED: usize = 400;
 
-/// One diagnostic for each thread, in order.
-pub fn diagnostics(threads: &[Thread]) -> Vec<Diagnostic> {
-    threads.iter().map(diagnostic).collect()
-}
-
-fn diagnostic<'a>(thread: &'a Thread) -> Diagnostic {
+/// That of a thread.
+pub fn diagnostic<'a>(thread: &'a Thread) -> Diagnostic {
     let said = |m: &'a Message| shortened(&m.text, RELATED);
     let last = thread.messages.last();
     let (severity, code, message) = if thread.malformed {
@@ -208,10 +204,8 @@ mod tests {
         let threads = find("a.rs", text, &syntax);
         let near = near_misses(text, &syntax);
         let mut out = String::new();
-        for d in diagnostics(&threads)
-            .into_iter()
-            .chain(near_miss_diagnostics(&near))
-        {
+        let threads = threads.iter().map(diagnostic);
+        for d in threads.chain(near_miss_diagnostics(&near)) {
             out.push_str(&format!(
                 "{:?} {} at {:?}: {}\n",
                 d.severity, d.code, &text[d.range], d.message

@@ -13,14 +13,16 @@ use crate::config::{self, PROJECT_FILE, Problem};
 use crate::os;
 use crate::session::{Session, View, Workspace};
 
+mod last;
 mod workspace;
 
+pub(super) use last::Last;
 pub(super) use workspace::workspace;
 
 /// The diagnostics of a file, and the version they belong to where it is open.
 pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32>, Diagnostics) {
     match viewed(server, session, path) {
-        Some(view) => of_view(server, session, &view),
+        Some(view) => of_view(server, session, &view, &mut Last::default()),
         None => (None, Diagnostics::new("")),
     }
 }
@@ -51,20 +53,30 @@ pub(super) fn viewed(server: &Server, session: &Session, path: &Path) -> Option<
     }
 }
 
+/// `last`: what was written the last time, of this file or another one; this is put in its place.
 pub(super) fn of_view(
     server: &Server,
     session: &Session,
     view: &View,
+    last: &mut Last,
 ) -> (Option<i32>, Diagnostics) {
     let document = to_proto::document(view);
     let client = server.capabilities();
     let mut places = document.places(client.encoding);
     let mut all = Diagnostics::new(&to_proto::uri(server, &view.path));
-    for diagnostic in session.diagnostics(view) {
-        all.push(&mut places, diagnostic, client.related_information);
+    let related = client.related_information;
+    let mut failed = Vec::new();
+    last.again(session, view, &mut all, |all, thread| {
+        let (diagnostic, other) = session.thread_diagnostic(view, thread);
+        all.push(&mut places, &diagnostic, related);
+        failed.extend(other);
+    });
+    let near = session.near_miss_diagnostics(view);
+    for diagnostic in failed.iter().chain(&near) {
+        all.push(&mut places, diagnostic, related);
     }
     for problem in problems(server, session, view) {
-        all.push_problem(places.range(&problem.range), &problem.message);
+        all.push_problem(&mut places, &problem);
     }
     (
         view.buffer.as_ref().map(|buffer| buffer.document.version()),

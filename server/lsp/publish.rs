@@ -193,6 +193,7 @@ pub(super) fn start(server: &Arc<Server>) {
 fn run(server: &Weak<Server>) {
     // Files whose published list is not empty, with the URI it was published under.
     let mut shown: HashMap<PathBuf, String> = HashMap::new();
+    let mut last = diagnostics::Last::default();
     let Some(server) = server.upgrade() else {
         return;
     };
@@ -214,7 +215,7 @@ fn run(server: &Weak<Server>) {
             }
         };
         guarded(&path, "the diagnostics", || {
-            publish(&server, &path, &mut shown);
+            publish(&server, &path, &mut shown, &mut last);
         });
         news.insert(path);
     }
@@ -227,13 +228,18 @@ fn guarded<T>(path: &Path, what: &str, work: impl FnOnce() -> T) {
     }
 }
 
-fn publish(server: &Server, path: &PathBuf, shown: &mut HashMap<PathBuf, String>) {
+fn publish(
+    server: &Server,
+    path: &PathBuf,
+    shown: &mut HashMap<PathBuf, String>,
+    last: &mut diagnostics::Last,
+) {
     let Some(session) = server.session.get() else {
         return;
     };
     let view = diagnostics::viewed(server, session, path);
     let (version, mut list) = match &view {
-        Some(view) => diagnostics::of_view(server, session, view),
+        Some(view) => diagnostics::of_view(server, session, view, last),
         None => (None, Diagnostics::new("")),
     };
     let seen = view.as_ref().and_then(|view| view.buffer.as_ref());

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
@@ -10,6 +11,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 use tower_lsp::lsp_types::{self, Url};
 
 use super::Server;
+use crate::config::Problem;
 use crate::present::{self, Diagnostic, Severity};
 use crate::session::{self, View};
 use crate::store::StoreError;
@@ -77,21 +79,12 @@ pub(super) fn workspace_edit(
     }
 }
 
-/// `Diagnostic`s of one file (LSP 3.17 §Diagnostic): a file may have hundreds of them, made anew for each key.
+/// `Diagnostic`s of one file (LSP 3.17 §Diagnostic), each written when it is added: a file may have hundreds of them, and
+/// most are the same after each key.
 pub(super) struct Diagnostics {
     /// That of the file, as JSON: it stands in each message of each thread.
     uri: Box<RawValue>,
-    list: Vec<Placed>,
-}
-
-/// A diagnostic at its place in the client's encoding.
-struct Placed {
-    range: lsp_types::Range,
-    severity: Severity,
-    code: &'static str,
-    message: String,
-    thread_id: Option<String>,
-    related: Vec<(lsp_types::Range, String)>,
+    list: Vec<Arc<RawValue>>,
 }
 
 impl Diagnostics {
@@ -109,34 +102,64 @@ impl Diagnostics {
     }
 
     /// `related`: the client shows what else belongs to a diagnostic.
-    pub fn push(&mut self, places: &mut Places<'_>, diagnostic: Diagnostic, related: bool) {
-        let mut place = |bytes| typed_range(places.range(&bytes));
-        let mut others = diagnostic.related;
-        others.truncate(if related { others.len() } else { 0 });
-        self.list.push(Placed {
-            // In the order of the text, as places are found fastest: a diagnostic stands at its last message.
-            related: others
-                .into_iter()
-                .map(|(bytes, message)| (place(bytes), message))
-                .collect(),
-            range: place(diagnostic.range),
-            severity: diagnostic.severity,
+    pub fn push(&mut self, places: &mut Places<'_>, diagnostic: &Diagnostic, related: bool) {
+        let others = match related {
+            true => &*diagnostic.related,
+            false => &[],
+        };
+        // In the order of the text, as places are found fastest: a diagnostic stands at its last message.
+        let others: Vec<_> = others
+            .iter()
+            .map(|(bytes, message)| Information {
+                location: Location {
+                    uri: &self.uri,
+                    range: typed_range(places.range(bytes)),
+                },
+                message,
+            })
+            .collect();
+        let written = to_raw_value(&Written {
+            range: typed_range(places.range(&diagnostic.range)),
+            severity: match diagnostic.severity {
+                Severity::Error => 1,
+                Severity::Warning => 2,
+                Severity::Information => 3,
+                Severity::Hint => 4,
+            },
             code: diagnostic.code,
-            message: diagnostic.message,
-            thread_id: diagnostic.thread_id,
+            source: "postil",
+            message: &diagnostic.message,
+            data: diagnostic
+                .thread_id
+                .as_deref()
+                .map(|thread_id| Data { thread_id }),
+            related: &others,
         });
+        // Strings and numbers alone: it cannot fail.
+        self.list.push(Arc::from(written.unwrap_or_default()));
+    }
+
+    /// One that was written before, and is still so.
+    pub fn push_again(&mut self, written: Arc<RawValue>) {
+        self.list.push(written);
     }
 
     /// A wrong setting at its place.
-    pub fn push_problem(&mut self, range: Range, message: &str) {
-        self.list.push(Placed {
-            range: typed_range(range),
+    pub fn push_problem(&mut self, places: &mut Places<'_>, problem: &Problem) {
+        let diagnostic = Diagnostic {
+            range: problem.range.clone(),
             severity: Severity::Warning,
             code: "setting",
-            message: present::visible(message),
+            message: present::visible(&problem.message),
             thread_id: None,
             related: Vec::new(),
-        });
+        };
+        self.push(places, &diagnostic, false);
+    }
+
+    /// The newest one.
+    pub fn last(&self) -> Option<&Arc<RawValue>> {
+        self.list.last()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -150,28 +173,7 @@ impl Diagnostics {
 
 impl Serialize for Diagnostics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.list.iter().map(|placed| {
-            Written {
-                range: placed.range,
-                severity: match placed.severity {
-                    Severity::Error => 1,
-                    Severity::Warning => 2,
-                    Severity::Information => 3,
-                    Severity::Hint => 4,
-                },
-                code: placed.code,
-                source: "postil",
-                message: &placed.message,
-                data: placed
-                    .thread_id
-                    .as_deref()
-                    .map(|thread_id| Data { thread_id }),
-                related: Related {
-                    uri: &self.uri,
-                    list: &placed.related,
-                },
-            }
-        }))
+        serializer.collect_seq(self.list.iter().map(|written| &**written))
     }
 }
 
@@ -186,37 +188,14 @@ struct Written<'a> {
     data: Option<Data<'a>>,
     #[serde(
         rename = "relatedInformation",
-        skip_serializing_if = "Related::is_empty"
+        skip_serializing_if = "<[Information<'_>]>::is_empty"
     )]
-    related: Related<'a>,
+    related: &'a [Information<'a>],
 }
 
 #[derive(Serialize)]
 struct Data<'a> {
     thread_id: &'a str,
-}
-
-struct Related<'a> {
-    uri: &'a RawValue,
-    list: &'a [(lsp_types::Range, String)],
-}
-
-impl Related<'_> {
-    fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-}
-
-impl Serialize for Related<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.list.iter().map(|(range, message)| Information {
-            location: Location {
-                uri: self.uri,
-                range: *range,
-            },
-            message,
-        }))
-    }
 }
 
 /// `DiagnosticRelatedInformation`.

@@ -250,54 +250,55 @@ impl Session {
             .unwrap_or_else(|| path.to_string_lossy().into_owned())
     }
 
-    /// Diagnostics of one file: its threads, near misses, turns that failed.
+    /// Diagnostics of one file: its threads, turns that failed, near misses.
     pub fn diagnostics(&self, view: &View) -> Vec<Diagnostic> {
-        let mut all = present::diagnostics(&view.threads);
-        if self.workspace_of(&view.path).is_none() {
-            all.iter_mut().for_each(present::outside);
-        }
-        // Mostly there is no turn, and each thread asks with each key.
-        let turns = (!self.turns.by_thread.is_empty()).then_some(&*view.threads);
-        for thread in turns.into_iter().flatten() {
-            let Some(turn) = self.turn_of(&view.path, thread) else {
-                continue;
-            };
-            if turn.running {
-                // For editors that show no progress.
-                for diagnostic in &mut all {
-                    if diagnostic.thread_id.as_ref() == Some(&thread.id) {
-                        match self.question_of(&view.path, &thread.id) {
-                            Some((_, asked)) => present::asking(diagnostic, &asked.text),
-                            None => present::answering(diagnostic, thread),
-                        }
-                    }
-                }
-                continue;
-            }
-            if turn.cancelled {
-                let of_thread = |d: &&mut Diagnostic| d.thread_id.as_ref() == Some(&thread.id);
-                all.iter_mut()
-                    .filter(of_thread)
-                    .for_each(present::cancelled);
-            }
-            if !turn.failed || thread.status != Status::Pending {
-                continue;
-            }
-            let range = thread
-                .messages
-                .last()
-                .map_or(0..0, |message| message.range.clone());
-            all.push(Diagnostic {
-                range,
-                severity: Severity::Warning,
-                code: "turn-failed",
-                message: present::visible(&turn.message),
-                thread_id: Some(thread.id.clone()),
-                related: Vec::new(),
-            });
-        }
-        all.extend(present::near_miss_diagnostics(&view.near_misses()));
+        let (mut all, failed): (Vec<_>, Vec<_>) = view
+            .threads
+            .iter()
+            .map(|thread| self.thread_diagnostic(view, thread))
+            .unzip();
+        all.extend(failed.into_iter().flatten());
+        all.extend(self.near_miss_diagnostics(view));
         all
+    }
+
+    /// That of a thread; where its turn failed, another one that tells of it.
+    pub fn thread_diagnostic(
+        &self,
+        view: &View,
+        thread: &Thread,
+    ) -> (Diagnostic, Option<Diagnostic>) {
+        let mut diagnostic = present::diagnostic(thread);
+        if self.workspace_of(&view.path).is_none() {
+            present::outside(&mut diagnostic);
+        }
+        let Some(turn) = self.turn_of(&view.path, thread) else {
+            return (diagnostic, None);
+        };
+        if turn.running {
+            // For editors that show no progress.
+            match self.question_of(&view.path, &thread.id) {
+                Some((_, asked)) => present::asking(&mut diagnostic, &asked.text),
+                None => present::answering(&mut diagnostic, thread),
+            }
+            return (diagnostic, None);
+        }
+        if turn.cancelled {
+            present::cancelled(&mut diagnostic);
+        }
+        let failed = (turn.failed && thread.status == Status::Pending).then(|| Diagnostic {
+            range: diagnostic.range.clone(),
+            severity: Severity::Warning,
+            code: "turn-failed",
+            message: present::visible(&turn.message),
+            thread_id: Some(thread.id.clone()),
+            related: Vec::new(),
+        });
+        (diagnostic, failed)
+    }
+
+    pub fn near_miss_diagnostics(&self, view: &View) -> Vec<Diagnostic> {
+        present::near_miss_diagnostics(&view.near_misses())
     }
 
     /// Every file of all workspaces that has a thread, open or closed. Blocking (the first time it walks).

@@ -40,7 +40,7 @@ pub(super) struct Turns {
     /// By run id.
     runs: DashMap<String, Entry>,
     /// The folder and the thread's id, which two folders may have alike, to the run's id.
-    pub(super) by_thread: DashMap<(PathBuf, String), String>,
+    by_thread: DashMap<(PathBuf, String), String>,
     /// Held while the author is asked for an outside agent; `true`: they did not say.
     pub(super) proposal: tokio::sync::Mutex<bool>,
     /// Held while the author is asked whether a turn may write: a client may show one question of a kind, and
@@ -381,6 +381,18 @@ impl Session {
             state.failed &= !is_answered_since(thread, asked.spoken().len());
         }
         Some(state)
+    }
+
+    /// The threads of a file's folder that a turn was begun on.
+    pub fn threads_with_turns(&self, path: &Path) -> HashSet<String> {
+        let Some(workspace) = self.workspace_of(path) else {
+            return HashSet::new();
+        };
+        let turns = self.turns.by_thread.iter();
+        turns
+            .filter(|of| of.key().0 == workspace.root())
+            .map(|of| of.key().1.clone())
+            .collect()
     }
 
     fn entry_of(&self, path: &Path, thread_id: &str) -> Option<Ref<'_, String, Entry>> {

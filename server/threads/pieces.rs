@@ -163,6 +163,23 @@ impl Pieces {
         threads
     }
 
+    /// How many threads at the beginning and at the end stand where they stood in `other`, an earlier text of as many
+    /// lines (`same_lines`) or not: all that was read of them is the same, but for their bytes in the text and their ids.
+    pub fn alike(&self, other: &Self, same_lines: bool) -> (usize, usize) {
+        let same = |(one, other): (&Arc<Piece>, &Arc<Piece>)| {
+            Arc::ptr_eq(one, other).then_some(one.threads.len())
+        };
+        let pairs = self.pieces.iter().zip(&other.pieces);
+        let begin: Vec<usize> = pairs.map_while(same).collect();
+        let left = match same_lines {
+            true => self.pieces.len().min(other.pieces.len()) - begin.len(),
+            false => 0,
+        };
+        let pairs = self.pieces.iter().rev().zip(other.pieces.iter().rev());
+        let end = pairs.take(left).map_while(same).sum();
+        (begin.into_iter().sum(), end)
+    }
+
     /// The near misses of the text, in order.
     pub fn near_misses(&self) -> Vec<NearMiss> {
         let mut found = Vec::new();

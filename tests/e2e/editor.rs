@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 
+mod again;
 mod completion;
 mod fixes;
 mod formats;
