@@ -45,6 +45,8 @@ pub(super) fn viewed(server: &Server, session: &Session, path: &Path) -> Option<
         return None;
     }
     match session.view(path) {
+        // Its folder went away while it was read.
+        Ok(view) if view.buffer.is_none() && session.workspace_of(path).is_none() => None,
         Ok(view) => Some(view),
         Err(error) => {
             tracing::debug!("no diagnostics of {}: {error}", path.display());

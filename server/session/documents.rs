@@ -269,7 +269,8 @@ impl Session {
         thread: &Thread,
     ) -> (Diagnostic, Option<Diagnostic>) {
         let mut diagnostic = present::diagnostic(thread);
-        if self.workspace_of(&view.path).is_none() {
+        // The folder of a closed file went away since it was read: it is not shown any more.
+        if view.buffer.is_some() && self.workspace_of(&view.path).is_none() {
             present::outside(&mut diagnostic);
         }
         let Some(turn) = self.turn_of(&view.path, thread) else {
