@@ -339,6 +339,8 @@ pub struct Session {
     provenance: Provenance,
     /// What files are called by now that were renamed while the server ran.
     renames: DashMap<PathBuf, PathBuf>,
+    /// What was told to be gone from the disk a moment ago: its new name may be told of later.
+    gone: Mutex<Vec<(PathBuf, Instant)>>,
     turns: Arc<Turns>,
     /// Files cleared in the editor, to be committed when they are saved.
     pending_commits: DashMap<PathBuf, PendingCommit>,
@@ -394,6 +396,7 @@ impl Session {
             looking: Mutex::default(),
             provenance: Provenance::default(),
             renames: DashMap::new(),
+            gone: Mutex::default(),
             again: tokio::sync::Mutex::default(),
             turns: Arc::default(),
             pending_commits: DashMap::new(),

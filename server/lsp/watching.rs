@@ -77,6 +77,14 @@ impl Watching {
         }
     }
 
+    /// Returns when what was told until now is caught up with, or so much time has passed.
+    pub fn catch_up(&self, most: Duration) {
+        let pending = self.lock();
+        let told = pending.told;
+        let behind = |pending: &mut Pending| pending.done < told && !pending.stopped;
+        drop(self.news.wait_timeout_while(pending, most, behind));
+    }
+
     fn done(&self, told: usize) {
         self.lock().done = told;
         self.news.notify_all();

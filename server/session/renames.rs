@@ -3,8 +3,8 @@
 //! old one stays, and the author goes on in the new one.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::turns::Task;
 use super::{Session, Workspace, undo};
@@ -62,7 +62,7 @@ impl Session {
             return;
         }
         let mut shown = Vec::new();
-        for gone in told.iter().filter(|path| !path.exists()) {
+        for gone in &self.gone_lately(told) {
             let Some(workspace) = self.workspace_of(gone) else {
                 continue;
             };
@@ -96,6 +96,23 @@ impl Session {
         }
         self.tell_renamed(&shown);
         self.follow_copies();
+    }
+
+    /// Of these what is gone, and what was a moment ago: both names of a file need not be told at once.
+    fn gone_lately(&self, told: &[PathBuf]) -> Vec<PathBuf> {
+        let mut lately = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let new = told.iter().map(|path| (path.clone(), now));
+        let before = lately
+            .drain(..)
+            .filter(|(path, since)| now.duration_since(*since) < LATE && !told.contains(path));
+        let all: Vec<_> = new
+            .chain(before)
+            .filter(|(path, _)| !path.exists())
+            .collect();
+        let paths = all.iter().map(|(path, _)| path.clone()).collect();
+        lately.extend(all.into_iter().take(MOST));
+        paths
     }
 
     /// The turns whose document is saved under another name are at work in that one.

@@ -563,6 +563,22 @@ impl Session {
         Ok(run)
     }
 
+    /// Whether an agent has answered a thread, and nothing is known of its turn.
+    pub fn is_strange(&self, id: &str, path: Option<&Path>) -> bool {
+        let Ok((view, thread)) = self.find_thread(id, path) else {
+            return false;
+        };
+        let store = self
+            .workspace_of(&view.path)
+            .and_then(|home| home.store().ok());
+        let is_known = |store: Arc<Store>| !matches!(store.run_of_thread(&thread.id), Ok(None));
+        let is_answered = thread
+            .messages
+            .iter()
+            .any(|message| message.role == Role::Agent);
+        is_answered && !store.is_none_or(is_known)
+    }
+
     /// The turn of a run that stopped half-way (at a cap, by a failure, with its process) goes on with its whole
     /// context. `id` is of the run or the thread.
     pub async fn resume_turn(

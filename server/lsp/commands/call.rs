@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,8 @@ use crate::session::{Session, TurnOptions};
 
 /// Longest text that an argument may hold.
 const LONGEST: usize = 1 << 20;
+/// So long a command waits until what was told of the disk is looked at, which itself waits until git is at rest.
+const LATE: Duration = Duration::from_secs(3);
 
 /// One command with its argument.
 #[derive(Clone)]
@@ -100,6 +103,20 @@ impl Call {
             .first()
             .map(|workspace| workspace.root().to_owned());
         Ok(Some(os::resolved(&root.unwrap_or_default().join(path))))
+    }
+
+    /// A thread that was answered in a turn nobody here knows of may be one of a file that was renamed a moment ago: what
+    /// was told of the disk before this command is looked at first.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        let (id, path) = (self.thread_id()?.to_owned(), self.path()?);
+        let server = self.server.clone();
+        blocking(&self.session, move |session| {
+            if session.is_strange(&id, path.as_deref()) {
+                server.watching.catch_up(LATE);
+            }
+            Ok(())
+        })
+        .await
     }
 
     pub(super) fn thread_id(&self) -> Result<&str> {

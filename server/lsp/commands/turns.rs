@@ -15,6 +15,7 @@ use crate::threads::{Action, Status, Thread};
 
 impl Call {
     pub(super) async fn start_turn(&self, plan: bool) -> Result<Value> {
+        self.catch_up().await?;
         let run = self
             .session
             .start_turn(
@@ -75,6 +76,7 @@ impl Call {
             return Ok(json!({"success": true, "run_id": run}));
         }
         let options = self.options(false)?;
+        self.catch_up().await?;
         started(
             self.session
                 .choose(id, path.as_deref(), text, options)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, FILE};
+use super::{Bench, FILE, THREAD, type_at};
 use crate::harness::{Editor, OnApply, Options, wait_until};
 use crate::model::{Step, call};
 
@@ -257,17 +257,85 @@ fn a_rename_that_nobody_tells_of_is_seen_on_the_disk() {
     ]});
     editor.notify("workspace/didChangeWatchedFiles", changes);
     editor.open_text(NEW, "rust", &text);
+    goes_on(&bench, &mut editor);
+}
+
+/// The author's choice under the new name is the answer to the turn's question.
+fn goes_on(bench: &Bench, editor: &mut Editor) {
     editor.wait_codes(NEW, &["awaiting_user"]);
     let id = editor.diagnostics(NEW)[0]["data"]["thread_id"].clone();
     let argument = json!({"uri": editor.uri(NEW), "thread_id": id, "text": "(b)"});
-    wait_until("its run goes along", || {
-        editor.command("postil.choose", argument.clone()).is_ok()
-    });
+    let begun = editor.command("postil.choose", argument);
+    begun.expect("its run goes along");
     editor.wait_text(NEW, |text| text.contains("Then load_all it is."));
-    let (_, out, _) = bench.cli(&["workflow", "list", "--json"]);
-    let runs: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(runs.as_array().expect("runs").len(), 1);
+    let runs = bench.runs();
+    assert_eq!(runs.len(), 1, "{runs:?}");
     assert_eq!(runs[0]["file"], NEW);
+}
+
+/// An editor that watches the disk, a file closed and renamed there, and what its turn has asked in it.
+fn renamed_on_disk(bench: &Bench) -> (Editor, String) {
+    let watches = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}});
+    let mut editor = Editor::start_with(
+        &bench.workspace,
+        Options {
+            env: bench.env(),
+            capabilities: watches,
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    editor.open(FILE);
+    type_at(&editor, 0, THREAD);
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("awaiting_user");
+    let text = editor.wait_text(FILE, |text| text.contains("Into which one?"));
+    bench.workspace.write(FILE, &text);
+    editor.close(FILE);
+    std::fs::rename(bench.workspace.path(FILE), bench.workspace.path(NEW)).expect("renamed");
+    (editor, text)
+}
+
+fn tell(editor: &Editor, changes: &[(&str, u8)]) {
+    let changes = changes
+        .iter()
+        .map(|(file, kind)| json!({"uri": editor.uri(file), "type": kind}));
+    let changes: Vec<Value> = changes.collect();
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    );
+}
+
+#[test]
+fn a_choice_waits_until_what_was_told_of_the_disk_is_looked_at() {
+    let bench = Bench::new(script());
+    bench.workspace.write(".git/HEAD", "ref: refs/heads/main\n");
+    for folder in [".git/objects", ".git/refs"] {
+        std::fs::create_dir_all(bench.workspace.path(folder)).expect("a folder");
+    }
+    let (mut editor, text) = renamed_on_disk(&bench);
+    // While git is at work what is told has to wait.
+    bench.workspace.write(".git/index.lock", "");
+    tell(&editor, &[(FILE, 3), (NEW, 1)]);
+    editor.open_text(NEW, "rust", &text);
+    goes_on(&bench, &mut editor);
+}
+
+#[test]
+fn a_rename_is_seen_whose_names_are_told_one_after_the_other() {
+    let bench = Bench::new(script());
+    let (mut editor, text) = renamed_on_disk(&bench);
+    bench.workspace.write("other.rs", "// AUTHOR: what for?\n");
+    tell(&editor, &[(FILE, 3), ("other.rs", 1)]);
+    editor.wait_codes("other.rs", &["pending"]);
+    tell(&editor, &[(NEW, 1)]);
+    editor.open_text(NEW, "rust", &text);
+    goes_on(&bench, &mut editor);
 }
 
 /// As Neovim does on `:saveas`: the buffer has another name, and the file of the old one stays.
