@@ -59,6 +59,76 @@ unsafe extern "C" {
     safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
 }
 
+/// libgit2 gets no more than so many bytes at once, in this process, from here on: what it reads of a pack may say that it
+/// is gigabytes once it is unpacked. To be called before anything else of libgit2.
+pub fn bound_libgit2() {
+    static DONE: std::sync::Once = std::sync::Once::new();
+    DONE.call_once(|| {
+        let allocator = bounded::ALLOCATOR;
+        #[expect(
+            unsafe_code,
+            reason = "an option of libgit2 that takes the address of one structure"
+        )]
+        // SAFETY: `git_allocator` of libgit2 1.9 is these three functions, of which it makes a copy. What was allocated
+        // before, if anything was, is of the same malloc.
+        unsafe {
+            libgit2_sys::git_libgit2_opts(
+                libgit2_sys::GIT_OPT_SET_ALLOCATOR as std::ffi::c_int,
+                std::ptr::from_ref(&allocator),
+            );
+        }
+    });
+}
+
+/// What git may get at once where it only reads, in bytes.
+pub const MOST_OF_GIT: usize = 1 << 30;
+
+/// The allocator of C, up to [`MOST_OF_GIT`].
+#[expect(unsafe_code, reason = "malloc(3), realloc(3) and free(3), handed on")]
+mod bounded {
+    use std::ffi::{c_char, c_int, c_void};
+
+    #[repr(C)]
+    pub struct Allocator {
+        malloc: extern "C" fn(usize, *const c_char, c_int) -> *mut c_void,
+        realloc: unsafe extern "C" fn(*mut c_void, usize, *const c_char, c_int) -> *mut c_void,
+        free: unsafe extern "C" fn(*mut c_void),
+    }
+
+    pub const ALLOCATOR: Allocator = Allocator {
+        malloc: bounded,
+        realloc: again,
+        free,
+    };
+
+    unsafe extern "C" {
+        safe fn malloc(size: usize) -> *mut c_void;
+        fn realloc(old: *mut c_void, size: usize) -> *mut c_void;
+        fn free(old: *mut c_void);
+    }
+
+    extern "C" fn bounded(size: usize, _: *const c_char, _: c_int) -> *mut c_void {
+        match size > super::MOST_OF_GIT {
+            true => std::ptr::null_mut(),
+            // libgit2 takes nothing for a failure.
+            false => malloc(size.max(1)),
+        }
+    }
+
+    unsafe extern "C" fn again(
+        old: *mut c_void,
+        size: usize,
+        _: *const c_char,
+        _: c_int,
+    ) -> *mut c_void {
+        match size > super::MOST_OF_GIT {
+            true => std::ptr::null_mut(),
+            // SAFETY: whoever calls this has `old` from here, or it is null.
+            false => unsafe { realloc(old, size.max(1)) },
+        }
+    }
+}
+
 /// Whether reading this file may wait for ever, or find no end: a pipe, or a device other than the one with nothing.
 pub fn never_ends(file: &Path) -> bool {
     #[cfg(unix)]

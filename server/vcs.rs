@@ -38,6 +38,7 @@ pub use turns::turn_in;
 /// Makes `folder` a repository with everything in it as one commit (of a sample project's).
 pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {
     let commit = || -> Result<(), git2::Error> {
+        os::bound_libgit2();
         let repository = git2::Repository::init(folder)?;
         let mut index = repository.index()?;
         index.add_all(["*"], git2::IndexAddOption::DEFAULT, None)?;

@@ -47,6 +47,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp"]),
     ("agent_client_protocol", &["acp", "agent"]),
     ("git2", &["vcs"]),
+    // Its allocator alone.
+    ("libgit2_sys", &["os"]),
     ("ignore", &["files"]),
     ("grep_searcher", &["files"]),
     ("grep_regex", &["files"]),

@@ -30,6 +30,7 @@ const LISTS: &[&str] = &["index", "packed-refs", "shallow"];
 
 /// The repository at or above `folder`.
 pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
+    os::bound_libgit2();
     match obstacle(folder) {
         Some(why) => Err(git2::Error::from_str(&why)),
         None => Repository::discover(folder),
@@ -38,6 +39,7 @@ pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
 
 /// The same for who reads commits and files of it.
 pub(super) fn discover_whole(folder: &Path) -> Result<Repository, git2::Error> {
+    os::bound_libgit2();
     match obstacle_to_objects(folder) {
         Some(why) => Err(git2::Error::from_str(&why)),
         None => Repository::discover(folder),

@@ -14,7 +14,7 @@ use crate::os;
 const MOST_PRINTED: u64 = 128 << 20;
 /// What git may ask the system for at once where it only reads: an object of a megabyte may be one of gigabytes once it
 /// is unpacked.
-const MOST_AT_ONCE: &str = "1g";
+const MOST_AT_ONCE: usize = os::MOST_OF_GIT;
 
 /// Enough for calls that look at no file.
 pub(super) fn untrusted() -> Vec<String> {
@@ -196,7 +196,7 @@ fn prepared(
     }
     if !settings.is_empty() {
         command
-            .env("GIT_ALLOC_LIMIT", MOST_AT_ONCE)
+            .env("GIT_ALLOC_LIMIT", MOST_AT_ONCE.to_string())
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ALLOW_PROTOCOL", "none");
     }

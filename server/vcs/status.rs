@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use git2::{Repository, Status, StatusOptions};
+use git2::{ErrorClass, Repository, Status, StatusOptions};
 
 use super::bytes_to_path;
 use crate::os;
@@ -15,12 +15,15 @@ use crate::os;
 /// # Errors
 /// A sentence for the model: no repository, or one that cannot be read.
 pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> {
-    let unread = |e: git2::Error| format!("The repository cannot be read: {}.", e.message());
     let repository =
         super::ordinary::discover_whole(root).map_err(|error| match super::obstacle(root) {
-            Some(_) => unread(error),
+            Some(_) => unread(&error),
             None => String::from("The workspace is in no git repository."),
         })?;
+    let unread = |error: git2::Error| match is_too_large(&repository) {
+        true => TOO_LARGE.to_owned(),
+        false => unread(&error),
+    };
     let top = repository
         .workdir()
         .and_then(|top| os::canonical(top).ok())
@@ -85,6 +88,29 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
     }
     tracked.append(&mut untracked);
     Ok(tracked)
+}
+
+const TOO_LARGE: &str =
+    "The repository cannot be read: something in it is larger than 1024 MiB once it is unpacked.";
+
+fn unread(error: &git2::Error) -> String {
+    match error.class() {
+        ErrorClass::NoMemory => TOO_LARGE.to_owned(),
+        _ => format!("The repository cannot be read: {}.", error.message()),
+    }
+}
+
+/// Whether HEAD is a commit that libgit2 has not read for its size, or has such a tree, which it does not say.
+fn is_too_large(repository: &Repository) -> bool {
+    let is_large = |id| {
+        let found = repository.odb().and_then(|objects| objects.read_header(id));
+        found.is_ok_and(|(size, _)| size > os::MOST_OF_GIT)
+    };
+    let head = repository.head().ok().and_then(|head| head.target());
+    head.is_some_and(|head| {
+        let commit = repository.find_commit(head);
+        is_large(head) || commit.is_ok_and(|commit| is_large(commit.tree_id()))
+    })
 }
 
 /// The two columns; `None`: unchanged or ignored.

@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 use git2::{Blob, Odb, Oid, Repository};
 
+use crate::os;
+
 use super::{LARGEST, LARGEST_LIST, MOST, in_folder, unread};
 
 /// Folders that hold nothing of the kind, and when they were changed last. There may be thousands of objects, and
@@ -64,6 +66,7 @@ fn loose(folder: &Path) -> Option<String> {
     let mut all = folders
         .flat_map(|entry| std::fs::read_dir(entry.path()).into_iter().flatten())
         .map_while(Result::ok);
+    os::bound_libgit2();
     let kept = Odb::new().ok();
     let kept = kept.filter(|kept| kept.add_disk_alternate(&folder.to_string_lossy()).is_ok());
     all.find_map(|entry| {

@@ -201,6 +201,66 @@ fn pipes_among_the_objects_of_a_repository_are_not_waited_for() {
     }
 }
 
+/// A pack with one object, which says that it has three gigabytes and ends early; `kind`: 1 is a commit, 2 a tree.
+fn packed_bomb(workspace: &Workspace, id: &str, kind: u8) {
+    const SIZE: u64 = 3 << 30;
+    let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
+    // Four bits of the size beside the kind, then seven in each byte, the lowest first.
+    let (mut byte, mut left) = (kind << 4 | (SIZE & 15) as u8, SIZE >> 4);
+    while left > 0 {
+        pack.push(byte | 0x80);
+        (byte, left) = ((left & 0x7f) as u8, left >> 7);
+    }
+    pack.push(byte);
+    pack.extend(b"\x78\x9c\x03\0\0\0\0\x01");
+    pack.extend([0; 20]);
+    let id: Vec<u8> = (0..20)
+        .map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).expect("digits"))
+        .collect();
+    let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+    for first in 0..=255 {
+        index.extend(u32::from(first >= id[0]).to_be_bytes());
+    }
+    index.extend(&id);
+    index.extend([0; 4]);
+    index.extend(12_u32.to_be_bytes());
+    index.extend([0; 40]);
+    let folder = workspace.path(".git/objects/pack");
+    for (name, bytes) in [("pack", pack), ("idx", index)] {
+        let file = folder.join(format!("pack-{}.{name}", "0".repeat(40)));
+        std::fs::write(file, bytes).expect("written");
+    }
+}
+
+#[test]
+fn an_object_in_a_pack_that_would_be_gigabytes_is_not_unpacked() {
+    for (name, kind) in [("HEAD", 1), ("HEAD^{tree}", 2)] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", "// AUTHOR: who wrote this?\nfn a() {}\n");
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["add", "."]);
+        workspace.git(&["commit", "-qm", "first"]);
+        let id = workspace.git(&["rev-parse", name]);
+        let id = id.trim();
+        let (folder, rest) = id.split_at(2);
+        let loose = workspace.path(&format!(".git/objects/{folder}/{rest}"));
+        std::fs::remove_file(loose).expect("it was there");
+        packed_bomb(&workspace, id, kind);
+        let status = said(&workspace, name, &["tools", "call", "git_status", "{}"]);
+        let why = "larger than 1024 MiB once it is unpacked";
+        assert!(status.contains(why), "{name}: {status}");
+        let told = said(&workspace, name, &["why", "a.rs:2"]);
+        assert!(told.contains("limit"), "{name}: {told}");
+        let listed = said(&workspace, name, &["threads"]);
+        assert!(listed.contains("a.rs"), "{name}: {listed}");
+        let id = listed
+            .split_whitespace()
+            .find(|word| word.len() == 8 && word.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let dismissed = said(&workspace, name, &["dismiss", id.expect("an id")]);
+        assert!(!workspace.read("a.rs").contains("AUTHOR"), "{dismissed}");
+    }
+}
+
 #[test]
 fn pipes_named_like_rules_in_a_folder_below_are_not_waited_for() {
     for name in [".gitignore", ".gitattributes", ".ignore"] {
