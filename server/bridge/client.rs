@@ -33,6 +33,9 @@ pub async fn call(
     let mut sockets = sockets(data, root);
     if sockets.len() > 1 {
         let editors = Editors::of(&sockets, root).await;
+        if let Some(failure) = editors.obstacle(verb, arguments).await {
+            return Ok(Err(failure));
+        }
         if let Some(answered) = editors.together(verb, arguments, cancel).await {
             return answered;
         }

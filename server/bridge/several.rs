@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::NoAnswer;
 use super::client::{self, Answered};
 use crate::os;
-use crate::verbs::{self, Failure, TurnFiles, Verb};
+use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
 /// How long each is asked what it has open. One that is suspended does not answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Open {
@@ -128,6 +128,23 @@ impl<'a> Editors<'a> {
         self.all.iter().filter(|editor| editor.listed.is_some())
     }
 
+    /// Why a call that writes is not made: one that does not answer may have what it is about open and unsaved, where no
+    /// other shows it.
+    pub(super) async fn obstacle(&self, verb: &Verb, arguments: &Value) -> Option<Failure> {
+        if verb.effect == Effect::Reads || self.answering().count() == self.all.len() {
+            return None;
+        }
+        let mut files = self.files(arguments).await.into_iter();
+        if files.any(|file| self.of_file(&file).is_some()) {
+            return None;
+        }
+        let text = format!(
+            "an editor that has {} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again",
+            self.root.display()
+        );
+        Some(Failure::new("editor_silent", text))
+    }
+
     /// The one that shows a file (canonical): of several the first in which it is unsaved.
     fn of_file(&self, file: &Path) -> Option<&Editor> {
         let ranked = self.all.iter();
@@ -186,7 +203,10 @@ impl<'a> Editors<'a> {
         });
         let mut listed: Vec<&Value> = listed.collect();
         listed.sort_by_key(|item| text(item, "file"));
-        json!({ "buffers": listed })
+        match self.all.len() - self.answering().count() {
+            0 => json!({ "buffers": listed }),
+            silent => json!({ "buffers": listed, "silent": silent }),
+        }
     }
 
     /// The threads of each file as the editor that shows it has them, of all others as the first has them.
@@ -360,26 +380,32 @@ impl<'a> Editors<'a> {
     /// In the order in which a call tries them: first the one that has the file open that it is about, unsaved before
     /// saved.
     pub(super) async fn in_order(self, arguments: &Value) -> Vec<PathBuf> {
-        let file = text(arguments, "path").or_else(|| text(arguments, "file"));
-        let file = file.map(|file| os::resolved(&self.root.join(file)));
-        let shown = file
-            .as_ref()
-            .is_some_and(|file| self.of_file(file).is_some());
-        let files = match text(arguments, "thread_id") {
-            // The path may be a folder.
-            Some(id) if !shown => self.files_of(id).await,
-            _ => file.into_iter().collect(),
-        };
+        let files = self.files(arguments).await;
         let rank = |editor: &Editor| {
             let shown = files
                 .iter()
                 .filter_map(|file| editor.shows(self.root, file));
-            shown.min().unwrap_or(2)
+            let silent = u8::from(editor.listed.is_none());
+            shown.min().unwrap_or(2 + silent)
         };
         let mut ranked: Vec<(u8, &Editor)> = self.all.iter().map(|e| (rank(e), e)).collect();
         ranked.sort_by_key(|(rank, _)| *rank);
         let sockets = ranked.into_iter().map(|(_, editor)| editor.socket.clone());
         sockets.collect()
+    }
+
+    /// The files (canonical) that a call is about.
+    async fn files(&self, arguments: &Value) -> Vec<PathBuf> {
+        let file = text(arguments, "path").or_else(|| text(arguments, "file"));
+        let file = file.map(|file| os::resolved(&self.root.join(file)));
+        let shown = file
+            .as_ref()
+            .is_some_and(|file| self.of_file(file).is_some());
+        match text(arguments, "thread_id") {
+            // The path may be a folder.
+            Some(id) if !shown => self.files_of(id).await,
+            _ => file.into_iter().collect(),
+        }
     }
 
     /// The files in which any of them has the thread: who shows one of them may have changed it since.

@@ -250,6 +250,51 @@ fn of_two_editors_each_has_what_is_open_there() {
     }
 }
 
+/// It may have any file open and unsaved, so that nothing is written behind its back; what another shows is written there.
+#[test]
+fn behind_the_back_of_an_editor_that_is_suspended_nothing_is_written() {
+    for suspended_first in [true, false] {
+        let workspace = Workspace::new();
+        workspace.write("src/main.rs", MAIN);
+        workspace.write("b.py", PY);
+        workspace.git(&["init", "-q"]);
+        let editors = [listening(&workspace), listening(&workspace)];
+        let [one, other] = &editors;
+        let (suspended, awake) = match suspended_first {
+            true => (one, other),
+            false => (other, one),
+        };
+        awake.open("src/main.rs");
+        awake.diagnostics("src/main.rs");
+        suspended.open("b.py");
+        suspended.splice("b.py", 0..0, "# typed\n");
+        suspended.diagnostics("b.py");
+        let id = id_in(&workspace, "b.py");
+        suspended.signal("STOP");
+        for args in [
+            &["say", &id, "Why?"][..],
+            &["respond", &id, "So."],
+            &["dismiss", &id],
+            &["new", "b.py:1", "why?"],
+            &["clear", "b.py"],
+            &["process"],
+            &["reply", "--all", "--yes", "--model", "offline"],
+        ] {
+            let said = postil(&workspace, args).refused("an editor that has ");
+            assert!(said.err.contains("does not answer"), "{said:?}");
+            assert_eq!(workspace.read("b.py"), PY, "{args:?}");
+        }
+        postil(&workspace, &["threads"]).ok();
+        postil(&workspace, &["new", "src/main.rs:1", "why?"]).ok();
+        awake.wait_text("src/main.rs", |text| text.starts_with("// AUTHOR: why?\n"));
+        suspended.signal("CONT");
+        postil(&workspace, &["say", &id, "Why?"]).ok();
+        let text = suspended.wait_text("b.py", |text| text.contains("# AUTHOR: Why?\n"));
+        assert!(text.starts_with("# typed\n"), "{text}");
+        assert_eq!(workspace.read("b.py"), PY);
+    }
+}
+
 /// Its server knows the file's threads by other ids, and nothing here sees what is unsaved.
 #[test]
 fn a_file_that_is_not_saved_in_an_editor_of_another_folder_is_left() {

@@ -27,6 +27,15 @@ pub fn wait_until(what: &str, mut fits: impl FnMut() -> bool) {
 }
 
 impl Editor {
+    /// Sends the server a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let (signal, pid) = (format!("-{name}"), self.process.id().to_string());
+        let sent = std::process::Command::new("kill")
+            .args([signal, pid])
+            .status();
+        assert!(sent.expect("kill runs").success());
+    }
+
     /// Waits until the server has read what it was told so far: it takes changes in the order of the wire, and answers
     /// what was asked behind them. Whatever else may reach it first, as an answer of the model does.
     pub fn settle(&mut self) {
