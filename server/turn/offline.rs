@@ -1,6 +1,7 @@
 //! The answers that need no model: what code intelligence can do alone. A child server is asked first;
 //! where none can be had, the identifiers that tree-sitter sees answer. Each answer says which it was.
 
+mod imports;
 mod moves;
 mod names;
 mod places;
@@ -252,20 +253,37 @@ impl Offline<'_> {
                 thread.last_line() + 1
             };
             let code = source.line(line);
+            let start = source.start_of(line);
+            let imported = match thread.trailing {
+                true => imports::imported(before_comment(&source, line, code)),
+                // A group may go on below.
+                false => imports::imported(source.slice(start..source.text.len())),
+            };
             let code = if thread.trailing {
                 before_comment(&source, line, code)
             } else {
                 code
             };
-            return Ok(match names::declared_on(code) {
-                Some(range) => {
-                    let name = code.get(range.clone()).unwrap_or_default().to_owned();
-                    Ok(Spot {
-                        at: source.start_of(line) + range.start,
-                        source,
-                        name,
-                    })
+            let name = match imported {
+                Some(names) if names.len() > 1 => {
+                    let names = names.into_iter().map(|(_, name)| format!("`{name}`"));
+                    let names: Vec<String> = names.collect();
+                    return Ok(Err(format!(
+                        "Several names stand directly below this thread: {}. Name the one you mean.",
+                        list(&names)
+                    )));
                 }
+                Some(mut names) => names.pop().map(|(range, _)| range),
+                None => names::declared_on(code),
+            };
+            return Ok(match name {
+                Some(range) => Ok(Spot {
+                    at: start + range.start,
+                    name: source
+                        .slice(start + range.start..start + range.end)
+                        .to_owned(),
+                    source,
+                }),
                 None => Err(String::from(
                     "There is no symbol directly below this thread: name the one you mean.",
                 )),
@@ -305,8 +323,6 @@ impl Offline<'_> {
             None => Err(format!("There is no `{name}` in this workspace.")),
         })
     }
-
-    // -- where and what ----------------------------------------------------------------------------
 
     // -- history and notes --------------------------------------------------------------------------
 

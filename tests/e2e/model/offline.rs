@@ -92,6 +92,40 @@ async fn what_cannot_be_renamed_is_said_and_left_alone() {
     }
 }
 
+/// Of several names that stand there none is guessed.
+#[tokio::test]
+async fn an_import_of_several_names_is_asked_about_by_name() {
+    let group =
+        "use crate::shell::{\n    generate, // the first\n    Shell,\n};\nfn f() { generate(); }\n";
+    for (question, group, expected) in [
+        (
+            "where is this used?",
+            group,
+            "Several names stand directly below this thread: `generate`, `Shell`. Name the one you mean.",
+        ),
+        (
+            "rename this to x",
+            group,
+            "Several names stand directly below this thread: `generate`, `Shell`. Name the one you mean.",
+        ),
+        (
+            "where is generate used?",
+            group,
+            "`generate` is used at 2 places: src/a.rs:5, src/a.rs:8, by tree-sitter.",
+        ),
+        (
+            "where is this used?",
+            "use crate::shell::{generate};\nfn f() { generate(); }\n",
+            "`generate` is used at 2 places: src/a.rs:4, src/a.rs:5, by tree-sitter.",
+        ),
+    ] {
+        let code = format!("// AUTHOR: {question}\n{group}");
+        let bench = Bench::with(&[("src/a.rs", &code)]);
+        assert_eq!(text(bench.offline().await), expected, "{code}");
+        assert_eq!(bench.workspace.read("src/a.rs"), code);
+    }
+}
+
 #[tokio::test]
 async fn where_and_what_are_answered_from_names() {
     let (said, _) = answer("where is load used?").await;
