@@ -11,7 +11,7 @@ use super::{Session, Workspace, undo};
 use crate::host::Level;
 use crate::os;
 use crate::present;
-use crate::threads::{self, Thread};
+use crate::threads::{self, Role, Thread};
 
 /// So many files that are gone are looked for among so many others.
 const MOST: usize = 200;
@@ -26,8 +26,12 @@ impl Session {
         else {
             return;
         };
-        // Each folder has a history of its own.
+        // Each folder has a history of its own: what was typed goes along, and the answer of a turn.
         if workspace.root() != other.root() {
+            if new.is_file() || self.buffers.is_open(new) {
+                self.typed_there_too(old, new);
+                self.renames.insert(old.to_owned(), new.to_owned());
+            }
             return;
         }
         let (Some(from), Some(to)) = (below(&workspace, old), below(&workspace, new)) else {
@@ -135,7 +139,7 @@ impl Session {
     }
 
     /// Where the author goes on who has saved the document of a turn under another name, and what its thread is called
-    /// there: it was open and is not, and one was opened since that has the thread.
+    /// there: it was open and is not, and one was opened since that has the thread. It may be in another folder.
     pub(super) fn copy_of(
         &self,
         run: &str,
@@ -146,18 +150,17 @@ impl Session {
         if self.buffers.is_open(path) {
             return None;
         }
-        let workspace = self.workspace_of(path)?;
-        let file = below(&workspace, path)?;
+        let file = below(&*self.workspace_of(path)?, path)?;
         let since = self.buffers.paths().into_iter();
         let mut found = since
             .filter(|open| !before.contains(open))
             .filter_map(|new| {
-                let home = self.workspace_of(&new)?;
+                self.workspace_of(&new)?;
                 let view = self.view(&new).ok()?;
                 let ids = threads::ids(&file, view.threads.iter());
                 let at = ids.iter().position(|id| *id == thread.id)?;
-                let here = view.threads.get(at)?;
-                (home.root() == workspace.root()).then(|| (new, here.id.clone()))
+                let here = view.threads.get(at)?.id.clone();
+                Some((new, here))
             });
         match (found.next(), found.next()) {
             (Some(copy), None) => Some(copy),
@@ -245,13 +248,13 @@ impl Session {
                 break;
             }
             let now = self.renames.get(&task.path).map(|now| now.clone());
-            let Some((now, file)) = now.and_then(|now| {
-                let file = below(&task.workspace, &now)?;
-                Some((now, file))
-            }) else {
+            let Some(now) = now else {
                 break;
             };
-            rename(task, now, file);
+            match below(&task.workspace, &now) {
+                Some(file) => rename(task, now, file),
+                None => self.answer_elsewhere(task, now),
+            }
             moved = true;
         }
         moved || self.follow_copy(task)
@@ -262,6 +265,10 @@ impl Session {
         let Some((new, id)) = copy else {
             return false;
         };
+        if below(&task.workspace, &new).is_none() {
+            self.answer_elsewhere(task, new);
+            return true;
+        }
         let is_carried = self.turns.file_of(&task.run.id) != Some(task.file.clone());
         let carried = is_carried
             || self.carry_turn(
@@ -280,6 +287,35 @@ impl Session {
         };
         rename(task, new, file);
         true
+    }
+
+    /// The document of a turn is `new`, in another folder: its answer comes there. The history of the turn stays where it
+    /// is, and so does what the turn has changed.
+    fn answer_elsewhere(&self, task: &mut Task, new: PathBuf) {
+        self.typed_there_too(&task.path, &new);
+        let old = task.file.clone();
+        let shown = new.display().to_string();
+        let (there, was) = (self.relative(&new), std::mem::take(&mut task.file));
+        rename(task, new, there);
+        task.file = was;
+        let told = format!(
+            "postil: {old} went to {shown} while an agent answers in it, into a folder with a history of its own: the answer comes there; what the turn has changed stays where it was."
+        );
+        self.host.message(Level::Info, &present::visible(&told));
+    }
+
+    /// What the author typed in a file of one folder was typed in a file of another, which it became.
+    fn typed_there_too(&self, old: &Path, new: &Path) {
+        let Ok(view) = self.view(new) else {
+            return;
+        };
+        self.keep_provenance(Some(old));
+        let said = view.threads.iter().flat_map(|thread| &thread.messages);
+        for said in said.filter(|said| said.role == Role::Author && !said.text.is_empty()) {
+            if self.is_typed(old, &said.text) {
+                self.store_as_typed(new, &said.text);
+            }
+        }
     }
 }
 

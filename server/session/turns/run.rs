@@ -447,6 +447,10 @@ impl Session {
         // Kept before it is written: what is taken back later may not depend on how this ends.
         let note = |made: &Made| {
             *from.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.before.clone());
+            // This history is of another folder.
+            if !task.path.starts_with(task.workspace.root()) {
+                return;
+            }
             let change = Change {
                 file: task.file.clone(),
                 before: Some(made.before.as_bytes().to_vec()),

@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CODE, FILE};
+use super::{CODE, FILE, THREAD};
 use crate::harness::{Editor, Options, Workspace};
+use crate::model::{Model, Step};
 
 /// An editor that has both folders open, trusted.
 fn opened(workspace: &Workspace) -> Editor {
@@ -153,4 +154,76 @@ fn a_reply_in_one_folder_makes_no_question_of_the_other_the_authors() {
         let asked = params["message"].as_str();
         asked.is_some_and(|asked| asked.contains("not typed here"))
     });
+}
+
+/// Each folder has its history, so that the run stays where it began; what the author sees is the answer.
+#[test]
+fn a_turn_answers_in_the_other_folder_that_its_file_went_to() {
+    for is_renamed in [false, true] {
+        let model = Model::start(vec![
+            Step::text("Because of the wire.").held(),
+            Step::text("So it is."),
+        ]);
+        let workspace = Workspace::new();
+        let (old, new) = (format!("one/{FILE}"), "two/net.rs");
+        workspace.write(&old, CODE);
+        workspace.write("two/other.rs", CODE);
+        let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+        let mut editor = Editor::start_with(
+            &workspace,
+            Options {
+                folders,
+                env: model.env(),
+                initialization_options: json!({"trusted": true}),
+                ..Options::default()
+            },
+        );
+        editor.open(&old);
+        editor.splice(&old, 0..0, THREAD);
+        editor.wait_codes(&old, &["pending"]);
+        editor
+            .take_action(&old, 0, "Reply as agent")
+            .expect("the turn starts");
+        model.wait_for_requests(1);
+        let text = editor.text(&old);
+        workspace.write(new, &text);
+        if is_renamed {
+            std::fs::remove_file(workspace.path(&old)).expect("it was there");
+        }
+        editor.close(&old);
+        editor.open_text(new, "rust", &text);
+        if is_renamed {
+            let files = json!({"files": [{"oldUri": editor.uri(&old), "newUri": editor.uri(new)}]});
+            editor.notify("workspace/didRenameFiles", files);
+        } else {
+            editor.save(new);
+        }
+        editor.splice(new, 0..0, "// mine\n");
+        editor.diagnostics(new);
+        model.release();
+        let text = editor.wait_text(new, |text| text.contains("AGENT: Because of the wire."));
+        assert!(text.starts_with("// mine\n// AUTHOR: should"), "{text}");
+        editor.wait_saying(
+            "window/showMessage",
+            "into a folder with a history of its own",
+        );
+        match is_renamed {
+            true => assert!(!workspace.path(&old).exists()),
+            false => assert_eq!(workspace.read(&old), CODE),
+        }
+        // The talk goes on there, and what was typed before counts as typed.
+        let shown = editor.wait_codes(new, &["awaiting_user"]);
+        let id = &shown[0]["data"]["thread_id"];
+        let said = json!({"uri": editor.uri(new), "thread_id": id, "text": "Is it?"});
+        editor.command("postil.reply", said).expect("it is said");
+        let again = json!({"uri": editor.uri(new), "thread_id": id});
+        let again = editor.command("postil.replyAsAgent", again);
+        again.expect("a turn of that folder");
+        editor.wait_text(new, |text| text.contains("AGENT: So it is."));
+        assert!(!editor.state().received.iter().any(|m| {
+            m["params"]["message"]
+                .to_string()
+                .contains("not typed here")
+        }));
+    }
 }
