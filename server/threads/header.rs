@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::Role;
 use super::lines::{behind_mark, line_end, line_start, next_line, previous_end, skip_blanks};
 use super::person::{self, Reads, Words};
@@ -96,6 +98,15 @@ fn field_of(
 
 /// Where a file's first code begins; what opens a file without doing anything is none.
 pub(super) fn end_of_header(text: &str, syntax: &Syntax) -> usize {
+    end_of(text, syntax, false)
+}
+
+/// The same of the beginning of a file: its end, where the header may go on behind it.
+pub(super) fn end_of_begun_header(text: &str, syntax: &Syntax) -> usize {
+    end_of(text, syntax, true)
+}
+
+fn end_of(text: &str, syntax: &Syntax, goes_on: bool) -> usize {
     if syntax.is_continued() {
         return 0;
     }
@@ -119,8 +130,9 @@ pub(super) fn end_of_header(text: &str, syntax: &Syntax) -> usize {
                 && line.split_whitespace().count() == 2);
         let end = match (opens, docstring(text.get(at..).unwrap_or_default())) {
             (true, _) => end,
-            (false, Some(length)) => line_end(text, at + length),
-            (false, None) => break,
+            (false, Docstring::Closed(length)) => line_end(text, at + length),
+            (false, Docstring::Open) if goes_on => return text.len(),
+            (false, _) => break,
         };
         let Some(mut next) = next_line(text, end) else {
             return text.len();
@@ -142,14 +154,33 @@ pub(super) fn end_of_header(text: &str, syntax: &Syntax) -> usize {
     at
 }
 
-/// Bytes of a documentation string that `text` begins with.
-fn docstring(text: &str) -> Option<usize> {
+/// Bytes of a documentation string that are looked at.
+const LONGEST: usize = 64 << 10;
+
+enum Docstring {
+    None,
+    /// It ends behind so many bytes.
+    Closed(usize),
+    /// The text ends in it.
+    Open,
+}
+
+/// The documentation string that `text` begins with.
+fn docstring(text: &str) -> Docstring {
     let prefix = text.len() - text.trim_start_matches(['r', 'R', 'u', 'U']).len();
-    let quotes = text
-        .get(prefix..prefix + 3)
-        .filter(|quotes| ["\"\"\"", "'''"].contains(quotes))?;
-    let inside = text.get(prefix + 3..)?;
-    inside.find(quotes).map(|end| prefix + 3 + end + 3)
+    let bytes = text.as_bytes().get(prefix..).unwrap_or_default();
+    let Some((quotes, inside)) = bytes
+        .split_at_checked(3)
+        .filter(|(quotes, _)| [b"\"\"\"", b"'''"].iter().any(|known| quotes == known))
+    else {
+        return Docstring::None;
+    };
+    let looked_at = inside.get(..LONGEST).unwrap_or(inside);
+    match memmem::find(looked_at, quotes) {
+        Some(end) => Docstring::Closed(prefix + 3 + end + 3),
+        None if inside.len() < LONGEST => Docstring::Open,
+        None => Docstring::None,
+    }
 }
 
 /// `#define` on the line below the one that ends at `end`.

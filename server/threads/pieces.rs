@@ -272,7 +272,8 @@ fn by_itself(
         };
         let text = window.get(..cut)?;
         // The header belongs to the first piece, all of it.
-        if at == 0 && start + cut < document.len() && header::end_of_header(text, &syntax) >= cut {
+        let is_begun = || header::end_of_begun_header(text, &syntax) >= cut;
+        if at == 0 && start + cut < document.len() && is_begun() {
             until = (start + cut).saturating_mul(2).min(document.len());
             continue;
         }

@@ -229,3 +229,30 @@ fn a_comment_that_is_never_closed_reaches_to_the_end_of_the_text() {
     put(0, 3, "", &mut pieces, &mut document);
     assert_eq!(pieces.threads("a.c", &document).len(), 200);
 }
+
+/// What ends a header may stand far behind its beginning: in a comment, by the language, or nowhere.
+#[test]
+fn a_documentation_string_that_is_open_where_a_piece_ends_goes_on() {
+    let line = "x = 1 and much more of it, so that a piece is full of it here\n";
+    let text = format!("\"\"\"\"{line}||| AUTHOR:\"\"\"\n{line}");
+    let language = detect("a.idr", None, &text).map(without_grammar);
+    let mut document = Document::new(&text, 0);
+    let mut pieces = Pieces::read(&document, language).expect("pieces");
+    let expected = whole("a.idr", &text, language);
+    assert_eq!(told("a.idr", &pieces, &document), expected);
+    // Closed, opened and closed again, far from where it begins.
+    let text = format!("\"\"\"\"{}||| AUTHOR: Jane Doe\n{line}", line.repeat(20));
+    let language = detect("a.idr", None, &text).map(without_grammar);
+    document = Document::new(&text, 0);
+    pieces = Pieces::read(&document, language).expect("pieces");
+    for (version, new) in ["||| \"\"\"\n", "", "x\n", "||| \"\"\"\n"]
+        .into_iter()
+        .enumerate()
+    {
+        let at = 4 + line.len() * 19;
+        let splices = type_into(&mut document, at..at, new, version as i32);
+        assert!(pieces.update(&splices, &document));
+        let expected = whole("a.idr", &document.text(), language);
+        assert_eq!(told("a.idr", &pieces, &document), expected, "{new}");
+    }
+}
