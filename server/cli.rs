@@ -187,7 +187,7 @@ impl Cx {
             .iter()
             .flat_map(|workspace| workspace.loaded().problems.clone())
         {
-            self.out.warn(&settings::sentence(&problem));
+            self.out.warn(&problem.sentence());
         }
         Ok(session)
     }

@@ -234,6 +234,23 @@ pub struct Problem {
     pub fix: Option<String>,
 }
 
+impl Problem {
+    /// For whoever does not look at the file: with its name and the line, counted from 1.
+    pub fn sentence(&self) -> String {
+        let Some(file) = &self.file else {
+            return self.message.clone();
+        };
+        // A pipe never ends, and has no lines.
+        if !file.is_file() {
+            return format!("{}: {}", file.display(), self.message);
+        }
+        let text = std::fs::read(file).unwrap_or_default();
+        let above = text.get(..self.range.start).unwrap_or_default();
+        let line = above.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}:{line}: {}", file.display(), self.message)
+    }
+}
+
 /// What was read, and from where.
 #[derive(Clone, Debug)]
 pub struct Loaded {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::out::{BOLD, DIM, GREEN, RED, YELLOW};
-use super::settings::{known_servers, sentence};
+use super::settings::known_servers;
 use super::{Cx, Outcome};
 use crate::acp;
 use crate::bridge;
@@ -143,7 +143,7 @@ fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
     let is_of = |problem: &Problem| problem.file.as_deref() == Some(file);
     let mut told = vec![(Some(!loaded.problems.iter().any(is_of)), whole)];
     let wrong = loaded.problems.iter();
-    told.extend(wrong.map(|problem| (Some(false), sentence(problem))));
+    told.extend(wrong.map(|problem| (Some(false), problem.sentence())));
     told
 }
 

@@ -33,7 +33,7 @@ pub(super) fn run(cx: &Cx, revoke: Option<&str>) -> Outcome {
     let loaded = config::load(&folders, None, None);
     for problem in &loaded.problems {
         // A rule that is not read does not hold.
-        cx.out.warn(&super::settings::sentence(problem));
+        cx.out.warn(&problem.sentence());
     }
     let settings = loaded.settings;
     let all = grants.all().map_err(failed)?;

@@ -17,21 +17,6 @@ use crate::session::{Error, Session};
 use crate::tools::Registry;
 use crate::vcs;
 
-/// A wrong setting, with its line where it has one.
-pub(super) fn sentence(problem: &config::Problem) -> String {
-    let Some(file) = &problem.file else {
-        return problem.message.clone();
-    };
-    // A pipe never ends, and has no lines.
-    if !file.is_file() {
-        return format!("{}: {}", file.display(), problem.message);
-    }
-    let text = std::fs::read(file).unwrap_or_default();
-    let above = text.get(..problem.range.start).unwrap_or_default();
-    let line = above.iter().filter(|byte| **byte == b'\n').count() + 1;
-    format!("{}:{line}: {}", file.display(), problem.message)
-}
-
 pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
     let root = match folder {
         Some(folder) => cx.path(folder)?,
@@ -300,7 +285,7 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                 }
             }
             for problem in &loaded.problems {
-                cx.out.warn(&sentence(problem));
+                cx.out.warn(&problem.sentence());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The life of a connection: initialize, what is registered then, folders, settings, watched files, the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ use crate::session::{STORM, Session};
 const FORWARDED: &str = "postil: forwarded";
 /// Stands for the warning of settings that are not in their section, among what was told.
 const MISPLACED: &str = "postil: misplaced settings";
+
+/// The most wrong settings that one message tells of.
+const TOLD: usize = 3;
 
 /// How often the parent is looked for where the system cannot tell of its end.
 const PARENT_POLL: Duration = Duration::from_millis(400);
@@ -253,29 +256,33 @@ fn announce_more(server: &Arc<Server>, session: &Session) {
     runtime.spawn(async move { register(&server, registrations).await });
 }
 
-/// Problems of settings are shown where they are; those that have no place in a file of the workspace are told
-/// of, each once.
+/// Problems of settings are shown where they are. Whoever has that file not open is told of each, once.
 pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
     announce_more(server, session);
     let mut untold = Vec::new();
     for workspace in session.workspaces() {
         let file = workspace.root().join(PROJECT_FILE);
+        let is_open = server.documents.uri(&file).is_some();
         for problem in &workspace.loaded().problems {
-            if problem.file.as_ref() == Some(&file) {
+            if is_open && problem.file.as_ref() == Some(&file) {
                 continue;
             }
-            let place = match &problem.file {
-                Some(file) => format!("{}: ", file.display()),
-                None => String::new(),
-            };
-            let text = present::visible(&format!("{place}{}", problem.message));
-            if server.told.insert(text.clone()) {
-                untold.push(text);
+            let file = problem.file.as_deref().map(Path::display);
+            // Not by its line, which moves.
+            if (server.told)
+                .insert(file.map_or_else(String::new, |f| f.to_string()) + &problem.message)
+            {
+                untold.push(present::one_line(&problem.sentence()));
             }
         }
         server.publisher.urgent(file);
     }
     // One, for of several many an editor shows the last alone.
+    let more = untold.len().saturating_sub(TOLD);
+    untold.truncate(TOLD);
+    if more > 0 {
+        untold.push(format!("{more} more: `postil doctor` lists them"));
+    }
     if !untold.is_empty() {
         let text = format!("postil: {}", untold.join("; "));
         session.host.message(Level::Warning, &text);

@@ -146,6 +146,47 @@ fn a_wrong_setting_is_shown_at_its_place() {
 }
 
 #[test]
+fn wrong_settings_of_a_project_are_told_of_once_where_that_file_is_not_open() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "postil.toml",
+        "[turn]\nmaxRound = 3\nbb = 1\ncc = 1\ndd = 1\nee = 1\n",
+    );
+    let mut editor = Editor::start(&workspace);
+    let told = editor.wait_saying("window/showMessage", "maxRound");
+    let text = told["message"].as_str().expect("a text");
+    assert!(
+        text.contains("postil.toml:2: there is no setting"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("; 2 more: `postil doctor` lists them"),
+        "{text}"
+    );
+    // Where it is open they are seen.
+    editor.open("postil.toml");
+    editor.replace("postil.toml", "bb = 1", "seen = 1");
+    editor.save("postil.toml");
+    editor.settle();
+    editor.close("postil.toml");
+    // What was told is not told again because its line is another.
+    workspace.write("postil.toml", "\n[turn]\nmaxRound = 3\nseen = 1\n");
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": [{"uri": editor.uri("postil.toml"), "type": 2}]}),
+    );
+    editor.wait_saying("window/showMessage", "`turn.seen`");
+    let state = editor.state();
+    let messages = state.received.iter();
+    let texts = messages.filter(|m| m["method"] == "window/showMessage");
+    let told: Vec<&str> = texts
+        .filter_map(|m| m["params"]["message"].as_str())
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(!told[1].contains("`turn.maxRound`"), "{told:?}");
+}
+
+#[test]
 fn settings_are_checked_while_they_are_typed_and_put_right_by_a_fix() {
     let workspace = Workspace::new();
     workspace.write("postil.toml", "");
