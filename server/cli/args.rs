@@ -287,7 +287,7 @@ pub(super) enum Command {
     #[command(after_help = "Example: postil model anthropic/claude-sonnet-5-5")]
     Model {
         /// `provider/model`, `acp/agent` or `offline`
-        #[arg(value_name = "MODEL")]
+        #[arg(value_name = "MODEL", add = offers(complete::models))]
         model: Option<String>,
         /// Leave it to what is found
         #[arg(long, conflicts_with = "model")]
@@ -347,11 +347,11 @@ pub(super) struct ReplyArgs {
     #[arg(long, conflicts_with_all = ["all", "resume"])]
     pub another: bool,
     /// provider/model, or `offline`
-    #[arg(long)]
+    #[arg(long, add = offers(complete::models))]
     pub model: Option<String>,
     /// An outside agent (codex, claude-code and others) or provider/model; in a thread that is answered already,
     /// it answers beside the first one, as --another
-    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    #[arg(long, value_name = "NAME", conflicts_with = "model", add = offers(complete::models))]
     pub agent: Option<String>,
     /// Read-only: nothing is edited
     #[arg(long)]

@@ -29,6 +29,28 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Characters of what was said that stand beside an id.
 const SAID: usize = 60;
 
+/// bash ends a word at a colon or an equals sign, as in `ollama/qwen3:8b`, and puts what is chosen behind it.
+const WHOLE_WORDS: &str = r#"
+_postil() {
+    local -a whole=()
+    local at word here=0
+    for at in "${!COMP_WORDS[@]}"; do
+        word=${COMP_WORDS[at]}
+        if [[ $at == "$COMP_CWORD" && $word != [:=]* ]]; then word=$2; fi
+        if ((at > 1)) && [[ ${COMP_WORDS[at]} == [:=]* || ${COMP_WORDS[at - 1]} == *[:=] ]]; then
+            whole[${#whole[@]} - 1]+=$word
+        else
+            whole+=("$word")
+        fi
+        if [[ $at == "$COMP_CWORD" ]]; then here=$((${#whole[@]} - 1)); fi
+    done
+    local typed=${whole[here]}
+    local COMP_WORDS=("${whole[@]}") COMP_CWORD=$here
+    _clap_complete_postil "$1" "$typed" ""
+    COMPREPLY=("${COMPREPLY[@]#"${typed%"$2"}"}")
+}
+"#;
+
 /// What the shell asked for; `None`: no shell has asked.
 pub(super) fn answered() -> Option<ExitCode> {
     std::env::var_os(ASKED)?;
@@ -54,6 +76,10 @@ pub(super) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
     let shells = Shells::builtins();
     if let Some(asks) = shells.completer(&shell.to_string()) {
         asks.write_registration(ASKED, "postil", "postil", "postil", &mut script)?;
+    }
+    if shell == clap_complete::Shell::Bash {
+        let text = String::from_utf8_lossy(&script);
+        script = (text.replace("-F _clap_complete_postil ", "-F _postil ") + WHOLE_WORDS).into();
     }
     if shell == clap_complete::Shell::Zsh {
         // Found by its name on `fpath` zsh runs it as the function at the first Tab, which would complete nothing.
@@ -148,6 +174,22 @@ fn runs_of(session: &Session) -> Vec<CompletionCandidate> {
             candidate(at, &run.id, &help)
         })
         .collect()
+}
+
+/// Who could answer, the best known first.
+pub(super) fn models() -> Vec<CompletionCandidate> {
+    soon(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let (Ok(runtime), Ok(session)) = (runtime, session()) else {
+            return Vec::new();
+        };
+        let found = runtime.block_on(session.models(None)).models;
+        let all = found.iter().enumerate();
+        all.map(|(at, offer)| candidate(at, &offer.model, &offer.about))
+            .collect()
+    })
 }
 
 /// What a run may be.

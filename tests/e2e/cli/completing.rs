@@ -59,6 +59,23 @@ fn threads_runs_tools_and_files_are_offered_where_they_may_stand() {
     );
     let tools = values(&workspace, &["tools", "call", "file_"]);
     assert!(tools.contains(&"file_edit".to_owned()), "{tools:?}");
+    workspace.configure("[models.\"ollama/m:8b\"]\ncontextWindow = 8000\n");
+    for words in [
+        &["model", ""][..],
+        &["reply", "--model", ""],
+        &["reply", "--agent", ""],
+    ] {
+        let models = offered(&workspace, words);
+        let (first, about) = models.first().expect("a model");
+        assert_eq!(
+            (&**first, &**about),
+            ("ollama/m:8b", "your settings name it")
+        );
+        assert!(
+            models.iter().any(|(name, _)| name == "offline"),
+            "{models:?}"
+        );
+    }
     assert_eq!(values(&workspace, &["why", "sr"]), ["src/"]);
     assert!(values(&workspace, &["comp"]).contains(&"completions".to_owned()));
 }
@@ -94,5 +111,46 @@ fpath=($PWD/f $fpath); autoload -Uz _postil; words=(postil say ''); CURRENT=3; _
             said.lines().any(|line| line.starts_with(first.as_str())),
             "{shell}: {said}{errors}"
         );
+    }
+}
+
+/// bash has ended a word at the colon, and takes what is put behind it.
+#[test]
+fn bash_completes_a_name_with_a_colon_in_it() {
+    if !peers::on_path("bash") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.configure(
+        "[models.\"ollama/m:8b\"]\ncontextWindow = 8000\n[models.\"ollama/m:9b\"]\ncontextWindow = 8000\n",
+    );
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
+    let folder = program.parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    for (words, at, typed, put) in [
+        (
+            "postil model ollama/",
+            2,
+            "ollama/",
+            "ollama/m:8b ollama/m:9b",
+        ),
+        ("postil model ollama/m :", 3, "", "8b 9b"),
+        ("postil model ollama/m : 9", 4, "9", "9b"),
+        ("postil reply --model = ollama/m : 8", 6, "8", "8b"),
+        // Of somebody who took the colon out of COMP_WORDBREAKS.
+        ("postil model ollama/m:9", 2, "ollama/m:9", "ollama/m:9b"),
+    ] {
+        let script = format!(
+            "eval \"$(postil completions bash)\"; complete -p postil | grep -q ' -F _postil ' || exit 1
+COMP_WORDS=({words}); COMP_CWORD={at}; COMP_TYPE=9; _postil postil '{typed}' ''; echo \"${{COMPREPLY[@]}}\""
+        );
+        let output = workspace
+            .command("bash")
+            .args(["-c", &script])
+            .env("PATH", &path)
+            .output()
+            .expect("bash runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said.trim(), put, "{words}: {output:?}");
     }
 }
