@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::driver::Nvim;
-use super::plugin::{NONE, answered, in_both, open};
+use super::plugin::{NONE, answered, begun, in_both, open};
 use super::{python_project, with_model};
 use crate::model::{Model, Step};
 
@@ -195,11 +195,8 @@ fn an_answer_at_the_end_of_a_file_adds_no_empty_line(program: &str) {
 fn what_a_turn_does_goes_with_it_where_its_file_is_put_away(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("Since it began.").held()]);
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    let mut nvim = begun(program, &workspace, &model, "since when?");
     nvim.ex("set nohidden");
-    nvim.keys(":4Postil new since when?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
     let marks = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['postil.turns'], 0, -1, {})";
     nvim.wait("what it does", &format!("{marks} == 1"));
     nvim.ex("write");

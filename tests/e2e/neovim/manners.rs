@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{NONE, answered, in_both, open, question};
-use super::{NOTES, python_project, with_model};
+use super::plugin::{NONE, answered, begun, in_both, open, question};
+use super::{NOTES, python_project};
 use crate::harness::Workspace;
 use crate::model::{Model, Step, call};
 
@@ -148,10 +148,7 @@ fn a_review_begins_with_the_first_change(program: &str) {
     // As Windows programs write it.
     workspace.write("notes.py", format!("\u{feff}{NOTES}"));
     let model = first_and_last();
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new read it as UTF-8?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "read it as UTF-8?");
     nvim.wait_codes("awaiting_user");
     nvim.keys(":4<CR>:Postil review<CR>");
     nvim.wait("the diff", "vim.fn.tabpagenr('$') == 2 and vim.wo.diff");
@@ -382,11 +379,7 @@ fn what_the_user_does_at_its_start_and_end_is_done_as_well(program: &str) {
 fn what_a_turn_does_stays_when_another_server_ends(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("Here.").held()]);
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new where?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    model.wait_for_requests(1);
+    let mut nvim = begun(program, &workspace, &model, "where?");
     let marks = "#vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['postil.turns'], 0, -1, {})";
     nvim.wait("the mark", &format!("{marks} == 1"));
     nvim.lua("vim.api.nvim_exec_autocmds('LspDetach', { buffer = 0, data = { client_id = 99 } })");

@@ -65,6 +65,16 @@ pub(super) fn answered(nvim: &mut Nvim) {
     nvim.wait_codes("awaiting_user");
 }
 
+/// A thread that asks `words` above `load` in `notes.py`, and its turn, which has asked the model.
+pub(super) fn begun(program: &str, workspace: &Workspace, model: &Model, words: &str) -> Nvim {
+    let mut nvim = open(program, workspace, &with_model(model), "notes.py");
+    nvim.keys(&format!(":4Postil new {words}<CR>"));
+    nvim.wait_codes("pending");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    model.wait_for_requests(1);
+    nvim
+}
+
 fn edit_then_answer() -> Model {
     Model::start(vec![
         Step::calls(vec![call("r", "file_read", json!({"path": "notes.py"}))]),
@@ -369,10 +379,7 @@ fn a_turn_is_reviewed_as_a_diff_and_undone(program: &str) {
 fn a_review_of_several_files_begins_with_the_first(program: &str) {
     let workspace = python_project();
     let model = super::proposed::two_edits();
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new read it as UTF-8?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "read it as UTF-8?");
     nvim.wait_codes("awaiting_user");
     nvim.keys(":4<CR>:Postil review<CR>");
     nvim.wait("both", "vim.fn.tabpagenr('$') == 3 and vim.wo.diff");
@@ -392,10 +399,7 @@ fn a_review_of_several_files_begins_with_the_first(program: &str) {
 fn a_review_takes_back_no_other_turn_than_its_own(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("In `load`."), Step::text("Nowhere else.")]);
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new where is it read?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "where is it read?");
     nvim.wait_codes("awaiting_user");
     nvim.keys(":4<CR>:Postil review<CR>");
     nvim.wait("the diff", "vim.fn.tabpagenr('$') == 2 and vim.wo.diff");
@@ -587,10 +591,7 @@ fn why_shows_what_was_said(program: &str) {
 fn a_turn_without_a_buffer_ends_with_its_server(program: &str) {
     let workspace = python_project();
     let model = edit_then_answer();
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new read it as UTF-8?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "read it as UTF-8?");
     model.wait_for_requests(3);
     let turns = "require('postil').statusline():find('⟳', 1, true)";
     nvim.wait("the turn", turns);

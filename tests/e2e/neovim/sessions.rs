@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{NONE, answered, in_both, open};
+use super::plugin::{NONE, answered, begun, in_both, open};
 use super::proposed::{asked, two_edits};
-use super::{python_project, with_model};
+use super::python_project;
 use crate::harness::Workspace;
 
 in_both!(
@@ -49,10 +49,7 @@ fn saved(mut nvim: Nvim, workspace: &Workspace) -> PathBuf {
 fn a_review_comes_back_with_a_session(program: &str) {
     let workspace = python_project();
     let model = two_edits();
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new read it as UTF-8?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "read it as UTF-8?");
     nvim.wait_codes("awaiting_user");
     nvim.keys(":4<CR>:Postil review<CR>");
     nvim.wait("both", "vim.fn.tabpagenr('$') == 3 and vim.wo.diff");

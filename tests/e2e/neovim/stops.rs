@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{in_both, open};
+use super::plugin::{begun, in_both, open};
 use super::{python_project, with_model};
 use crate::model::{Model, Step, call};
 
@@ -18,10 +18,7 @@ in_both!(
 fn a_turn_at_work_is_told_where_nothing_is_edited(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("Nowhere.").held()]);
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new where is it used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
+    let mut nvim = begun(program, &workspace, &model, "where is it used?");
     let told = |state: &str| format!("vim.diagnostic.get(0)[1].message == '{state}'");
     nvim.wait("its state", &told("agent at work: where is it used?"));
     nvim.wait(
@@ -41,11 +38,7 @@ fn a_turn_at_work_is_told_where_nothing_is_edited(program: &str) {
 fn a_turn_that_ended_with_its_server_is_told_by_the_next(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("Nowhere.").held()]);
-    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
-    nvim.keys(":4Postil new where is it used?<CR>");
-    nvim.wait_codes("pending");
-    nvim.keys(":4<CR>:Postil reply<CR>");
-    model.wait_for_requests(1);
+    let mut nvim = begun(program, &workspace, &model, "where is it used?");
     nvim.lua("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, 'sigkill') end)");
     nvim.wait("its end", "#vim.lsp.get_clients() == 0");
     nvim.keys(":Postil restart<CR>");
