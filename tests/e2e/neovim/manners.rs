@@ -23,6 +23,7 @@ in_both!(
     a_question_does_not_go_into_a_macro,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
+    health_tells_what_is_wrong_beside_all_that_is_not,
     capabilities_of_the_users_are_taken,
     what_the_user_does_at_its_start_and_end_is_done_as_well,
     what_a_turn_does_stays_when_another_server_ends,
@@ -294,6 +295,27 @@ fn health_tells_the_servers_version(program: &str) {
     let mut nvim = open(program, &workspace, NONE, "notes.py");
     nvim.ex("checkhealth postil");
     nvim.wait_text(&format!("server {} for ", env!("CARGO_PKG_VERSION")));
+}
+
+fn health_tells_what_is_wrong_beside_all_that_is_not(program: &str) {
+    let workspace = python_project();
+    workspace.write("postil.toml", "[turn]\nmaxRound = 3\n");
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    // Also to whoever never opens that file.
+    nvim.wait_note("postil.toml:2: there is no setting `turn.maxRound`");
+    nvim.ex("checkhealth postil");
+    nvim.wait_text("· workspace  ");
+    let seen = nvim.text();
+    let wrong: Vec<&str> = seen.lines().filter(|line| line.contains("ERROR")).collect();
+    // It came after the folder was trusted.
+    let [trust, settings] = wrong[..] else {
+        panic!("{seen}");
+    };
+    assert!(
+        trust.contains("ERROR trust: not trusted any more"),
+        "{seen}"
+    );
+    assert!(settings.contains("ERROR settings: "), "{seen}");
 }
 
 fn capabilities_of_the_users_are_taken(program: &str) {

@@ -8,10 +8,28 @@ local function output(command)
   local ok, run = pcall(vim.system, command, { text = true, timeout = 10000 })
   if not ok then
     -- Without the line of Neovim's own that it comes from.
-    return nil, (tostring(run):gsub("^.-:%d+: ", ""))
+    return { code = -1, stdout = "", why = (tostring(run):gsub("^.-:%d+: ", "")) }
   end
   local done = run:wait()
-  return done.code == 0 and vim.trim(done.stdout) or nil, vim.trim(done.stderr or "")
+  local why = vim.trim(done.stderr or "")
+  if done.code == 124 then
+    why = "it did not end in 10 s"
+  end
+  return { code = done.code, stdout = vim.trim(done.stdout or ""), why = why }
+end
+
+-- What is wrong counts as such, so that it is not passed over among the rest.
+local function tell_findings(found)
+  local rest = {}
+  for _, line in ipairs(vim.split(found, "\n")) do
+    local name, wrong = line:match("^✗ (%S.-)%s%s+(.*)")
+    if wrong then
+      health.error(name .. ": " .. wrong)
+    else
+      table.insert(rest, line)
+    end
+  end
+  health.info(table.concat(rest, "\n"))
 end
 
 local function servers()
@@ -60,18 +78,19 @@ function M.check()
       { "install postil so that it is on the PATH", 'or set it: vim.g.postil = { cmd = { "/path/to/postil" } }' }
     )
   else
-    local version, why = output({ program, "--version" })
-    if version then
-      health.ok(("%s (%s)"):format(version, vim.fn.exepath(program)))
+    local version = output({ program, "--version" })
+    if version.code == 0 then
+      health.ok(("%s (%s)"):format(version.stdout, vim.fn.exepath(program)))
     else
-      health.error(("`%s --version` fails: %s"):format(program, why), "install it again")
+      health.error(("`%s --version` fails: %s"):format(program, version.why), "install it again")
     end
     health.start("postil: what `postil doctor` finds")
-    local found, problem = output({ program, "doctor", "-C", root(config) })
-    if found then
-      health.info(found)
+    -- It ends with 1 where it has found something wrong.
+    local doctor = output({ program, "doctor", "-C", root(config) })
+    if doctor.stdout ~= "" then
+      tell_findings(doctor.stdout)
     else
-      health.warn("it fails: " .. problem)
+      health.warn("it fails: " .. doctor.why)
     end
   end
   health.start("postil: in this Neovim")
