@@ -1,6 +1,6 @@
 //! The life of a connection: initialize, what is registered then, folders, settings, watched files, the end.
 
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -260,20 +260,25 @@ fn announce_more(server: &Arc<Server>, session: &Session) {
 pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
     announce_more(server, session);
     let mut untold = Vec::new();
-    for workspace in session.workspaces() {
+    let workspaces = session.workspaces();
+    for workspace in &workspaces {
         let file = workspace.root().join(PROJECT_FILE);
         let is_open = server.documents.uri(&file).is_some();
         for problem in &workspace.loaded().problems {
             if is_open && problem.file.as_ref() == Some(&file) {
                 continue;
             }
-            let file = problem.file.as_deref().map(Path::display);
             // Not by its line, which moves.
-            if (server.told)
-                .insert(file.map_or_else(String::new, |f| f.to_string()) + &problem.message)
-            {
-                untold.push(present::one_line(&problem.sentence()));
+            let place = problem.file.as_deref().map(Path::display);
+            let place = place.map_or_else(String::new, |place| place.to_string());
+            if !server.told.insert(place + &problem.message) {
+                continue;
             }
+            let told = problem.sentence();
+            // In one line there is little room, and of one folder alone it goes without saying.
+            let folder = format!("{}{MAIN_SEPARATOR}", workspace.root().display());
+            let short = told.strip_prefix(&folder).filter(|_| workspaces.len() == 1);
+            untold.push(present::one_line(short.unwrap_or(&told)));
         }
         server.publisher.urgent(file);
     }

@@ -156,7 +156,7 @@ fn wrong_settings_of_a_project_are_told_of_once_where_that_file_is_not_open() {
     let told = editor.wait_saying("window/showMessage", "maxRound");
     let text = told["message"].as_str().expect("a text");
     assert!(
-        text.contains("postil.toml:2: there is no setting"),
+        text.starts_with("postil: postil.toml:2: there is no setting"),
         "{text}"
     );
     assert!(
