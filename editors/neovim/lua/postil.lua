@@ -308,8 +308,9 @@ end
 function M.ended(code, signal, id)
   local client = vim.lsp.get_client_by_id(id)
   local why
-  -- 15: it was stopped.
-  if client and (code ~= 0 or signal ~= 0 and signal ~= 15) then
+  -- It was stopped by signal 15, which it makes a status of.
+  local stopped = signal == 15 or code == 143
+  if client and not stopped and (code ~= 0 or signal ~= 0) then
     local root = client.config.root_dir or ""
     ended[root] = client.initialized and (ended[root] or 0) + 1 or MOST
     -- 9: a restart has ended it.

@@ -19,6 +19,7 @@ in_both!(
     a_closed_file_is_opened_with_what_is_true_then,
     signs_of_the_users_are_kept_also_those_set_later,
     what_a_server_said_goes_with_it,
+    a_server_that_was_stopped_often_is_started_again,
     a_question_takes_nothing_that_is_typed_for_its_answer,
     a_question_does_not_go_into_a_macro,
     health_tells_of_a_parser_that_cannot_be_loaded,
@@ -219,6 +220,22 @@ fn signs_of_the_users_are_kept_also_those_set_later(program: &str) {
             "lua vim.diagnostic.config({{ signs = {global} }})"
         ));
         nvim.wait(global, &format!("{signs} == '{seen}'"));
+    }
+}
+
+/// As `:lsp stop!` does, and plugins that restart servers: that is no end by itself.
+fn a_server_that_was_stopped_often_is_started_again(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    for _ in 0..4 {
+        nvim.lua(
+            "local client = vim.lsp.get_clients()[1]
+            if vim.fn.has('nvim-0.11') == 1 then client:stop(true) else client.stop(true) end",
+        );
+        nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+        nvim.ex("bwipeout!");
+        nvim.edit(&workspace.path("notes.py"));
+        nvim.wait("another", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
     }
 }
 
