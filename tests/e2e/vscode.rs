@@ -174,6 +174,11 @@ fn an_agent_that_answers_takes_the_keyboard_from_nobody() {
 }
 
 #[test]
+fn who_presses_a_message_and_comes_back_by_a_key_loses_no_key() {
+    case("back", &[("a.rs", "// AUTHOR: why\nfn a() {}\n")]);
+}
+
+#[test]
 fn a_review_that_was_open_is_shut_in_a_window_that_is_loaded_anew() {
     case("overview", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

@@ -130,7 +130,11 @@ export class Comments implements vscode.Disposable {
             prompt: "Reply",
             placeHolder: "Write to the agent; it stands in the file as an AUTHOR line",
         };
-        this.teller = new Teller(this.controller, () => [...this.files.values()].flat());
+        this.teller = new Teller(
+            this.controller,
+            () => [...this.files.values()].flat(),
+            (uri) => this.isStill(uri),
+        );
         this.subscriptions = [
             this.controller,
             this.teller,
@@ -152,6 +156,9 @@ export class Comments implements vscode.Disposable {
                 if (contentChanges.length > 0 && this.files.has(key)) {
                     const before = this.changes.get(key) ?? [];
                     this.changes.set(key, [...before.slice(1 - CHANGES), { version: document.version, changes: contentChanges }]);
+                    if (!contentChanges.every(isInLine)) {
+                        this.teller.shifted(this.files.get(key) ?? []);
+                    }
                 }
             }),
             vscode.workspace.onDidCloseTextDocument(({ uri }) => {
@@ -383,6 +390,13 @@ export class Comments implements vscode.Disposable {
             this.changes.delete(key);
         }
         this.boxes(uri);
+    }
+
+    /** Whether no line came or went since the text that the server told of. */
+    private isStill(uri: vscode.Uri): boolean {
+        const now = this.known.version(uri) ?? 0;
+        const since = (this.changes.get(uri.toString()) ?? []).filter(({ version }) => version > now);
+        return since.every(({ changes }) => changes.every(isInLine));
     }
 
     /** To where the threads have come by what was typed up to the text that the server told of. */
@@ -627,6 +641,11 @@ function fresh(view: vscode.CommentThread): Shown {
 /** Its text, where it is open. */
 function document(uri: vscode.Uri): vscode.TextDocument | undefined {
     return vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+}
+
+/** Whether no line comes or goes by it. */
+function isInLine({ range, text }: Change): boolean {
+    return range.start.line === range.end.line && !text.includes("\n");
 }
 
 function range(thread: Thread): vscode.Range {

@@ -3,8 +3,8 @@
 // VS Code gives a message that was once pressed the keyboard at every later change of its thread, wherever it is by then:
 // in the text, the palette, a terminal (CommentThreadBody.updateCommentThread). It tells no extension that one was pressed,
 // and forgets it only with the thread, or when the thread has no message for a moment. So a thread that is seen and
-// unfolded is not changed but made anew beside itself, folded, and takes its place; unless its author has been typing in
-// the text since that was done, and has not pressed there: from a message a press leads back to the text.
+// unfolded is not changed but made anew beside itself, folded, and takes its place; unless that was done while its author
+// typed, and no key since came so late after the one before that a message could have been pressed in between.
 
 import * as vscode from "vscode";
 import type { Note } from "./comments";
@@ -13,18 +13,20 @@ import { AT_WORK } from "./threads";
 const { Expanded } = vscode.CommentThreadCollapsibleState;
 const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
 
-/** Milliseconds without a key after which a thread follows: an editor is made for each, which keys would feel. */
+/** Milliseconds between two keys in which nobody presses a message and comes back from there. */
+const STREAK = 250;
+/** Milliseconds without a key after which what keys would feel is done, or would feel it. */
 const PAUSE = 400;
 /** The same after words were sent from a box, which the window has shut by then. */
 const SHUT = 150;
-/** Milliseconds after a key in the text in which nobody has pressed a message and gone elsewhere. */
-const TYPES = 1500;
 /** So long VS Code gathers what is set of a thread before it tells the window. */
 const GATHERS = 100;
 /** What is set after so long is told apart from what was set before. */
 const APART = GATHERS + 50;
 /** Milliseconds in which nobody has pressed a message of a file that has just been shown; its threads are being drawn. */
 const DRAWN = 700;
+/** Milliseconds after which it is known where in the text one was made. */
+const LATE = 500;
 /** So many are made anew at once. */
 const AT_ONCE = 10;
 /** Milliseconds after a press of a thread's own button in which its author is still there. */
@@ -52,12 +54,12 @@ export interface Told {
     dropped: boolean;
     /** It was unfolded when it was last looked at. */
     open: boolean;
-    /** One of its messages may have been pressed since it was made. */
-    pressed: boolean;
+    /** When it was made. Before that none of its messages was pressed. */
+    made: number;
 }
 
 export function told(view: vscode.CommentThread): Told {
-    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, astray: false, acted: 0, busy: undefined, dropped: false, open: false, pressed: false };
+    return { view, former: undefined, notes: [], due: {}, at: view.range.start.line, astray: false, acted: 0, busy: undefined, dropped: false, open: false, made: Date.now() };
 }
 
 /** It leaves the margin. */
@@ -89,8 +91,10 @@ function isWriting(): boolean {
 export class Teller implements vscode.Disposable {
     /** Until then nothing is made anew; nor while something is sent. */
     private until = 0;
-    /** When somebody last typed in the text. */
+    /** When somebody last typed in a text. */
     private typed = 0;
+    /** Since when there has been nothing but keys, each soon after the one before. */
+    private since = Infinity;
     private sends = 0;
     private timer: NodeJS.Timeout | undefined;
     /** Since when the files are seen that are. */
@@ -98,16 +102,19 @@ export class Teller implements vscode.Disposable {
     private readonly subscriptions = [
         vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
             if (kind === Keyboard) {
-                this.typed = Date.now();
-                this.until = Math.max(this.until, this.typed + PAUSE);
-            } else if (kind === Mouse) {
-                for (const one of this.threads()) {
-                    one.pressed ||= one.view.collapsibleState === Expanded;
+                const now = Date.now();
+                if (now > this.typed + STREAK) {
+                    this.since = Infinity;
                 }
+                this.since = Math.min(this.since, now);
+                this.typed = now;
+            } else if (kind === Mouse) {
+                this.since = Infinity;
             }
         }),
         // Whoever is in the box of a message has the keyboard where the window would give it.
         vscode.window.onDidChangeActiveTextEditor((editor) => {
+            this.since = Infinity;
             if (editor && isEdit(editor.document)) {
                 this.all();
             }
@@ -123,6 +130,8 @@ export class Teller implements vscode.Disposable {
         private readonly controller: vscode.CommentController,
         /** All threads of the margin. */
         private readonly threads: () => Told[],
+        /** Whether the lines of a text are where the server has them. */
+        private readonly isStill: (uri: vscode.Uri) => boolean,
     ) {
         this.look();
     }
@@ -145,7 +154,8 @@ export class Teller implements vscode.Disposable {
             return await work();
         } finally {
             this.sends -= 1;
-            this.wait(SHUT);
+            this.until = Date.now() + SHUT;
+            this.later(this.until);
         }
     }
 
@@ -160,18 +170,13 @@ export class Teller implements vscode.Disposable {
         }
     }
 
-    private wait(milliseconds: number): void {
-        this.until = Math.max(this.until, Date.now() + milliseconds);
-        this.later();
-    }
-
-    private later(): void {
+    private later(time: number): void {
         this.timer ??= setTimeout(
             () => {
                 this.timer = undefined;
                 this.all();
             },
-            Math.max(0, this.until - Date.now()),
+            Math.max(0, time - Date.now()),
         );
     }
 
@@ -181,7 +186,9 @@ export class Teller implements vscode.Disposable {
             return;
         }
         const { view, due } = one;
-        one.pressed ||= one.notes.some((note) => note.edited);
+        if (one.notes.some((note) => note.edited)) {
+            one.made = 0;
+        }
         if (view.collapsibleState === Expanded && due.label?.startsWith(`${AT_WORK}:`)) {
             // What it does at each moment is not worth to take what was selected in a message.
             due.label = AT_WORK;
@@ -208,13 +215,19 @@ export class Teller implements vscode.Disposable {
         if (this.sends > 0) {
             return;
         }
-        if (this.until > Date.now()) {
-            this.later();
+        const from = this.canMake(one) ? this.until : Math.max(this.until, this.typed + PAUSE);
+        if (from > Date.now()) {
+            this.later(from);
         } else if (isWriting()) {
             this.empty(one);
         } else {
             this.replace(one);
         }
+    }
+
+    /** Whether it can be made anew between two keys: one at a time, where it is known at which line, and no box holds words. */
+    private canMake({ view }: Told): boolean {
+        return this.isStill(view.uri) && !isWriting() && this.threads().every(({ busy }) => !busy);
     }
 
     /** Those that were folded are made anew unseen: unfolded again, a message that was pressed before took the keyboard. */
@@ -229,8 +242,16 @@ export class Teller implements vscode.Disposable {
             } else if (left > 0 && !one.busy && !one.notes.some((note) => note.edited)) {
                 left -= 1;
                 one.open = false;
+                one.made = Date.now();
                 this.take(one, this.made(one, this.place(one), {}));
             }
+        }
+    }
+
+    /** Lines came or went: of one that was just made nobody knows whether that was before or after. */
+    shifted(threads: Told[]): void {
+        for (const one of threads) {
+            one.astray ||= one.busy !== undefined || Date.now() < one.made + LATE;
         }
     }
 
@@ -240,11 +261,12 @@ export class Teller implements vscode.Disposable {
     }
 
     /** Whether it can be changed as it is. */
-    private isFree({ view, acted, pressed }: Told): boolean {
+    private isFree({ view, acted, made }: Told): boolean {
         const now = Date.now();
         const seen = this.seen.get(view.uri.toString());
-        const isTyping = !pressed && now < this.typed + TYPES;
-        return isTyping || view.collapsibleState !== Expanded || view.comments.length === 0 || seen === undefined || now < seen + DRAWN || now < acted + THERE;
+        const isUnpressed = made >= this.since && now <= this.typed + STREAK;
+        const isThere = now < acted + THERE && this.typed <= acted;
+        return isUnpressed || isThere || view.collapsibleState !== Expanded || view.comments.length === 0 || seen === undefined || now < seen + DRAWN;
     }
 
     /** Whether the cursor is in the box of one of its messages. */
@@ -284,6 +306,7 @@ export class Teller implements vscode.Disposable {
 
     private replace(one: Told): void {
         const { view, due } = one;
+        const made = Date.now();
         const next = this.made(one, due.range ?? this.place(one), due);
         next.collapsibleState = Expanded;
         one.at = next.range.start.line;
@@ -302,6 +325,7 @@ export class Teller implements vscode.Disposable {
                 one.due = { range: next.range, ...due, ...one.due };
             } else {
                 this.take(one, next);
+                one.made = made;
             }
             this.tell(one);
         }, GATHERS);
@@ -319,7 +343,6 @@ export class Teller implements vscode.Disposable {
     private take(one: Told, next: vscode.CommentThread): void {
         one.former = one.view;
         one.view = next;
-        one.pressed = false;
         for (const note of one.notes) {
             note.view = next;
         }
@@ -336,7 +359,7 @@ export class Teller implements vscode.Disposable {
                 return;
             }
             one.busy = undefined;
-            one.pressed = false;
+            one.made = Date.now();
             one.due.comments ??= [...one.notes];
             if (view.collapsibleState !== Expanded) {
                 // Folded without a message, VS Code has removed it.

@@ -1,4 +1,5 @@
 // Who has the keyboard while an agent answers in a thread whose message was pressed before: whoever had it.
+import { plain } from "../code.mjs";
 import { draft, equal, folder, head, listens, margin, ok, openThread, typeReply } from "../parts.mjs";
 
 /** Whether what has the keyboard is in `place`. */
@@ -8,8 +9,43 @@ const has = (window, place) => window.page.evaluate((place) => Boolean(document.
 async function pressMessage(window, at = 0) {
     const message = window.page.locator(".review-widget .review-comment .comment-body").nth(at);
     await window.again("a message has the keyboard", () => message.click(window.short), () => has(window, ".review-comment"));
-    const line = window.page.locator(".editor-instance .view-line", { hasText: "fn load" }).first();
+    const line = window.page.locator(".editor-instance .view-line", { hasText: "AUTHOR: what is it?" }).first();
     await window.again("the text has it", () => line.click(window.short), () => window.writes());
+}
+
+/** The line with `words`, as it stands. */
+const line = async (window, words) => (await window.lines()).find((line) => line.includes(words));
+
+/** Who presses a message, goes back by a key and types at once, in the very thread. */
+export async function back(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    const { keyboard } = window.page;
+    await window.file("a.rs");
+    await openThread(window, 0);
+    await window.until("what was said", async () => (await margin(window))[0]?.[0] === "why");
+    await window.goto(1);
+    await keyboard.press("End");
+    const message = window.page.locator(".review-widget .review-comment .comment-body").first();
+    let typed = "";
+    for (const word of [" one", " two", " three", " four", " five", " six"]) {
+        // A key that the margin will be told of.
+        await keyboard.type(word.slice(0, 2));
+        await window.page.waitForTimeout(400);
+        const place = await message.boundingBox();
+        await window.page.mouse.click(place.x + 5, place.y + 5);
+        await window.until("a message has the keyboard", () => has(window, ".review-comment"));
+        await keyboard.press("Control+1");
+        await keyboard.type(word.slice(2), { delay: 30 });
+        for (let at = 0; at < 5; at += 1) {
+            await window.page.waitForTimeout(70);
+            await keyboard.type(String(at));
+        }
+        typed += `${word}01234`;
+        await window.page.waitForTimeout(300);
+        equal(await line(window, "AUTHOR"), `// AUTHOR: why${typed}`, "what was typed");
+    }
+    await window.until("in the margin", async () => (await margin(window))[0]?.[0] === `why${typed}`);
 }
 
 /** Goes on in the text, and has it answered. */
@@ -42,7 +78,7 @@ async function typeWhile(window, model, text) {
 }
 
 export async function keys(code, windows, model) {
-    const window = await code.open(folder);
+    const window = await code.open(folder, { viewport: { width: 1300, height: 1500 } });
     windows.push(window);
     const { keyboard } = window.page;
     await window.file("load.rs");
@@ -103,6 +139,37 @@ export async function keys(code, windows, model) {
     await keyboard.type("word wrap", { delay: 40 });
     equal(await input.inputValue(), ">toggle word wrap", "all of it is in the palette");
     await keyboard.press("Escape");
+
+    // In the find widget.
+    await ask(window, "and where?");
+    await pressMessage(window, 1);
+    await begin(window);
+    await keyboard.press("Control+f");
+    const find = window.page.locator(".find-widget.visible .find-part textarea").first();
+    await window.until("the find widget has it", () => find.evaluate((area) => area === document.activeElement).catch(() => false));
+    await keyboard.press("Control+a");
+    model.release();
+    await keyboard.type("no such ", { delay: 40 });
+    await answered(window, "Here.");
+    await keyboard.type("words", { delay: 40 });
+    equal(await find.inputValue(), "no such words", "all of it is in the find widget");
+    await keyboard.press("Escape");
+
+    // In a terminal.
+    await ask(window, "and when?");
+    await pressMessage(window, 1);
+    await begin(window);
+    await keyboard.press("Control+Backquote");
+    const terminal = window.page.locator(".terminal-wrapper.active .xterm-rows");
+    await window.until("a prompt", async () => /[$#]\s*$/.test(plain(await terminal.innerText(window.short).catch(() => "")).trim()));
+    ok(await has(window, ".terminal-wrapper"), "the terminal has the keyboard");
+    model.release();
+    await keyboard.type("echo said-", { delay: 40 });
+    await answered(window, "Now.");
+    await keyboard.type("$((40 + 2))\n", { delay: 40 });
+    await window.until("all of it is in the terminal", async () => plain(await terminal.innerText()).includes("said-42"));
+    await keyboard.press("Control+Backquote");
+    await window.toEditor();
 
     // With words in the reply box that were not sent.
     await ask(window, "and then?");

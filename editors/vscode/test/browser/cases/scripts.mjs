@@ -23,6 +23,8 @@ export const scripts = {
         { ...READ, held: true },
         { text: "One.", held: true },
         { text: "Two.", held: true },
+        { text: "Here.", held: true },
+        { text: "Now.", held: true },
         { ...READ, held: true },
         { text: "Three.", held: true },
     ],
