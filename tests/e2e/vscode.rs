@@ -179,6 +179,12 @@ fn who_presses_a_message_and_comes_back_by_a_key_loses_no_key() {
 }
 
 #[test]
+fn an_unsent_reply_whose_box_goes_is_handed_back() {
+    let text = "// AUTHOR: why\nfn a() {}\n";
+    case("drafts", &[("a.rs", text), ("c.rs", "fn c() {}\n")]);
+}
+
+#[test]
 fn a_review_that_was_open_is_shut_in_a_window_that_is_loaded_anew() {
     case("overview", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

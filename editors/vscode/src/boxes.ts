@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Comments, Note } from "./comments";
+import type { Drafts } from "./drafts";
 import { type Located, type Named, nameOf, UNREAD } from "./known";
 import { because, complain, inform, warn } from "./say";
 import { refused } from "./outside";
@@ -11,6 +12,7 @@ import { place, said, short } from "./threads";
 interface Parts {
     server: Server;
     comments: Comments;
+    drafts: Drafts;
     /** Removes a thread from the file. */
     resolve: (located: Located) => Promise<void>;
 }
@@ -22,7 +24,7 @@ export interface Boxes {
     takeBack: (note: Note) => Promise<void>;
 }
 
-export function boxesOf({ server, comments, resolve }: Parts): Boxes {
+export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
     /** Writes a thread that was begun in the margin. It may come to stand elsewhere: above a text over several lines, say. */
     const begin = async (view: vscode.CommentThread, text: string): Promise<Named | undefined> => {
         const uri = view.uri.toString();
@@ -56,7 +58,7 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
     };
 
     /** Writes what stands in a reply box into the file. Where it could not the author is told, and this fails. */
-    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
+    const write = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
         const text = reply.text.trim();
         const there = comments.shown(reply.thread);
         const uri = reply.thread.uri.toString();
@@ -86,6 +88,12 @@ export function boxesOf({ server, comments, resolve }: Parts): Boxes {
             void refused(because(error), uri);
             throw new vscode.CancellationError();
         }
+    };
+
+    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
+        const named = await write(reply);
+        drafts.sent(reply.text);
+        return named;
     };
 
     const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
+import type { Drafts } from "./drafts";
 import { columnOf, type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
 import type { Models } from "./models";
 import { openFolderOf } from "./outside";
@@ -40,6 +41,7 @@ interface Parts {
     server: Server;
     known: Known;
     comments: Comments;
+    drafts: Drafts;
     tree: ThreadTree;
     conversations: Conversations;
     models: Models;
@@ -62,7 +64,7 @@ async function tellWalkthrough(command: string): Promise<void> {
 }
 
 export function register(parts: Parts): Registered {
-    const { server, known, comments, tree, conversations, models, questions, reviews, whys } = parts;
+    const { server, known, comments, drafts, tree, conversations, models, questions, reviews, whys } = parts;
 
     const doctor = new Doctor(server);
 
@@ -176,7 +178,7 @@ export function register(parts: Parts): Registered {
         setTimeout(() => resolving.delete(key), DOUBLE);
     };
 
-    const boxes = boxesOf({ server, comments, resolve });
+    const boxes = boxesOf({ server, comments, drafts, resolve });
 
     /** The line that is asked about. */
     const cursor = (): { uri: string; position: Position } | undefined => {

@@ -28,7 +28,7 @@ const MOST = 2000;
 
 /**
  * Milliseconds that a thread which left the text stays in the margin: cut, it may be pasted; undone, it may be done again.
- * VS Code hands the words in a reply box to no extension, nor tells whether there are any.
+ * VS Code tells of no reply box at which thread it is.
  */
 const STAYS = 10_000;
 

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { Comments } from "./comments";
 import { register, reveal } from "./commands";
 import { Conversations } from "./conversation";
+import { Drafts } from "./drafts";
 import { Endings } from "./endings";
 import { Known } from "./known";
 import { Models } from "./models";
@@ -54,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     server = running;
     const known = new Known(running);
     const comments = new Comments(context, known, running);
+    const drafts = new Drafts(context.workspaceState);
     const tree = new ThreadTree(context, known);
     const reviews: Reviews = new Reviews(running, known);
     const whys: Whys = new Whys(running);
@@ -61,12 +63,13 @@ export function activate(context: vscode.ExtensionContext): Api {
     const conversations: Conversations = new Conversations(context, running, known, (located) => reveal(located, comments));
     const models = new Models(running);
     const status = new Status(running, known, models);
-    const { commands, pressed } = register({ server: running, known, comments, tree, conversations, models, questions, reviews, whys });
+    const { commands, pressed } = register({ server: running, known, comments, drafts, tree, conversations, models, questions, reviews, whys });
     context.subscriptions.push(
         log,
         running,
         known,
         comments,
+        drafts,
         tree,
         questions,
         reviews,

@@ -70,7 +70,7 @@ export function drop(one: Told): void {
 }
 
 /** Whether it is the text in one of our reply boxes, of which each is an editor to extensions. */
-function isReply({ uri }: vscode.TextDocument): boolean {
+export function isReply({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && uri.toString(true).includes("postil.postil");
 }
 
@@ -79,10 +79,15 @@ function isEdit({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && /\/commentinput-\d+-\d+\.md$/.test(uri.path);
 }
 
+/** The texts of the reply boxes that are there, folded ones too. */
+function replies(): vscode.TextDocument[] {
+    return vscode.window.visibleTextEditors.map(({ document }) => document).filter(isReply);
+}
+
 /** Whether there is a reply box in which something stands, or in which the cursor is: with its thread it would be lost. */
 function isWriting(): boolean {
-    const { activeTextEditor, visibleTextEditors } = vscode.window;
-    const shown = visibleTextEditors.map(({ document }) => document).filter(isReply);
+    const { activeTextEditor } = vscode.window;
+    const shown = replies();
     // VS Code keeps the texts of boxes that are gone.
     const all = shown.length > 0 ? shown : vscode.workspace.textDocuments.filter(isReply);
     return (activeTextEditor !== undefined && isReply(activeTextEditor.document)) || all.some((one) => one.getText() !== "");
@@ -352,6 +357,7 @@ export class Teller implements vscode.Disposable {
     /** Where a box would be lost the window forgets by a moment without messages, after which they are there again. */
     private empty(one: Told): void {
         const { view } = one;
+        const boxes = replies();
         view.comments = [];
         one.busy = { next: undefined };
         setTimeout(() => {
@@ -365,6 +371,15 @@ export class Teller implements vscode.Disposable {
                 // Folded without a message, VS Code has removed it.
                 const next = this.made(one, this.place(one), { comments: [] });
                 this.take(one, next);
+            } else {
+                setTimeout(() => {
+                    // That it was folded in that moment is told later.
+                    const left = replies();
+                    if (one.view === view && !one.dropped && view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
+                        one.made = Date.now();
+                        this.take(one, this.made(one, this.place(one), {}));
+                    }
+                }, LATE);
             }
             this.set(one, one.view);
         }, APART);

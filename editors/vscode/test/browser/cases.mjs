@@ -3,6 +3,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as drafts from "./cases/drafts.mjs";
 import * as faults from "./cases/faults.mjs";
 import * as keys from "./cases/keys.mjs";
 import * as margin from "./cases/margin.mjs";
@@ -16,7 +17,7 @@ import { scripted } from "./model.mjs";
 
 const [, , name, , vsix, out] = process.argv;
 
-const cases = { ...margin, ...turns, ...faults, ...places, ...palette, ...keys, ...speed };
+const cases = { ...margin, ...turns, ...faults, ...places, ...palette, ...keys, ...drafts, ...speed };
 const work = cases[name];
 if (!work) {
     console.log(`there are: ${Object.keys(cases).join(", ")}`);
@@ -29,7 +30,8 @@ let code;
 const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
     const review = { "postil.turn.review": "ask" };
-    const settings = { review, overview: review, paused: { "postil.turn.maxRounds": 1 } }[name] ?? {};
+    const unasked = { "comments.thread.confirmOnCollapse": "never" };
+    const settings = { review, overview: review, paused: { "postil.turn.maxRounds": 1 }, drafts: unasked }[name] ?? {};
     // A machine on which it is not installed.
     const bare = (process.env.PATH ?? "").split(":").filter((dir) => !existsSync(join(dir, "postil")));
     const search = name === "start" ? bare : name === "faults" ? [first, process.env.PATH] : [process.env.PATH];

@@ -1,0 +1,196 @@
+// What was written in reply boxes and not sent. VS Code loses it with the box: when the thread goes, when its file gets
+// another name, when the window is loaded anew. So it is kept here until the author has it back.
+
+import * as vscode from "vscode";
+import { inform } from "./say";
+import { Soon } from "./soon";
+import { isReply } from "./tell";
+import { short } from "./threads";
+
+const KEY = "drafts";
+/** Milliseconds until what was typed is kept. */
+const KEEP = 300;
+/** Milliseconds in which VS Code has drawn a box again, with what stood in it. */
+const DRAWN = 3000;
+
+interface Draft {
+    text: string;
+    /** The file beside which it was written. */
+    file: string | undefined;
+}
+
+/** The editors that are there, by what is in them: of files, and of boxes, folded ones too. */
+function editors(): string[] {
+    return vscode.window.visibleTextEditors.map(({ document }) => document.uri.toString());
+}
+
+export class Drafts implements vscode.Disposable {
+    /** In boxes that are there, by the names of these. */
+    private readonly written = new Map<string, Draft>();
+    /** Without a box. VS Code has those of files that are not seen ready for when these are. */
+    private readonly away = new Set<Draft>();
+    /** Of which nobody else has anything. */
+    private readonly lost: Set<Draft>;
+    /** The editors that were there when that last changed. */
+    private seen = editors();
+    /** Since when. */
+    private since = new Map<string, number>();
+    private readonly keeping = new Soon(KEEP, () => {
+        this.keep();
+    });
+    private readonly timers = new Set<NodeJS.Timeout>();
+    private readonly subscriptions = [
+        vscode.workspace.onDidOpenTextDocument((document) => {
+            this.write(document);
+        }),
+        vscode.workspace.onDidChangeTextDocument(({ document }) => {
+            this.write(document);
+        }),
+        vscode.window.onDidChangeVisibleTextEditors(() => {
+            const before = this.seen;
+            this.seen = editors();
+            this.since = new Map(this.seen.map((one) => [one, this.since.get(one) ?? Date.now()]));
+            // VS Code tells of no text in a box that it is closed.
+            for (const box of this.written.keys()) {
+                if (before.includes(box) && !this.seen.includes(box)) {
+                    this.shut(box);
+                }
+            }
+            if (this.away.size > 0) {
+                this.soon();
+            }
+        }),
+        vscode.workspace.onDidRenameFiles(({ files }) => {
+            for (const draft of [...this.written.values(), ...this.away, ...this.lost]) {
+                draft.file = files.find(({ oldUri }) => oldUri.toString() === draft.file)?.newUri.toString() ?? draft.file;
+            }
+            this.soon();
+        }),
+    ];
+
+    constructor(private readonly memory: vscode.Memento) {
+        this.lost = new Set(memory.get<Draft[]>(KEY, []));
+        if (this.lost.size > 0) {
+            this.after(DRAWN, () => {
+                this.give([...this.lost], "when this window was last shut");
+            });
+        }
+    }
+
+    private after(milliseconds: number, act: () => void): void {
+        const timer = setTimeout(() => {
+            this.timers.delete(timer);
+            act();
+        }, milliseconds);
+        this.timers.add(timer);
+    }
+
+    private write(document: vscode.TextDocument): void {
+        if (!isReply(document)) {
+            return;
+        }
+        const key = document.uri.toString();
+        const text = document.getText();
+        const { input } = vscode.window.tabGroups.activeTabGroup.activeTab ?? {};
+        const file = input instanceof vscode.TabInputText ? input.uri : input instanceof vscode.TabInputTextDiff ? input.modified : undefined;
+        if (text.trim() !== "") {
+            this.written.set(key, { text, file: this.written.get(key)?.file ?? file?.toString() });
+            for (const draft of this.away) {
+                if (this.isThere(draft)) {
+                    this.away.delete(draft);
+                }
+            }
+        } else if (!this.written.delete(key)) {
+            return;
+        }
+        this.keeping.ask();
+    }
+
+    /** Its box is gone: for good, or drawn anew, or until its file is seen again. */
+    private shut(box: string): void {
+        const draft = this.written.get(box);
+        if (draft) {
+            this.written.delete(box);
+            this.away.add(draft);
+            this.soon();
+            this.keeping.ask();
+        }
+    }
+
+    /** These words stand in a file now. */
+    sent(text: string): void {
+        for (const [box, draft] of this.written) {
+            if (draft.text === text) {
+                this.written.delete(box);
+            }
+        }
+        for (const draft of this.away) {
+            if (draft.text === text) {
+                this.away.delete(draft);
+            }
+        }
+        this.keeping.ask();
+    }
+
+    private isThere(draft: Draft): boolean {
+        return [...this.written.values()].some(({ text }) => text === draft.text);
+    }
+
+    /** Looks at those whose file is seen again, when it has been so for a while. */
+    private soon(): void {
+        this.after(DRAWN, () => {
+            const isSeen = ({ file }: Draft): boolean => file === undefined || this.since.has(file);
+            const isDrawn = ({ file = "" }: Draft): boolean => (this.since.get(file) ?? 0) + DRAWN <= Date.now();
+            const seen = [...this.away].filter(isSeen);
+            const drawn = seen.filter(isDrawn);
+            for (const draft of drawn) {
+                this.away.delete(draft);
+                this.lost.add(draft);
+            }
+            this.give(drawn, "when its box went");
+            if (drawn.length < seen.length) {
+                this.soon();
+            }
+        });
+    }
+
+    /** Hands them to the author, but for those that stand in a box again. */
+    private give(drafts: Draft[], when: string): void {
+        const left = drafts.filter((draft) => !this.isThere(draft));
+        for (const draft of drafts) {
+            if (!left.includes(draft)) {
+                this.lost.delete(draft);
+            }
+        }
+        this.keeping.ask();
+        const [first] = left;
+        if (!first) {
+            return;
+        }
+        const name = first.file === undefined ? "" : ` in ${vscode.workspace.asRelativePath(vscode.Uri.parse(first.file, true))}`;
+        const what = left.length === 1 ? `a reply${name} had not been sent` : `${left.length} replies had not been sent`;
+        void inform(`postil: ${what} ${when}: \u201c${short(first.text)}\u201d${left.length === 1 ? "" : " \u2026"}`, "Copy").then(async (pressed) => {
+            if (pressed !== undefined) {
+                await vscode.env.clipboard.writeText(left.map(({ text }) => text).join("\n\n"));
+            }
+            left.forEach((draft) => this.lost.delete(draft));
+            this.keep();
+        });
+    }
+
+    private keep(): void {
+        const all = [...this.lost, ...this.away, ...this.written.values()];
+        if (all.length > 0 || this.memory.get<Draft[]>(KEY, []).length > 0) {
+            void this.memory.update(KEY, all);
+        }
+    }
+
+    dispose(): void {
+        this.keep();
+        this.keeping.dispose();
+        this.timers.forEach(clearTimeout);
+        for (const subscription of this.subscriptions) {
+            subscription.dispose();
+        }
+    }
+}

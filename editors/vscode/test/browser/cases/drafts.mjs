@@ -1,0 +1,91 @@
+// What was written in a reply box and not sent: it stays in its box, or is handed back.
+import { draft, equal, folder, glyphs, margin, ok, openThread, titleAction, typeReply } from "../parts.mjs";
+
+/** Waits for a message that has these words, and takes them from there into the file, at its end. */
+async function takeBack(window, words, ...before) {
+    await window.notice(words);
+    for (const text of before) await window.notice(text);
+    await window.press("Copy");
+    await window.until("it is copied", async () => (await window.page.evaluate(() => navigator.clipboard.readText())) === words);
+    await window.toEditor();
+    await window.page.keyboard.press("Control+End");
+    await window.page.keyboard.press("Control+v");
+    await window.sees(words);
+    await window.page.keyboard.press("Control+z");
+    await window.misses(words);
+}
+
+export async function drafts(code, windows) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const { keyboard } = window.page;
+    await window.file("a.rs");
+    await openThread(window, 0);
+
+    // Folded in the moment in which its messages are away.
+    await typeReply(window, "said while it folds");
+    const message = window.page.locator(".review-widget .review-comment .comment-body").first();
+    await message.click();
+    await window.page.evaluate(() => {
+        const observer = new MutationObserver(() => {
+            const widget = document.querySelector(".review-widget");
+            if (widget?.querySelectorAll(".comment-body").length === 0) {
+                observer.disconnect();
+                widget.querySelector(".review-actions .action-item:last-child .action-label").click();
+            }
+        });
+        observer.observe(document.body, { subtree: true, childList: true });
+    });
+    await window.goto(1);
+    await keyboard.press("End");
+    await keyboard.type(" now");
+    await takeBack(window, "said while it folds", "a.rs");
+    await window.until("its mark", async () => (await glyphs(window).count()) === 1);
+
+    // Put away with its thread.
+    await openThread(window, 0);
+    await window.until("what is said by now", async () => (await margin(window))[0]?.[0] === "why now");
+    await typeReply(window, "said when it was resolved");
+    await titleAction(window, "Resolve", async () => !(await window.text()).includes("AUTHOR"));
+    await takeBack(window, "said when it was resolved");
+    await keyboard.press("Control+z");
+    await window.sees("// AUTHOR: why now");
+
+    // Its file gets another name.
+    await openThread(window, 0);
+    await typeReply(window, "said under the old name");
+    await window.toEditor();
+    await keyboard.press("Control+s");
+    await window.command("File: Reveal Active File in Explorer View");
+    const row = window.page.locator(".explorer-folders-view .monaco-list-row.selected", { hasText: "a.rs" });
+    await row.waitFor();
+    const name = window.page.locator(".explorer-folders-view .monaco-inputbox input");
+    await window.again("the name", () => row.click(window.short).then(() => keyboard.press("F2")), () => name.isVisible());
+    await name.fill("b.rs");
+    await keyboard.press("Enter");
+    await window.page.locator(".tab.active", { hasText: "b.rs" }).waitFor();
+    await takeBack(window, "said under the old name", "b.rs");
+
+    // It stays where its file is left for another; the window is loaded anew.
+    await openThread(window, 0);
+    await typeReply(window, "said before it was loaded");
+    await window.toEditor();
+    await window.file("c.rs");
+    await window.sees("fn c");
+    await window.file("b.rs");
+    await window.until("it is there again", async () => (await draft(window).catch(() => "")).includes("said before it was loaded"));
+    await window.toEditor();
+    await window.file("c.rs");
+    await window.page.waitForTimeout(4000);
+    equal(await window.notices(), [], "nothing is lost");
+    await window.page.reload();
+    await window.page.waitForSelector(".monaco-workbench");
+    await takeBack(window, "said before it was loaded", "b.rs", "when this window was last shut");
+    await window.page.reload();
+    await window.page.waitForSelector(".monaco-workbench");
+    await window.file("b.rs");
+    await window.until("its mark", async () => (await glyphs(window).count()) === 1);
+    await window.page.waitForTimeout(4000);
+    ok(!(await window.notices()).some((text) => text.includes("said")), "it is told once");
+}
