@@ -14,7 +14,7 @@ const { Expanded } = vscode.CommentThreadCollapsibleState;
 const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
 
 /** Milliseconds between two keys in which nobody presses a message and comes back from there. */
-const STREAK = 250;
+const STREAK = 400;
 /** Milliseconds without a key after which what keys would feel is done, or would feel it. */
 const PAUSE = 400;
 /** The same after words were sent from a box, which the window has shut by then. */

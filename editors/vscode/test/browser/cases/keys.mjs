@@ -31,7 +31,7 @@ export async function back(code, windows) {
     for (const word of [" one", " two", " three", " four", " five", " six"]) {
         // A key that the margin will be told of.
         await keyboard.type(word.slice(0, 2));
-        await window.page.waitForTimeout(400);
+        await window.page.waitForTimeout(600);
         const place = await message.boundingBox();
         await window.page.mouse.click(place.x + 5, place.y + 5);
         await window.until("a message has the keyboard", () => has(window, ".review-comment"));
