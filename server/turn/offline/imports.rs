@@ -20,7 +20,9 @@ pub(super) fn imported(code: &str) -> Option<Vec<(Range<usize>, &str)>> {
     while BEFORE.contains(&first.text) || matches!(first.text, "(" | ")") {
         first = words.next()?;
     }
-    if !BEGINS.contains(&first.text) {
+    // A field or a label may be called so.
+    let behind = code.get(first.at.end..)?.trim_start();
+    if !BEGINS.contains(&first.text) || behind.starts_with(':') {
         return None;
     }
     // `from x import a`: what it is from is no name of it.
@@ -30,9 +32,12 @@ pub(super) fn imported(code: &str) -> Option<Vec<(Range<usize>, &str)>> {
     let mut names = Vec::new();
     // The word before, and that before the group; how deep the groups are.
     let (mut last, mut above, mut depth): (Option<Word>, Option<Word>, usize) = (None, None, 0);
-    let mut is_first = true;
+    let (mut is_first, mut comma) = (true, false);
     for word in words {
         let begins = std::mem::take(&mut is_first);
+        if word.text != "\n" {
+            comma = word.text == ",";
+        }
         match word.text {
             // A call, or a block that uses something: `import("x")`, `using (x)`.
             "(" if begins && first.text != "from" => return None,
@@ -41,7 +46,8 @@ pub(super) fn imported(code: &str) -> Option<Vec<(Range<usize>, &str)>> {
                 depth += 1;
             }
             "," | "}" | ")" | ";" | "\n" | "from" | "=" => {
-                if word.text == "\n" && (depth > 0 || last.is_none()) {
+                // A list goes on behind a comma.
+                if word.text == "\n" && (depth > 0 || (last.is_none() && comma)) {
                     continue;
                 }
                 match last.take() {
@@ -108,9 +114,18 @@ impl<'a> Iterator for Words<'a> {
                     self.at += closed.map_or(rest.len(), |at| at + 2);
                     continue;
                 }
+                '\\' if rest.starts_with("\\\n") => {
+                    self.at += "\\\n".len();
+                    continue;
+                }
                 '/' | '#' if rest.starts_with("//") || first == '#' => {
                     self.at += rest.find('\n').unwrap_or(rest.len());
                     continue;
+                }
+                // Rust's way to name what is a keyword.
+                'r' if rest.starts_with("r#") => {
+                    let name = rest.get(2..)?;
+                    2 + name.find(|c| !is_part(c)).unwrap_or(name.len())
                 }
                 c if is_part(c) => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
                 c if "{}(),;*\n=".contains(c) => c.len_utf8(),
@@ -146,12 +161,18 @@ mod tests {
             ),
             ("use a::{b as _, c};", &["c"]),
             ("use a::*;", &[]),
+            ("from x import *\ny = 1", &[]),
+            ("import \"fmt\"\nfunc f(x int) {}", &[]),
+            ("import './a.css'\nimport x from './b'", &[]),
+            ("import a,\n    b\nc = 1", &["a", "b"]),
+            ("use a::r#type;", &["r#type"]),
             ("import a.b.C;", &["C"]),
             ("import static a.b.C.d;", &["d"]),
             ("import os", &["os"]),
             ("import os, sys as system\nx = 1", &["os", "system"]),
             ("from x.y import a, b as c  # why\nd = 1", &["a", "c"]),
             ("from x import (\n    a,\n    b,\n)\n", &["a", "b"]),
+            ("from x import \\\n    a, \\\n    b\nc = 1", &["a", "b"]),
             (
                 "import React, { useState as state, type Ref } from 'react';",
                 &["React", "state", "Ref"],
@@ -177,6 +198,8 @@ mod tests {
             "using (var x = f()) {",
             "used = 1",
             "from",
+            "import: bool,",
+            "use: x,",
         ] {
             assert_eq!(imported(code), None, "{code}");
         }
