@@ -2,6 +2,7 @@
 //! turns and what the author typed go along. Of a file that is saved under another name its turn goes along alone: the
 //! old one stays, and the author goes on in the new one.
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -150,13 +151,28 @@ impl Session {
         if self.buffers.is_open(path) {
             return None;
         }
-        let file = below(&*self.workspace_of(path)?, path)?;
+        let home = self.workspace_of(path)?;
+        let file = below(&home, path)?;
+        // Another folder may have a file that asks the same: while the thread stands here too, only one of the same text
+        // is a copy.
+        let stays = LazyCell::new(|| {
+            let left = self.view(path).ok()?;
+            let is_it = |one: &Thread| one.id == thread.id;
+            left.threads
+                .iter()
+                .any(is_it)
+                .then(|| left.text.to_string())
+        });
         let since = self.buffers.paths().into_iter();
         let mut found = since
             .filter(|open| !before.contains(open))
             .filter_map(|new| {
-                self.workspace_of(&new)?;
                 let view = self.view(&new).ok()?;
+                if self.workspace_of(&new)?.root() != home.root()
+                    && stays.as_deref().is_some_and(|stays| stays != &*view.text)
+                {
+                    return None;
+                }
                 let ids = threads::ids(&file, view.threads.iter());
                 let at = ids.iter().position(|id| *id == thread.id)?;
                 let here = view.threads.get(at)?.id.clone();
@@ -180,7 +196,7 @@ impl Session {
         let (Ok(view), Ok(store)) = (self.view(new), workspace.store()) else {
             return false;
         };
-        let Some(to) = below(workspace, new) else {
+        let Some(to) = self.name_in(workspace, new) else {
             return false;
         };
         // What it has changed in the document came along, unless that was done in the old file since.
@@ -208,6 +224,12 @@ impl Session {
         );
         self.host.message(Level::Info, &present::visible(&told));
         true
+    }
+
+    /// The name in a folder of what is there, and in none within it.
+    fn name_in(&self, workspace: &Workspace, path: &Path) -> Option<String> {
+        let home = self.workspace_of(path)?;
+        below(workspace, path).filter(|_| home.root() == workspace.root())
     }
 
     fn carry_over(&self, workspace: &Arc<Workspace>, from: &str, to: &str) {
@@ -251,7 +273,7 @@ impl Session {
             let Some(now) = now else {
                 break;
             };
-            match below(&task.workspace, &now) {
+            match self.name_in(&task.workspace, &now) {
                 Some(file) => rename(task, now, file),
                 None => self.answer_elsewhere(task, now),
             }
@@ -265,7 +287,7 @@ impl Session {
         let Some((new, id)) = copy else {
             return false;
         };
-        if below(&task.workspace, &new).is_none() {
+        if self.name_in(&task.workspace, &new).is_none() {
             self.answer_elsewhere(task, new);
             return true;
         }

@@ -448,7 +448,8 @@ impl Session {
         let note = |made: &Made| {
             *from.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.before.clone());
             // This history is of another folder.
-            if !task.path.starts_with(task.workspace.root()) {
+            let home = self.workspace_of(&task.path);
+            if home.is_some_and(|home| home.root() != task.workspace.root()) {
                 return;
             }
             let change = Change {
