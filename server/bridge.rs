@@ -37,6 +37,13 @@ pub enum NoAnswer {
     Lost(String),
 }
 
+/// Nothing is written behind the back of an editor that does not answer.
+pub fn silent(root: &str) -> String {
+    format!(
+        "an editor that has {root} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again"
+    )
+}
+
 #[cfg(not(unix))]
 mod elsewhere {
     use std::path::{Path, PathBuf};

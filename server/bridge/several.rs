@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::NoAnswer;
 use super::client::{self, Answered};
+use super::{NoAnswer, silent};
 use crate::os;
 use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
@@ -107,6 +107,10 @@ impl<'a> Editors<'a> {
     /// Each is asked what it has open.
     pub(super) async fn of(sockets: &[PathBuf], root: &'a Path) -> Self {
         let asked = sockets.iter().map(async |socket| {
+            // What a server left behind that was killed; one that is suspended is connected to.
+            if let Err(None) = client::connect(socket).await {
+                return None;
+            }
             let mut editor = Editor {
                 socket: socket.clone(),
                 listed: None,
@@ -116,11 +120,11 @@ impl<'a> Editors<'a> {
             let listed = tokio::time::timeout(PATIENCE, listed).await;
             editor.listed = listed.ok().flatten();
             editor.open = read(editor.listed.as_deref().unwrap_or_default());
-            editor
+            Some(editor)
         });
         Self {
             root,
-            all: join_all(asked).await,
+            all: join_all(asked).await.into_iter().flatten().collect(),
         }
     }
 
@@ -138,11 +142,8 @@ impl<'a> Editors<'a> {
         if files.any(|file| self.of_file(&file).is_some()) {
             return None;
         }
-        let text = format!(
-            "an editor that has {} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again",
-            self.root.display()
-        );
-        Some(Failure::new("editor_silent", text))
+        let root = self.root.display().to_string();
+        Some(Failure::new("editor_silent", silent(&root)))
     }
 
     /// The one that shows a file (canonical): of several the first in which it is unsaved.

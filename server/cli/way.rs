@@ -123,11 +123,8 @@ async fn open_in(cx: &Cx, root: &Path) -> Result<Vec<Open>, Stop> {
     }
     let listed: Option<Listed> = through_editor_of(cx, root, "buffer_read", &json!({})).await?;
     if listed.as_ref().is_some_and(|listed| listed.silent > 0) {
-        return Err(Error::Other(format!(
-            "an editor that has {} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again",
-            visible(&root.display().to_string())
-        ))
-        .into());
+        let root = visible(&root.display().to_string());
+        return Err(Error::Other(bridge::silent(&root)).into());
     }
     Ok(listed.map_or_else(Vec::new, |listed| listed.buffers))
 }

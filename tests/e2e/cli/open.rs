@@ -292,6 +292,15 @@ fn behind_the_back_of_an_editor_that_is_suspended_nothing_is_written() {
         let text = suspended.wait_text("b.py", |text| text.contains("# AUTHOR: Why?\n"));
         assert!(text.starts_with("# typed\n"), "{text}");
         assert_eq!(workspace.read("b.py"), PY);
+        // One that was killed has nothing unsaved any more, though it left its place behind.
+        let [one, other] = editors;
+        let (mut killed, _awake) = match suspended_first {
+            true => (one, other),
+            false => (other, one),
+        };
+        killed.kill();
+        postil(&workspace, &["say", &id, "And now?"]).ok();
+        assert!(workspace.read("b.py").contains("# AUTHOR: And now?\n"));
     }
 }
 
