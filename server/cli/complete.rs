@@ -33,21 +33,24 @@ const SAID: usize = 60;
 const WHOLE_WORDS: &str = r#"
 _postil() {
     local -a whole=()
-    local at word here=0
+    local at word here=0 line=$COMP_LINE apart
     for at in "${!COMP_WORDS[@]}"; do
-        word=${COMP_WORDS[at]}
-        if [[ $at == "$COMP_CWORD" && $word != [:=]* ]]; then word=$2; fi
-        if ((at > 1)) && [[ ${COMP_WORDS[at]} == [:=]* || ${COMP_WORDS[at - 1]} == *[:=] ]]; then
+        word=${COMP_WORDS[at]} apart=
+        if [[ $line == [[:space:]]* ]]; then apart=1; fi
+        line=${line#"${line%%[![:space:]]*}"}
+        line=${line#"$word"}
+        if ((at == COMP_CWORD && BASH_VERSINFO[0] >= 4)) && [[ $word != [:=]* ]]; then word=$2; fi
+        if [[ ! $apart ]] && ((at > 1 && at <= COMP_CWORD)) && [[ ${COMP_WORDS[at]} == [:=]* || ${COMP_WORDS[at - 1]} == *[:=] ]]; then
             whole[${#whole[@]} - 1]+=$word
         else
             whole+=("$word")
         fi
-        if [[ $at == "$COMP_CWORD" ]]; then here=$((${#whole[@]} - 1)); fi
+        if ((at == COMP_CWORD)); then here=$((${#whole[@]} - 1)); fi
     done
     local typed=${whole[here]}
     local COMP_WORDS=("${whole[@]}") COMP_CWORD=$here
     _clap_complete_postil "$1" "$typed" ""
-    COMPREPLY=("${COMPREPLY[@]#"${typed%"$2"}"}")
+    COMPREPLY=(${COMPREPLY[@]+"${COMPREPLY[@]#"${typed%"$2"}"}"})
 }
 "#;
 
