@@ -308,7 +308,7 @@ end
 function M.ended(code, signal, id)
   local client = vim.lsp.get_client_by_id(id)
   local why
-  -- It was stopped by signal 15, which it makes a status of.
+  -- It was stopped by signal 15; the server then exits with 143.
   local stopped = signal == 15 or code == 143
   if client and not stopped and (code ~= 0 or signal ~= 0) then
     local root = client.config.root_dir or ""

@@ -92,7 +92,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
 
     const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
         const named = await write(reply);
-        drafts.sent(reply.text);
+        drafts.sent(reply.text, reply.thread.uri);
         return named;
     };
 

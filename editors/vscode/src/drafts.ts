@@ -17,11 +17,18 @@ interface Draft {
     text: string;
     /** The file beside which it was written. */
     file: string | undefined;
+    /** When its box went. */
+    at?: number;
 }
 
 /** The editors that are there, by what is in them: of files, and of boxes, folded ones too. */
 function editors(): string[] {
     return vscode.window.visibleTextEditors.map(({ document }) => document.uri.toString());
+}
+
+/** Whether a file is this one, or in this folder. */
+function isBelow(file: string | undefined, uri: vscode.Uri): boolean {
+    return file !== undefined && (file === uri.toString() || file.startsWith(`${uri.toString()}/`));
 }
 
 export class Drafts implements vscode.Disposable {
@@ -62,9 +69,21 @@ export class Drafts implements vscode.Disposable {
         }),
         vscode.workspace.onDidRenameFiles(({ files }) => {
             for (const draft of [...this.written.values(), ...this.away, ...this.lost]) {
-                draft.file = files.find(({ oldUri }) => oldUri.toString() === draft.file)?.newUri.toString() ?? draft.file;
+                for (const { oldUri, newUri } of files) {
+                    if (isBelow(draft.file, oldUri)) {
+                        draft.file = newUri.toString() + (draft.file ?? "").slice(oldUri.toString().length);
+                    }
+                }
             }
             this.soon();
+        }),
+        vscode.workspace.onDidDeleteFiles(({ files }) => {
+            const gone = [...this.away].filter(({ file }) => files.some((deleted) => isBelow(file, deleted)));
+            for (const draft of gone) {
+                this.away.delete(draft);
+                this.lost.add(draft);
+            }
+            this.give(gone, "when its file was deleted");
         }),
     ];
 
@@ -94,11 +113,12 @@ export class Drafts implements vscode.Disposable {
         const { input } = vscode.window.tabGroups.activeTabGroup.activeTab ?? {};
         const file = input instanceof vscode.TabInputText ? input.uri : input instanceof vscode.TabInputTextDiff ? input.modified : undefined;
         if (text.trim() !== "") {
-            this.written.set(key, { text, file: this.written.get(key)?.file ?? file?.toString() });
-            for (const draft of this.away) {
-                if (this.isThere(draft)) {
-                    this.away.delete(draft);
-                }
+            const known = this.written.get(key);
+            // Drawn anew, maybe in a group that is not the active one.
+            const back = known ? undefined : [...this.away].find((draft) => draft.text === text);
+            this.written.set(key, { text, file: known?.file ?? back?.file ?? file?.toString() });
+            if (back) {
+                this.away.delete(back);
             }
         } else if (!this.written.delete(key)) {
             return;
@@ -111,36 +131,38 @@ export class Drafts implements vscode.Disposable {
         const draft = this.written.get(box);
         if (draft) {
             this.written.delete(box);
-            this.away.add(draft);
+            this.away.add({ ...draft, at: Date.now() });
             this.soon();
             this.keeping.ask();
         }
     }
 
     /** These words stand in a file now. */
-    sent(text: string): void {
-        for (const [box, draft] of this.written) {
-            if (draft.text === text) {
-                this.written.delete(box);
-            }
-        }
-        for (const draft of this.away) {
-            if (draft.text === text) {
-                this.away.delete(draft);
+    sent(sent: string, uri: vscode.Uri): void {
+        const said = [...this.written.values(), ...this.away].filter(({ text }) => text === sent);
+        // The same words may stand in another file's box; which file a box is of is not told, but guessed.
+        const draft = said.find(({ file }) => file === uri.toString()) ?? said[0];
+        if (draft) {
+            this.away.delete(draft);
+            for (const [box, written] of this.written) {
+                if (written === draft) {
+                    this.written.delete(box);
+                }
             }
         }
         this.keeping.ask();
     }
 
     private isThere(draft: Draft): boolean {
-        return [...this.written.values()].some(({ text }) => text === draft.text);
+        return [...this.written.values()].some(({ text, file }) => text === draft.text && file === draft.file);
     }
 
     /** Looks at those whose file is seen again, when it has been so for a while. */
     private soon(): void {
         this.after(DRAWN, () => {
-            const isSeen = ({ file }: Draft): boolean => file === undefined || this.since.has(file);
-            const isDrawn = ({ file = "" }: Draft): boolean => (this.since.get(file) ?? 0) + DRAWN <= Date.now();
+            // Where it is not known, VS Code may have it still: it is handed back when the window is loaded anew.
+            const isSeen = ({ file }: Draft): boolean => file !== undefined && this.since.has(file);
+            const isDrawn = ({ file = "", at = 0 }: Draft): boolean => Math.max(this.since.get(file) ?? 0, at) + DRAWN <= Date.now();
             const seen = [...this.away].filter(isSeen);
             const drawn = seen.filter(isDrawn);
             for (const draft of drawn) {

@@ -15,7 +15,7 @@ const { Keyboard, Mouse } = vscode.TextEditorSelectionChangeKind;
 
 /** Milliseconds between two keys in which nobody presses a message and comes back from there. */
 const STREAK = 400;
-/** Milliseconds without a key after which what keys would feel is done, or would feel it. */
+/** Milliseconds without a key after which what somebody who types would notice is done. */
 const PAUSE = 400;
 /** The same after words were sent from a box, which the window has shut by then. */
 const SHUT = 150;
@@ -375,7 +375,8 @@ export class Teller implements vscode.Disposable {
                 setTimeout(() => {
                     // That it was folded in that moment is told later.
                     const left = replies();
-                    if (one.view === view && !one.dropped && view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
+                    const isSeen = this.seen.has(view.uri.toString()) && !one.busy;
+                    if (isSeen && one.view === view && !one.dropped && view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
                         one.made = Date.now();
                         this.take(one, this.made(one, this.place(one), {}));
                     }

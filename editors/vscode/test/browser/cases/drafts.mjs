@@ -75,6 +75,8 @@ export async function drafts(code, windows) {
     await window.sees("fn c");
     await window.file("b.rs");
     await window.until("it is there again", async () => (await draft(window).catch(() => "")).includes("said before it was loaded"));
+    await window.page.waitForTimeout(4000);
+    equal(await window.notices(), [], "nothing is lost where it is there again");
     await window.toEditor();
     await window.file("c.rs");
     await window.page.waitForTimeout(4000);
