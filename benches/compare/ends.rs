@@ -244,14 +244,14 @@ pub fn checkout() -> Measured {
             let scan = start.elapsed();
             // It begins to watch when it has looked.
             client.settle(Duration::from_millis(300));
+            let file = |n| uri(&place.root().join(format!("d{}/f{n}.rs", n % 50)));
+            let changes: Vec<Value> = (0..FILES)
+                .map(|n| json!({"uri": file(n), "type": 2}))
+                .collect();
+            let changes = json!({"changes": changes});
             git(&place, &["checkout", "-q", "second"])?;
             let start = Instant::now();
             if client_watches {
-                let file = |n| uri(&place.root().join(format!("d{}/f{n}.rs", n % 50)));
-                let changes: Vec<Value> = (0..FILES)
-                    .map(|n| json!({"uri": file(n), "type": 2}))
-                    .collect();
-                let changes = json!({"changes": changes});
                 client.notify("workspace/didChangeWatchedFiles", changes);
             }
             shown(&mut client, &known, &after);

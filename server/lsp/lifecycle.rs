@@ -407,8 +407,13 @@ fn files_changed(server: &Arc<Server>, params: &Value) {
         .filter_map(|change| from_proto::named(change.get("uri")?.as_str()?))
         .collect();
     let watched = server.clone();
+    let is_storm = paths.len() > STORM;
     let tell = move || {
-        let mut paths = os::resolved_all(paths);
+        // The whole tree is looked at then, links with it.
+        let mut paths = match is_storm {
+            true => os::resolved_folders(paths),
+            false => os::resolved_all(paths),
+        };
         // git's own files are no text of the author's; its index says what it tracks.
         paths.retain(|path| {
             path.file_name().is_some_and(|name| name == "index")
@@ -419,7 +424,7 @@ fn files_changed(server: &Arc<Server>, params: &Value) {
         }
     };
     // Of a checkout the system is asked thousands of times: no key waits for that.
-    match changes.is_some_and(|changes| changes.len() > STORM) {
+    match is_storm {
         true => drop(server.runtime.spawn_blocking(tell)),
         false => tell(),
     }

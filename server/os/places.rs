@@ -101,10 +101,22 @@ pub fn resolved(path: &Path) -> PathBuf {
 
 /// [`resolved`] of many, of which most stand in a few folders.
 pub fn resolved_all(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    in_folders(paths, Path::is_symlink)
+}
+
+/// The same without a look at each: what is a link itself keeps its name.
+pub fn resolved_folders(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    in_folders(paths, |_| false)
+}
+
+fn in_folders(
+    paths: impl IntoIterator<Item = PathBuf>,
+    is_link: impl Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
     let mut folders: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut one = |path: PathBuf| match (path.parent(), path.file_name()) {
         // Elsewhere one file has several names (`a.rs`, `A.rs`), of which only the system knows the right one.
-        (Some(folder), Some(name)) if cfg!(target_os = "linux") && !path.is_symlink() => folders
+        (Some(folder), Some(name)) if cfg!(target_os = "linux") && !is_link(&path) => folders
             .entry(folder.to_owned())
             .or_insert_with(|| resolved(folder))
             .join(name),
@@ -280,6 +292,11 @@ mod tests {
         let paths = names.map(at);
         let each: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect();
         assert_eq!(resolved_all(paths), each);
+        let real = resolved(&at("real"));
+        assert_eq!(
+            resolved_folders(["link/a.rs", "link/broken"].map(at)),
+            ["a.rs", "broken"].map(|name| real.join(name))
+        );
         assert_eq!(resolved_all([PathBuf::from("/")]), [PathBuf::from("/")]);
     }
 }
