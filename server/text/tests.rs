@@ -199,6 +199,11 @@ fn ten_thousand_random_edits_leave_the_same_text_as_a_plain_string() {
                     "{at} in {:?}",
                     model.0
                 );
+                let end = at + random.random_range(0..40);
+                assert_eq!(
+                    places.range(&(at..end)),
+                    document.range(&(at..end), encoding)
+                );
             }
             if model.0.len() > 20_000 {
                 version += 1;

@@ -16,7 +16,7 @@ use crate::session::{Session, TurnOptions};
 /// Longest text that an argument may hold.
 const LONGEST: usize = 1 << 20;
 /// So long a command waits until what was told of the disk is looked at, which itself waits until git is at rest.
-const LATE: Duration = Duration::from_secs(3);
+const LATE: Duration = Duration::from_secs(5);
 
 /// One command with its argument.
 #[derive(Clone)]

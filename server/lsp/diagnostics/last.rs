@@ -70,8 +70,9 @@ impl Last {
                 }
                 None => {
                     write(all, thread);
-                    // Asked now, for a turn may have begun before it was written.
-                    let is_plain = session.turn_of(&view.path, thread).is_none();
+                    // Asked again, for a turn may have begun before it was written.
+                    let is_plain = !turns.contains(&thread.id)
+                        && session.turn_of(&view.path, thread).is_none();
                     written.push(all.last().filter(|_| is_plain).cloned());
                 }
             }

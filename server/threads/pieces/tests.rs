@@ -252,7 +252,7 @@ fn a_documentation_string_that_is_open_where_a_piece_ends_goes_on() {
         let at = 4 + line.len() * 19;
         let splices = type_into(&mut document, at..at, new, version as i32);
         assert!(pieces.update(&splices, &document));
-        let expected = whole("a.idr", &document.text(), language);
+        let expected = whole("a.idr", document.text(), language);
         assert_eq!(told("a.idr", &pieces, &document), expected, "{new}");
     }
 }
