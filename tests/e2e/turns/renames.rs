@@ -243,19 +243,8 @@ fn a_folder_that_is_renamed_takes_its_threads_along() {
 fn a_rename_that_nobody_tells_of_is_seen_on_the_disk() {
     let bench = Bench::new(script());
     let mut editor = bench.typed();
-    editor.save(FILE);
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
-    bench.wait_status("awaiting_user");
-    let text = editor.wait_text(FILE, |text| text.contains("Into which one?"));
-    bench.workspace.write(FILE, &text);
-    editor.close(FILE);
-    std::fs::rename(bench.workspace.path(FILE), bench.workspace.path(NEW)).expect("renamed");
-    let changes = json!({"changes": [
-        {"uri": editor.uri(FILE), "type": 3}, {"uri": editor.uri(NEW), "type": 1},
-    ]});
-    editor.notify("workspace/didChangeWatchedFiles", changes);
+    let text = renamed_on_disk(&bench, &mut editor);
+    tell(&editor, &[(FILE, 3), (NEW, 1)]);
     editor.open_text(NEW, "rust", &text);
     goes_on(&bench, &mut editor);
 }
@@ -273,10 +262,10 @@ fn goes_on(bench: &Bench, editor: &mut Editor) {
     assert_eq!(runs[0]["file"], NEW);
 }
 
-/// An editor that watches the disk, a file closed and renamed there, and what its turn has asked in it.
-fn renamed_on_disk(bench: &Bench) -> (Editor, String) {
+/// An editor that watches the disk, in which a question was typed.
+fn watching(bench: &Bench) -> Editor {
     let watches = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}});
-    let mut editor = Editor::start_with(
+    let editor = Editor::start_with(
         &bench.workspace,
         Options {
             env: bench.env(),
@@ -288,6 +277,11 @@ fn renamed_on_disk(bench: &Bench) -> (Editor, String) {
     editor.open(FILE);
     type_at(&editor, 0, THREAD);
     editor.wait_codes(FILE, &["pending"]);
+    editor
+}
+
+/// What the turn has asked in a file that was closed and renamed since, on the disk alone.
+fn renamed_on_disk(bench: &Bench, editor: &mut Editor) -> String {
     editor.save(FILE);
     editor
         .take_action(FILE, 0, "Reply as agent")
@@ -297,7 +291,7 @@ fn renamed_on_disk(bench: &Bench) -> (Editor, String) {
     bench.workspace.write(FILE, &text);
     editor.close(FILE);
     std::fs::rename(bench.workspace.path(FILE), bench.workspace.path(NEW)).expect("renamed");
-    (editor, text)
+    text
 }
 
 fn tell(editor: &Editor, changes: &[(&str, u8)]) {
@@ -318,7 +312,8 @@ fn a_choice_waits_until_what_was_told_of_the_disk_is_looked_at() {
     for folder in [".git/objects", ".git/refs"] {
         std::fs::create_dir_all(bench.workspace.path(folder)).expect("a folder");
     }
-    let (mut editor, text) = renamed_on_disk(&bench);
+    let mut editor = watching(&bench);
+    let text = renamed_on_disk(&bench, &mut editor);
     // While git is at work what is told has to wait.
     bench.workspace.write(".git/index.lock", "");
     tell(&editor, &[(FILE, 3), (NEW, 1)]);
@@ -329,7 +324,8 @@ fn a_choice_waits_until_what_was_told_of_the_disk_is_looked_at() {
 #[test]
 fn a_rename_is_seen_whose_names_are_told_one_after_the_other() {
     let bench = Bench::new(script());
-    let (mut editor, text) = renamed_on_disk(&bench);
+    let mut editor = watching(&bench);
+    let text = renamed_on_disk(&bench, &mut editor);
     bench.workspace.write("other.rs", "// AUTHOR: what for?\n");
     tell(&editor, &[(FILE, 3), ("other.rs", 1)]);
     editor.wait_codes("other.rs", &["pending"]);
