@@ -115,8 +115,8 @@ try {
     await page.keyboard.type("// AUTHOR: what about cities with a blank in their name?", { delay: 3 });
     const mark = page.locator(".comment-range-glyph.comment-thread-unresolved");
     await mark.first().waitFor();
-    await mark.first().click();
-    await page.locator(".review-widget .comment-body").first().waitFor();
+    const body = page.locator(".review-widget .comment-body").first();
+    await window.again("the thread", () => mark.first().click(window.short), () => body.isVisible());
     await window.command("View: Show postil");
     await page.locator(".pane-body .monaco-list-row", { hasText: "Makefile" }).first().waitFor();
     await page.locator('.review-widget .review-actions .action-label[aria-label^="Reply as Agent"]').click();

@@ -20,10 +20,11 @@ use crate::session::STORM;
 use crate::vcs;
 
 /// A storm is over when git is at rest and nothing has been told for as long as the last look at the tree took, but
-/// for no more than this. So of a storm that goes on, looks take half of the time at most.
+/// for no more than this. So of a storm that goes on, looks take half of the time at most. Who has heard nothing for twice
+/// this time since the last look is in another storm, and does not rest at first.
 const CALM: Duration = Duration::from_millis(100);
 /// How often git is asked whether it is at rest.
-const ASK: Duration = Duration::from_millis(10);
+const ASK: Duration = Duration::from_millis(2);
 /// Git may be at work for long (its index is locked while a commit's message is written): some changes
 /// wait so long for it, many so long.
 const LONG: Duration = Duration::from_secs(2);
@@ -115,7 +116,7 @@ impl Watching {
         let busy = || roots.iter().any(|root| vcs::is_busy(root));
         let began = Instant::now();
         let rest = last
-            .filter(|last| last.ended + LONG > began)
+            .filter(|last| last.ended + 2 * CALM > began)
             .map_or(Duration::ZERO, |last| last.took.min(CALM));
         let (mut told, mut since) = (0, began);
         pending = self.lock();

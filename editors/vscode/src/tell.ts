@@ -21,6 +21,8 @@ const PAUSE = 400;
 const SHUT = 150;
 /** So long VS Code gathers what is set of a thread before it tells the window. */
 const GATHERS = 100;
+/** The window does not answer so soon after it was told. */
+const SLACK = 20;
 /** What is set after so long is told apart from what was set before. */
 const APART = GATHERS + 50;
 /** Milliseconds in which nobody has pressed a message of a file that has just been shown; its threads are being drawn. */
@@ -324,7 +326,9 @@ export class Teller implements vscode.Disposable {
                 return;
             }
             one.busy = undefined;
-            if (view.collapsibleState !== Expanded || isWriting() || one.notes.some((note) => note.edited)) {
+            // Told late, this one was folded by the window, which has unfolded the next one; else by somebody.
+            const isFolded = view.collapsibleState !== Expanded && Date.now() < made + GATHERS + SLACK;
+            if (isFolded || isWriting() || one.notes.some((note) => note.edited)) {
                 next.dispose();
                 one.astray = true;
                 one.due = { range: next.range, ...due, ...one.due };
