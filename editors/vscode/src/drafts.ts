@@ -79,10 +79,6 @@ export class Drafts implements vscode.Disposable {
         }),
         vscode.workspace.onDidDeleteFiles(({ files }) => {
             const gone = [...this.away].filter(({ file }) => files.some((deleted) => isBelow(file, deleted)));
-            for (const draft of gone) {
-                this.away.delete(draft);
-                this.lost.add(draft);
-            }
             this.give(gone, "when its file was deleted");
         }),
     ];
@@ -165,10 +161,6 @@ export class Drafts implements vscode.Disposable {
             const isDrawn = ({ file = "", at = 0 }: Draft): boolean => Math.max(this.since.get(file) ?? 0, at) + DRAWN <= Date.now();
             const seen = [...this.away].filter(isSeen);
             const drawn = seen.filter(isDrawn);
-            for (const draft of drawn) {
-                this.away.delete(draft);
-                this.lost.add(draft);
-            }
             this.give(drawn, "when its box went");
             if (drawn.length < seen.length) {
                 this.soon();
@@ -180,7 +172,10 @@ export class Drafts implements vscode.Disposable {
     private give(drafts: Draft[], when: string): void {
         const left = drafts.filter((draft) => !this.isThere(draft));
         for (const draft of drafts) {
-            if (!left.includes(draft)) {
+            this.away.delete(draft);
+            if (left.includes(draft)) {
+                this.lost.add(draft);
+            } else {
                 this.lost.delete(draft);
             }
         }
