@@ -342,9 +342,9 @@ impl Documents {
         let (old, new) = (told.document.text(), document.text());
         let changes = match sync {
             Sync::None => None,
-            Sync::Full => (old != new).then(|| json!([{"text": &*new}])),
+            Sync::Full => (old != new).then(|| json!([{"text": new}])),
             Sync::Incremental if python_lines && has_python_line(new, old) => {
-                (old != new).then(|| json!([{"text": &*new}]))
+                (old != new).then(|| json!([{"text": new}]))
             }
             Sync::Incremental => difference(&told.document, old, new, encoding),
         };
