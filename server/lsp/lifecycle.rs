@@ -175,7 +175,7 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
         "initialized" => initialized(server),
         "workspace/didChangeConfiguration" => configuration_changed(server, params),
         "workspace/didChangeWorkspaceFolders" => folders_changed(server, &params),
-        "workspace/didChangeWatchedFiles" => files_changed(server, &params),
+        "workspace/didChangeWatchedFiles" => files_changed(server, from_proto::files(&params)),
         "workspace/didRenameFiles" => files_renamed(server, &params),
         "window/workDoneProgress/cancel" => cancel_progress(server, &params),
         "postil/didChangeTrust" => trust_changed(server, &params),
@@ -399,13 +399,8 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     });
 }
 
-fn files_changed(server: &Arc<Server>, params: &Value) {
-    let changes = params.get("changes").and_then(Value::as_array);
-    let paths: Vec<PathBuf> = changes
-        .into_iter()
-        .flatten()
-        .filter_map(|change| from_proto::named(change.get("uri")?.as_str()?))
-        .collect();
+/// `paths`: as the client names them.
+pub(super) fn files_changed(server: &Arc<Server>, paths: Vec<PathBuf>) {
     let watched = server.clone();
     let is_storm = paths.len() > STORM;
     let tell = move || {

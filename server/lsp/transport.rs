@@ -30,7 +30,7 @@ use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
     Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
-    fixes, hints, lifecycle, links, semantic_tokens, symbols, testing, to_proto,
+    fixes, from_proto, hints, lifecycle, links, semantic_tokens, symbols, testing, to_proto,
 };
 
 /// LSP 3.17 §ErrorCodes.
@@ -60,14 +60,13 @@ pub(super) fn read(server: &Arc<Server>, mut pipe: impl Read) {
         framer.feed(bytes.get(..read).unwrap_or_default());
         while let Some(frame) = framer.next() {
             match frame {
-                Ok(body) => match serde_json::from_slice(&body) {
-                    Ok(message) => adapter.receive(message),
-                    Err(error) => {
+                Ok(body) => {
+                    if let Err(error) = adapter.read(&body) {
                         tracing::warn!("a message that is no JSON was skipped: {error}");
                         adapter.refuse(Id::Null, Error::parse_error());
                         framer.resume(&body);
                     }
-                },
+                }
                 Err(bad) => tracing::warn!("skipped {}", bad.0),
             }
         }
@@ -149,7 +148,18 @@ impl Adapter {
             .send(&Response::from_error(id, error));
     }
 
-    /// One message of the client.
+    /// One message of the client. An error: it is no JSON.
+    fn read(&mut self, body: &[u8]) -> serde_json::Result<()> {
+        if self.life == Life::Running
+            && let Some(files) = from_proto::many_files(body)
+        {
+            lifecycle::files_changed(&self.server, files);
+        } else {
+            self.receive(serde_json::from_slice(body)?);
+        }
+        Ok(())
+    }
+
     fn receive(&mut self, mut message: Value) {
         if self.server.client.outbox.abandoned() {
             self.server.end(Ended::Abandoned);
