@@ -6,11 +6,10 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use notify::event::{EventKind, ModifyKind};
+use notify::event::{CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::Tree;
@@ -24,6 +23,12 @@ const MOST: usize = 16_384;
 /// more than a small part of that time.
 const POLL: Duration = Duration::from_secs(5);
 const POLL_SHARE: u32 = 20;
+
+/// So many changes that nobody has looked at are a storm, more than most are too many.
+const STORM: std::ops::Range<usize> = 64..20_000;
+/// In a storm, how long events are listened to at a stretch, and then not.
+const WORK: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(2);
 
 /// What happened in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +50,100 @@ impl News {
 /// Stops when dropped.
 pub struct Watch {
     _watcher: Option<Arc<Mutex<RecommendedWatcher>>>,
-    /// Its end ends the thread.
-    _sender: Sender<Event>,
+    told: Arc<Told>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.told.lock().over = true;
+        self.told.news.notify_all();
+    }
+}
+
+/// What the system told and nobody has looked at. Of a checkout it tells tens of thousands of things, one by one: who
+/// is woken for each of them takes from git half of the machine. So nobody waits for them for a while, and then takes
+/// many at once. The system keeps 16,384 (fs.inotify.max_queued_events), and says when it had more.
+#[derive(Default)]
+struct Told {
+    events: Mutex<Events>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Events {
+    list: Vec<Event>,
+    /// Since when it is listened.
+    since: Option<Instant>,
+    over: bool,
+}
+
+/// Whether its files were made or written.
+fn is_there(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_))
+    )
+}
+
+impl Told {
+    fn lock(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, event: Event) {
+        let counts = match event.kind {
+            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
+            EventKind::Any
+            | EventKind::Create(_)
+            | EventKind::Modify(_)
+            | EventKind::Remove(_)
+            | EventKind::Other => true,
+        };
+        if !counts && !event.need_rescan() {
+            return;
+        }
+        let mut events = self.lock();
+        let last = events.list.last();
+        if last.is_none() {
+            self.news.notify_all();
+        }
+        let is_written = matches!(event.kind, EventKind::Modify(ModifyKind::Data(_)));
+        if !(is_written && last.is_some_and(|last| is_there(last) && last.paths == event.paths)) {
+            events.list.push(event);
+        }
+        let since = *events.since.get_or_insert_with(Instant::now);
+        if !STORM.contains(&events.list.len()) || events.over || since.elapsed() < WORK {
+            return;
+        }
+        events.since = None;
+        drop(events);
+        std::thread::sleep(REST);
+    }
+
+    /// Whether there is something; `None`: the watch is over. Waits for it, `most` so long.
+    fn wait(&self, most: Option<Duration>) -> Option<bool> {
+        let none = |events: &mut Events| events.list.is_empty() && !events.over;
+        let events = self.lock();
+        let events = match most {
+            Some(most) => {
+                let waited = self.news.wait_timeout_while(events, most, none);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let waited = self.news.wait_while(events, none);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        (!events.over).then_some(!events.list.is_empty())
+    }
+
+    /// What comes in so much time from now on, and what there is; `None`: the watch is over.
+    fn gather(&self, time: Duration) -> Option<Vec<Event>> {
+        let events = self.lock();
+        let waited = self.news.wait_timeout_while(events, time, |e| !e.over);
+        let (mut events, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!events.over).then(|| std::mem::take(&mut events.list))
+    }
 }
 
 /// Calls `changed` with what happens in `tree`, from a thread of its own. Blocking for the time of a walk.
@@ -54,12 +151,11 @@ pub struct Watch {
 pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result<Watch, String> {
     let folders = tree.folders().map_err(|error| error.to_string())?;
     let index = crate::vcs::index_place(tree.root()).map(|(index, _)| index);
-    let (sender, events) = channel();
-    let telling = sender.clone();
+    let told = Arc::<Told>::default();
+    let telling = told.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if let Ok(event) = event {
-            // The other side is gone when the watch is.
-            let _ = telling.send(event);
+            telling.add(event);
         }
     });
     let mut watching = Watching {
@@ -89,10 +185,11 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
             watching.add_new(folder);
         }
     }
-    std::thread::spawn(move || gather(&events, watching, &changed));
+    let gathered = told.clone();
+    std::thread::spawn(move || gather(&gathered, watching, &changed));
     Ok(Watch {
         _watcher: watcher,
-        _sender: sender,
+        told,
     })
 }
 
@@ -155,17 +252,12 @@ impl Watching {
         if event.need_rescan() {
             news.all = true;
         }
-        let counts = match event.kind {
-            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => false,
-            EventKind::Any
-            | EventKind::Create(_)
-            | EventKind::Modify(_)
-            | EventKind::Remove(_)
-            | EventKind::Other => true,
-        };
-        if !counts {
-            return;
-        }
+        let may_be_folder = !matches!(
+            event.kind,
+            EventKind::Create(CreateKind::File)
+                | EventKind::Modify(ModifyKind::Data(_))
+                | EventKind::Remove(RemoveKind::File)
+        );
         for path in event.paths {
             if let Some((folder, index)) = &self.index
                 && path.parent() == Some(folder)
@@ -179,7 +271,7 @@ impl Watching {
                 continue;
             }
             // A new folder may have its files already.
-            if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
+            if may_be_folder && path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
                 self.add_new(&path);
             }
             news.paths.insert(path);
@@ -187,7 +279,7 @@ impl Watching {
     }
 }
 
-fn gather(events: &Receiver<Event>, mut watching: Watching, changed: &impl Fn(News)) {
+fn gather(told: &Told, mut watching: Watching, changed: &impl Fn(News)) {
     let mut said = false;
     let mut poll = POLL;
     loop {
@@ -198,24 +290,17 @@ fn gather(events: &Receiver<Event>, mut watching: Watching, changed: &impl Fn(Ne
             news.all = true;
             news.limit = Some(limit);
         } else {
-            let first = match said {
-                true => events.recv_timeout(poll),
-                false => events.recv().map_err(RecvTimeoutError::from),
-            };
-            match first {
-                Ok(event) => watching.take(event, &mut news),
-                Err(RecvTimeoutError::Timeout) => news.all = true,
-                Err(RecvTimeoutError::Disconnected) => return,
+            match told.wait(said.then_some(poll)) {
+                Some(something) => news.all = !something,
+                None => return,
             }
         }
         // A fixed time: a file that is written all the time (a log) must not hold the others back.
-        let end = Instant::now() + GATHER;
-        loop {
-            match events.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(event) => watching.take(event, &mut news),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+        let Some(events) = told.gather(GATHER) else {
+            return;
+        };
+        for event in events {
+            watching.take(event, &mut news);
         }
         if !news.is_empty() {
             let began = Instant::now();
@@ -273,6 +358,36 @@ mod tests {
         let index = crate::vcs::index_place(&root).unwrap().0;
         let news = told.recv_timeout(DEADLINE).unwrap();
         assert_eq!(news.paths, HashSet::from([index]));
+    }
+
+    #[test]
+    fn a_storm_is_told_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let tree = Arc::new(Tree::new(&root, Arc::<Buffers>::default()).unwrap());
+        let (sender, told) = channel();
+        let _watch = watch(tree, move |news| sender.send(news).unwrap()).unwrap();
+        let mut left: HashSet<PathBuf> = HashSet::new();
+        for folder in 0..50 {
+            std::fs::create_dir(root.join(format!("d{folder}"))).unwrap();
+            left.insert(root.join(format!("d{folder}")));
+            for file in 0..100 {
+                let file = root.join(format!("f{folder}-{file}.rs"));
+                std::fs::write(&file, "fn a() {}\n").unwrap();
+                left.insert(file);
+            }
+        }
+        // Folders that came in the storm are watched.
+        while !left.is_empty() {
+            let news = told.recv_timeout(DEADLINE).unwrap();
+            if news.all {
+                break;
+            }
+            left.retain(|path| !news.paths.contains(path));
+        }
+        let last = root.join("d49/last.rs");
+        std::fs::write(&last, "fn a() {}\n").unwrap();
+        while !told.recv_timeout(DEADLINE).unwrap().paths.contains(&last) {}
     }
 
     #[test]

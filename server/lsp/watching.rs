@@ -112,8 +112,10 @@ impl Watching {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         drop(pending);
-        let roots = roots();
-        let busy = || roots.iter().any(|root| vcs::is_busy(root));
+        // Where they are is looked up once: of a checkout it is asked hundreds of times, while git is at work.
+        let roots = roots().into_iter();
+        let locks: Vec<PathBuf> = roots.filter_map(|root| vcs::index_lock(&root)).collect();
+        let busy = || locks.iter().any(|lock| lock.exists());
         let began = Instant::now();
         let rest = last
             .filter(|last| last.ended + 2 * CALM > began)

@@ -138,9 +138,9 @@ pub fn index_place(root: &Path) -> Option<(PathBuf, PathBuf)> {
     }
 }
 
-/// Whether git is changing the index of the repository at or above `root`, and likely the work tree with it.
-pub fn is_busy(root: &Path) -> bool {
-    index_place(root).is_some_and(|(index, _)| index.with_extension("lock").exists())
+/// What stands there while git changes the index of the repository at or above `root`, and likely the work tree with it.
+pub fn index_lock(root: &Path) -> Option<PathBuf> {
+    Some(index_place(root)?.0.with_extension("lock"))
 }
 
 /// The folder of the repository that the work tree at (or above) `folder` belongs to; the same for all
