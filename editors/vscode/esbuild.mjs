@@ -1,9 +1,12 @@
 // Bundles the extension: what starts with the window, what talks to the server (loaded when it is started), and
-// what a web window gets instead. Which modules that took is written down, for their licences.
+// what a web window gets instead: node esbuild.mjs [--minify] [FOLDER]. Which modules that took is written down, for
+// their licences.
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { build } from "esbuild";
 
+const outdir = process.argv.slice(2).find((one) => !one.startsWith("--")) ?? "dist";
 const common = {
     bundle: true,
     external: ["vscode"],
@@ -22,10 +25,10 @@ const local = await build({
     // One must not carry the other along.
     external: ["vscode", "./client.js"],
     banner: { js: "const postilBegun = performance.now();" },
-    outdir: "dist",
+    outdir,
     platform: "node",
 });
-const web = await build({ ...common, entryPoints: ["src/web.ts"], outdir: "dist", platform: "browser" });
+const web = await build({ ...common, entryPoints: ["src/web.ts"], outdir, platform: "browser" });
 const read = [local, web].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const modules = read.map((file) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0]);
-writeFileSync("dist/modules.json", JSON.stringify([...new Set(modules.filter(Boolean))].sort()));
+writeFileSync(join(outdir, "modules.json"), JSON.stringify([...new Set(modules.filter(Boolean))].sort()));

@@ -2,7 +2,7 @@
 //! editors/vscode/test/browser/cases.mjs has what is done there, this makes the project.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::harness::Workspace;
 use crate::peers;
@@ -296,4 +296,24 @@ fn the_settings_are_those_of_the_server() {
         .expect("node runs");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success(), "{said}");
+}
+
+#[test]
+fn two_that_are_packaged_at_the_same_time_do_not_disturb_each_other() {
+    if !ready() {
+        return;
+    }
+    let package = || {
+        Command::new(node())
+            .arg(extension().join("scripts/package.mjs"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("node starts")
+    };
+    for made in [package(), package()] {
+        let made = made.wait_with_output().expect("node ends");
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{said}");
+    }
 }

@@ -1,41 +1,58 @@
 // dist/postil.vsix: node scripts/package.mjs [POSTIL TARGET]
 //
-// With a program and a platform (`linux-x64`, `darwin-arm64` …) the program comes along as server/postil.
+// With a program and a platform (`linux-x64`, `darwin-arm64` …) the program comes along as server/postil. Made in a folder
+// of its own and put in place whole, so that two that are made at the same time do not disturb each other.
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const [, , program, target] = process.argv;
 const root = fileURLToPath(new URL("..", import.meta.url));
-const run = (file, ...args) => execFileSync(process.execPath, [file, ...args], { cwd: root, stdio: "inherit" });
+const staged = mkdtempSync(join(tmpdir(), "postil-package-"));
+const run = (cwd, file, ...args) => execFileSync(process.execPath, [join(root, file), ...args], { cwd, stdio: ["ignore", "ignore", "inherit"] });
 
-const shared = ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"];
-const others = "LICENSE-THIRD-PARTY";
-const away = () => {
-    // Started from its sources, the extension is to find the program that is on the PATH.
-    rmSync(`${root}server`, { recursive: true, force: true });
-    for (const file of [...shared, others]) {
-        rmSync(root + file, { force: true });
+/** A file of `dist`, which is there whole or as it was. */
+const put = (name, make) => {
+    const part = join(root, "dist", `${process.pid}-${name}`);
+    try {
+        make(part);
+        renameSync(part, join(root, "dist", name));
+    } finally {
+        rmSync(part, { force: true });
     }
 };
 
-away();
-for (const file of shared) {
-    copyFileSync(`${root}../../${file}`, root + file);
-}
-if (program) {
-    const name = target.startsWith("win32") ? "postil.exe" : "postil";
-    mkdirSync(`${root}server`);
-    copyFileSync(program, `${root}server/${name}`);
-    chmodSync(`${root}server/${name}`, 0o755);
-}
-run("esbuild.mjs", "--minify");
-const modules = JSON.parse(readFileSync(`${root}dist/modules.json`, "utf8"));
-const carried = program ? ["crates", ...modules] : modules;
-writeFileSync(root + others, execFileSync(process.execPath, ["../../packaging/licenses.mjs", ...carried], { cwd: root, maxBuffer: 64 << 20 }));
-const out = program ? `dist/postil-${target}.vsix` : "dist/postil.vsix";
 try {
-    run("node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", out, ...(target ? ["--target", target] : []));
+    for (const part of ["package.json", "README.md", ".vscodeignore", "media", "resources", "syntaxes"]) {
+        cpSync(join(root, part), join(staged, part), { recursive: true });
+    }
+    for (const file of ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"]) {
+        copyFileSync(join(root, "../..", file), join(staged, file));
+    }
+    if (program) {
+        const server = join(staged, "server");
+        const name = target.startsWith("win32") ? "postil.exe" : "postil";
+        mkdirSync(server);
+        copyFileSync(program, join(server, name));
+        chmodSync(join(server, name), 0o755);
+    }
+    const built = join(staged, "dist");
+    run(root, "esbuild.mjs", "--minify", built);
+    const modules = JSON.parse(readFileSync(join(built, "modules.json"), "utf8"));
+    const carried = program ? ["crates", ...modules] : modules;
+    writeFileSync(join(staged, "LICENSE-THIRD-PARTY"), execFileSync(process.execPath, ["../../packaging/licenses.mjs", ...carried], { cwd: root, maxBuffer: 64 << 20 }));
+    mkdirSync(join(root, "dist"), { recursive: true });
+    // Started from its sources the extension is this one too.
+    for (const file of readdirSync(built)) {
+        put(file, (part) => copyFileSync(join(built, file), part));
+    }
+    const name = program ? `postil-${target}.vsix` : "postil.vsix";
+    put(name, (part) => {
+        run(staged, "node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--skip-license", "--allow-missing-repository", "--out", part, ...(target ? ["--target", target] : []));
+    });
+    console.log(`made editors/vscode/dist/${name}`);
 } finally {
-    away();
+    rmSync(staged, { recursive: true, force: true });
 }
