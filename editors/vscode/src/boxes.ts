@@ -21,6 +21,7 @@ export interface Boxes {
     send: (reply: vscode.CommentReply) => Promise<Named | undefined>;
     sendAndAsk: (reply: vscode.CommentReply) => Promise<void>;
     save: (note: Note) => Promise<void>;
+    cancel: (note: Note) => void;
     takeBack: (note: Note) => Promise<void>;
 }
 
@@ -103,13 +104,19 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
         }
     };
 
+    /** The box of a message goes, by its author. */
+    const cancel = (note: Note): void => {
+        drafts.sent(note.draft, note.view.uri);
+        comments.leave(note);
+    };
+
     /** Writes the words in a message's box into the file. Where it could not, they stay in the box. */
     const save = async (note: Note): Promise<void> => {
         const there = comments.shown(note.view);
         const stands = there && place(there.messages, note);
         const was = stands !== undefined && stands.text === note.told ? note.told : note.text;
         if (there && note.draft.trim() === was) {
-            comments.leave(note);
+            cancel(note);
             return;
         }
         if (!server.runs()) {
@@ -130,6 +137,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
                 throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
             }
             await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
+            drafts.sent(note.draft, note.view.uri);
             comments.saved(note);
         } catch (error) {
             comments.refused(note);
@@ -155,6 +163,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
         send: (reply) => comments.teller.sending(() => send(reply)),
         sendAndAsk: (reply) => comments.teller.sending(() => sendAndAsk(reply)),
         save,
+        cancel,
         takeBack,
     };
 }

@@ -226,7 +226,7 @@ export function register(parts: Parts): Registered {
         },
         "postil.comment.save": (note: Note) => boxes.save(note),
         "postil.comment.cancel": (note: Note) => {
-            comments.leave(note);
+            boxes.cancel(note);
         },
         "postil.comment.delete": (note: Note) => boxes.takeBack(note),
         "postil.replyAsAgent": onTurn("replyAsAgent"),

@@ -540,6 +540,17 @@ export class Comments implements vscode.Disposable {
         this.teller.tell(shown);
     }
 
+    /** The message that is edited and has this in its box, and what it said before. */
+    edited(draft: string): { file: string; was: string } | undefined {
+        for (const { notes } of [...this.files.values()].flat()) {
+            const note = notes.find((one) => one.edited && one.draft === draft);
+            if (note) {
+                return { file: note.view.uri.toString(), was: note.text };
+            }
+        }
+        return undefined;
+    }
+
     /** Opens a box with the words of a message. */
     edit(note: Note): void {
         if (note.shut) {

@@ -1,24 +1,36 @@
-// What was written in reply boxes and not sent. VS Code loses it with the box: when the thread goes, when its file gets
-// another name, when the window is loaded anew. So it is kept here until the author has it back.
+// What was written in reply boxes, and in those of messages that are edited, and not sent. VS Code loses it with the box:
+// when the thread goes, when its file gets another name, when the window is loaded anew. So it is kept here until the
+// author has it back.
 
+import * as path from "node:path";
 import * as vscode from "vscode";
-import { inform } from "./say";
+import { Kept } from "./kept";
+import { because, inform } from "./say";
 import { Soon } from "./soon";
-import { isReply } from "./tell";
+import { isEdit, isReply } from "./tell";
 import { short } from "./threads";
 
-const KEY = "drafts";
 /** Milliseconds until what was typed is kept. */
 const KEEP = 300;
 /** Milliseconds in which VS Code has drawn a box again, with what stood in it. */
 const DRAWN = 3000;
+/** Milliseconds after which it is looked again what other windows left, and said that this one is there. */
+const AGAIN = 30_000;
 
 interface Draft {
     text: string;
     /** The file beside which it was written. */
     file: string | undefined;
+    /** Of a message that is edited: what it said before. */
+    was?: string | undefined;
     /** When its box went. */
     at?: number;
+}
+
+/** A message of which the author has opened the box. */
+interface Edited {
+    file: string;
+    was: string;
 }
 
 /** The editors that are there, by what is in them: of files, and of boxes, folded ones too. */
@@ -34,10 +46,13 @@ function isBelow(file: string | undefined, uri: vscode.Uri): boolean {
 export class Drafts implements vscode.Disposable {
     /** In boxes that are there, by the names of these. */
     private readonly written = new Map<string, Draft>();
+    /** The messages that are edited, by the names of their boxes; `undefined`: another extension's. */
+    private readonly edits = new Map<string, Edited | undefined>();
     /** Without a box. VS Code has those of files that are not seen ready for when these are. */
     private readonly away = new Set<Draft>();
     /** Of which nobody else has anything. */
-    private readonly lost: Set<Draft>;
+    private readonly lost = new Set<Draft>();
+    private readonly kept: Kept<Draft>;
     /** The editors that were there when that last changed. */
     private seen = editors();
     /** Since when. */
@@ -45,6 +60,7 @@ export class Drafts implements vscode.Disposable {
     private readonly keeping = new Soon(KEEP, () => {
         this.keep();
     });
+    private beats = false;
     private readonly timers = new Set<NodeJS.Timeout>();
     private readonly subscriptions = [
         vscode.workspace.onDidOpenTextDocument((document) => {
@@ -58,7 +74,7 @@ export class Drafts implements vscode.Disposable {
             this.seen = editors();
             this.since = new Map(this.seen.map((one) => [one, this.since.get(one) ?? Date.now()]));
             // VS Code tells of no text in a box that it is closed.
-            for (const box of this.written.keys()) {
+            for (const box of [...this.written.keys(), ...this.edits.keys()]) {
                 if (before.includes(box) && !this.seen.includes(box)) {
                     this.shut(box);
                 }
@@ -83,11 +99,30 @@ export class Drafts implements vscode.Disposable {
         }),
     ];
 
-    constructor(private readonly memory: vscode.Memento) {
-        this.lost = new Set(memory.get<Draft[]>(KEY, []));
-        if (this.lost.size > 0) {
-            this.after(DRAWN, () => {
-                this.give([...this.lost], "when this window was last shut");
+    /** `edited`: the message whose box was just opened with this in it. */
+    constructor(
+        context: vscode.ExtensionContext,
+        private readonly log: vscode.LogOutputChannel,
+        private readonly edited: (text: string) => Edited | undefined,
+    ) {
+        const { workspaceFile, workspaceFolders = [] } = vscode.workspace;
+        const shown = workspaceFile ? [workspaceFile] : workspaceFolders.map(({ uri }) => uri);
+        // The storage of a workspace is another one for a second window on it.
+        this.kept = new Kept(path.join(context.globalStorageUri.fsPath, "drafts"), shown.join("\n"));
+        this.after(DRAWN, () => {
+            this.take();
+        });
+    }
+
+    /** What windows left that are gone. One that was loaded anew may take a while to go. */
+    private take(): void {
+        const { items, others } = this.kept.take();
+        if (items.length > 0) {
+            this.give(items, "when this window was last shut");
+        }
+        if (others) {
+            this.after(AGAIN, () => {
+                this.take();
             });
         }
     }
@@ -100,19 +135,32 @@ export class Drafts implements vscode.Disposable {
         this.timers.add(timer);
     }
 
+    /** The message in whose box a text stands. The box says nothing of it: it is known by the first words in it. */
+    private message(document: vscode.TextDocument): Edited | undefined {
+        const key = document.uri.toString();
+        const text = document.getText();
+        if (isEdit(document) && text !== "" && !this.edits.has(key)) {
+            // Drawn anew it has what was written in it.
+            const back = [...this.away].find((draft) => draft.was !== undefined && draft.text === text);
+            this.edits.set(key, back?.file !== undefined && back.was !== undefined ? { file: back.file, was: back.was } : this.edited(text));
+        }
+        return this.edits.get(key);
+    }
+
     private write(document: vscode.TextDocument): void {
-        if (!isReply(document)) {
+        const key = document.uri.toString();
+        const edited = this.message(document);
+        if (!isReply(document) && !edited) {
             return;
         }
-        const key = document.uri.toString();
         const text = document.getText();
         const { input } = vscode.window.tabGroups.activeTabGroup.activeTab ?? {};
         const file = input instanceof vscode.TabInputText ? input.uri : input instanceof vscode.TabInputTextDiff ? input.modified : undefined;
-        if (text.trim() !== "") {
+        if (text.trim() !== "" && text !== edited?.was) {
             const known = this.written.get(key);
             // Drawn anew, maybe in a group that is not the active one.
-            const back = known ? undefined : [...this.away].find((draft) => draft.text === text);
-            this.written.set(key, { text, file: known?.file ?? back?.file ?? file?.toString() });
+            const back = known ? undefined : [...this.away].find((draft) => draft.text === text && draft.was === edited?.was);
+            this.written.set(key, { text, file: known?.file ?? edited?.file ?? back?.file ?? file?.toString(), was: edited?.was });
             if (back) {
                 this.away.delete(back);
             }
@@ -124,6 +172,7 @@ export class Drafts implements vscode.Disposable {
 
     /** Its box is gone: for good, or drawn anew, or until its file is seen again. */
     private shut(box: string): void {
+        this.edits.delete(box);
         const draft = this.written.get(box);
         if (draft) {
             this.written.delete(box);
@@ -133,7 +182,7 @@ export class Drafts implements vscode.Disposable {
         }
     }
 
-    /** These words stand in a file now. */
+    /** These words stand in a file now, or their author wants them no more. */
     sent(sent: string, uri: vscode.Uri): void {
         const said = [...this.written.values(), ...this.away].filter(({ text }) => text === sent);
         // The same words may stand in another file's box; which file a box is of is not told, but guessed.
@@ -185,7 +234,8 @@ export class Drafts implements vscode.Disposable {
             return;
         }
         const name = first.file === undefined ? "" : ` in ${vscode.workspace.asRelativePath(vscode.Uri.parse(first.file, true))}`;
-        const what = left.length === 1 ? `a reply${name} had not been sent` : `${left.length} replies had not been sent`;
+        const one = first.was === undefined ? `a reply${name} had not been sent` : `a message that you edited${name} had not been saved`;
+        const what = left.length === 1 ? one : `${left.length} ${left.every(({ was }) => was === undefined) ? "replies" : "messages"} had not been sent`;
         void inform(`postil: ${what} ${when}: \u201c${short(first.text)}\u201d${left.length === 1 ? "" : " \u2026"}`, "Copy").then(async (pressed) => {
             if (pressed !== undefined) {
                 await vscode.env.clipboard.writeText(left.map(({ text }) => text).join("\n\n"));
@@ -197,9 +247,32 @@ export class Drafts implements vscode.Disposable {
 
     private keep(): void {
         const all = [...this.lost, ...this.away, ...this.written.values()];
-        if (all.length > 0 || this.memory.get<Draft[]>(KEY, []).length > 0) {
-            void this.memory.update(KEY, all);
+        try {
+            this.kept.put(all);
+        } catch (error) {
+            this.log.warn(`what is not sent yet is not kept: ${because(error)}`);
         }
+        if (all.length > 0) {
+            this.beat();
+        }
+    }
+
+    /** Says from time to time, while something is kept, that this window is there. */
+    private beat(): void {
+        if (this.beats) {
+            return;
+        }
+        this.beats = true;
+        this.after(AGAIN, () => {
+            this.beats = false;
+            if (this.lost.size + this.away.size + this.written.size > 0) {
+                this.beat();
+                // A process may outlive its window, of which nobody answers then.
+                void vscode.commands.executeCommand("setContext", "postil.there", true).then(() => {
+                    this.kept.touch();
+                });
+            }
+        });
     }
 
     dispose(): void {

@@ -55,7 +55,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     server = running;
     const known = new Known(running);
     const comments = new Comments(context, known, running);
-    const drafts = new Drafts(context.workspaceState);
+    const drafts = new Drafts(context, log, (text) => comments.edited(text));
     const tree = new ThreadTree(context, known);
     const reviews: Reviews = new Reviews(running, known);
     const whys: Whys = new Whys(running);

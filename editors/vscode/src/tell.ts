@@ -77,7 +77,7 @@ export function isReply({ uri }: vscode.TextDocument): boolean {
 }
 
 /** Whether it is the text in the box of a message. */
-function isEdit({ uri }: vscode.TextDocument): boolean {
+export function isEdit({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && /\/commentinput-\d+-\d+\.md$/.test(uri.path);
 }
 

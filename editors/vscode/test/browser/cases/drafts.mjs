@@ -1,4 +1,5 @@
 // What was written in a reply box and not sent: it stays in its box, or is handed back.
+import { plain } from "../code.mjs";
 import { draft, equal, folder, glyphs, margin, ok, openThread, titleAction, typeReply } from "../parts.mjs";
 
 /** Waits for a message that has these words, and takes them from there into the file, at its end. */
@@ -84,6 +85,25 @@ export async function drafts(code, windows) {
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
     await takeBack(window, "said before it was loaded", "b.rs", "when this window was last shut");
+
+    // A message that is edited: given up it is no loss, and one whose window is loaded anew is.
+    await window.file("b.rs");
+    await openThread(window, 0);
+    const edit = async (words) => {
+        const box = window.page.locator(".review-widget .edit-container .monaco-editor");
+        await window.again("its box", () => window.page.locator('.review-comment .action-label[aria-label="Edit"]').first().click(window.short), () => window.writes(".review-widget .edit-container"));
+        await keyboard.press("Control+End");
+        await keyboard.type(words, { delay: 5 });
+        await window.until("the words in it", async () => plain(await box.locator(".view-lines").innerText()).includes(words));
+        return box;
+    };
+    const given = await edit(" and given up");
+    await window.page.locator(".edit-container .monaco-button").getByText("Cancel", { exact: true }).click();
+    await given.waitFor({ state: "detached" });
+    await edit(" or not");
+    await window.page.reload();
+    await window.page.waitForSelector(".monaco-workbench");
+    await takeBack(window, "why now or not", "a message that you edited in b.rs had not been saved when this window was last shut");
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
     await window.file("b.rs");
