@@ -181,7 +181,10 @@ fn who_presses_a_message_and_comes_back_by_a_key_loses_no_key() {
 #[test]
 fn an_unsent_reply_whose_box_goes_is_handed_back() {
     let text = "// AUTHOR: why\nfn a() {}\n";
-    case("drafts", &[("a.rs", text), ("c.rs", "fn c() {}\n")]);
+    case(
+        "drafts",
+        &[("a.rs", text), ("c.rs", "fn c() {}\n"), ("d.rs", text)],
+    );
 }
 
 #[test]

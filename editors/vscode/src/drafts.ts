@@ -38,6 +38,18 @@ function editors(): string[] {
     return vscode.window.visibleTextEditors.map(({ document }) => document.uri.toString());
 }
 
+/** By what VS Code knows the thread of a reply box, as long as this window is there: behind a name that each box has anew. */
+function threadOf({ uri }: vscode.TextDocument): string | undefined {
+    return /\/commentinput-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(.+)\.md$/.exec(uri.path)?.[1];
+}
+
+/** The file in whose group the keyboard is. */
+function tabbed(): string | undefined {
+    const { input } = vscode.window.tabGroups.activeTabGroup.activeTab ?? {};
+    const file = input instanceof vscode.TabInputText ? input.uri : input instanceof vscode.TabInputTextDiff ? input.modified : undefined;
+    return file?.toString();
+}
+
 /** Whether a file is this one, or in this folder. */
 function isBelow(file: string | undefined, uri: vscode.Uri): boolean {
     return file !== undefined && (file === uri.toString() || file.startsWith(`${uri.toString()}/`));
@@ -48,6 +60,8 @@ export class Drafts implements vscode.Disposable {
     private readonly written = new Map<string, Draft>();
     /** The messages that are edited, by the names of their boxes; `undefined`: another extension's. */
     private readonly edits = new Map<string, Edited | undefined>();
+    /** The files of threads in whose boxes something was written. */
+    private readonly files = new Map<string, string>();
     /** Without a box. VS Code has those of files that are not seen ready for when these are. */
     private readonly away = new Set<Draft>();
     /** Of which nobody else has anything. */
@@ -154,13 +168,18 @@ export class Drafts implements vscode.Disposable {
             return;
         }
         const text = document.getText();
-        const { input } = vscode.window.tabGroups.activeTabGroup.activeTab ?? {};
-        const file = input instanceof vscode.TabInputText ? input.uri : input instanceof vscode.TabInputTextDiff ? input.modified : undefined;
         if (text.trim() !== "" && text !== edited?.was) {
             const known = this.written.get(key);
+            const thread = threadOf(document) ?? "";
+            const told = edited?.file ?? this.files.get(thread);
             // Drawn anew, maybe in a group that is not the active one.
-            const back = known ? undefined : [...this.away].find((draft) => draft.text === text && draft.was === edited?.was);
-            this.written.set(key, { text, file: known?.file ?? edited?.file ?? back?.file ?? file?.toString(), was: edited?.was });
+            const same = known ? [] : [...this.away].filter((draft) => draft.text === text && draft.was === edited?.was);
+            const back = same.find((draft) => draft.file === told) ?? same[0];
+            const file = known?.file ?? told ?? back?.file ?? tabbed();
+            this.written.set(key, { text, file, was: edited?.was });
+            if (thread !== "" && file !== undefined) {
+                this.files.set(thread, file);
+            }
             if (back) {
                 this.away.delete(back);
             }

@@ -1,6 +1,6 @@
 // What was written in a reply box and not sent: it stays in its box, or is handed back.
 import { plain } from "../code.mjs";
-import { draft, equal, folder, glyphs, margin, ok, openThread, titleAction, typeReply } from "../parts.mjs";
+import { draft, equal, folder, glyphs, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
 /** Waits for a message that has these words, and takes them from there into the file, at its end. */
 async function takeBack(window, words, ...before) {
@@ -68,7 +68,12 @@ export async function drafts(code, windows) {
     await window.page.locator(".tab.active", { hasText: "b.rs" }).waitFor();
     await takeBack(window, "said under the old name", "b.rs");
 
-    // It stays where its file is left for another; the window is loaded anew.
+    // It stays where its file is left for another, where the same words stand; the window is loaded anew.
+    await window.file("d.rs");
+    await openThread(window, 0);
+    await typeReply(window, "said before it was loaded");
+    await window.toEditor();
+    await window.file("b.rs");
     await openThread(window, 0);
     await typeReply(window, "said before it was loaded");
     await window.toEditor();
@@ -78,6 +83,11 @@ export async function drafts(code, windows) {
     await window.until("it is there again", async () => (await draft(window).catch(() => "")).includes("said before it was loaded"));
     await window.page.waitForTimeout(4000);
     equal(await window.notices(), [], "nothing is lost where it is there again");
+    await window.toEditor();
+    await window.file("d.rs");
+    await window.until("it is there again", async () => (await draft(window).catch(() => "")).includes("said before it was loaded"));
+    await pressIn(window, "Reply");
+    await window.sees("// AUTHOR: said before it was loaded");
     await window.toEditor();
     await window.file("c.rs");
     await window.page.waitForTimeout(4000);
