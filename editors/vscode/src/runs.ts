@@ -8,7 +8,7 @@ import type { Known } from "./known";
 import type { PastRun } from "./protocol";
 import { complain, inform, warn } from "./say";
 import type { Server } from "./server";
-import { money, stateOf } from "./threads";
+import { money, stateOf, unadorned } from "./threads";
 
 /** More turns than this are not begun by one press without a word. */
 const MANY = 5;
@@ -52,8 +52,8 @@ export async function openRun(server: Server, conversations: Conversations): Pro
         return;
     }
     const items = runs.map((run) => ({
-        label: run.question || run.file,
-        description: run.question ? run.file : "",
+        label: unadorned(run.question || run.file),
+        description: run.question ? unadorned(run.file) : "",
         detail: [new Date(run.started).toLocaleString(), run.status.replaceAll("_", " "), `${run.rounds} rounds`, money(run.cost)]
             .filter((part) => part !== "")
             .join(" · "),

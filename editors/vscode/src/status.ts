@@ -34,7 +34,7 @@ function answers({ answers: now }: Models, known: Known): string[] {
     const lines: string[] = [];
     if (now) {
         const { model, why } = now;
-        lines.push(model === null ? `Nobody can be asked: ${why}` : model === "offline" ? `No model answers: ${why}` : `${model} answers: ${why}`);
+        lines.push(model === null ? `Nobody can be asked: ${why}` : model === "offline" ? `Answered offline, without a model: ${why}` : `${model} answers: ${why}`);
     }
     if (newest && newest.model !== now?.model) {
         lines.push(newest.model === "offline" ? "The last turn was answered offline, without a model" : `The last turn was answered by ${newest.model}`);

@@ -422,7 +422,7 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         };
         await choose("offline");
         assert.match(config(), /^model = "offline"$/m);
-        await tells(/No model answers: `model` names it/);
+        await tells(/Answered offline, without a model: `model` names it/);
         await choose("Whoever Is Found");
         assert.doesNotMatch(config(), /^model/m);
         await tells(/answers: it is configured/);
