@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 interface Step {
@@ -25,5 +25,19 @@ test("and by the lens or the light bulb's action that does the same", () => {
     for (const [command, verb] of Object.entries(same)) {
         const step = steps.find(({ completionEvents }) => completionEvents.includes(`onCommand:postil.${command}`));
         assert.ok(step?.completionEvents.includes(`onContext:postil.server.${verb}`), verb);
+    }
+});
+
+/** Characters for which the column beside the steps has room; what is longer is cut off. */
+const ROOM = 54;
+
+test("no line of code beside a step is cut off", () => {
+    const media = new URL("../../media/walkthrough/", import.meta.url);
+    for (const name of readdirSync(media)) {
+        const [, ...blocks] = readFileSync(new URL(name, media), "utf8").split("```");
+        const code = blocks.filter((_, at) => at % 2 === 0).flatMap((block) => block.split("\n"));
+        for (const line of code) {
+            assert.ok(line.length <= ROOM, `${name}: ${line}`);
+        }
     }
 });
