@@ -14,7 +14,7 @@ import { short } from "./threads";
 const KEEP = 300;
 /** Milliseconds in which VS Code has drawn a box again, with what stood in it. */
 const DRAWN = 3000;
-/** Milliseconds after which it is looked again what other windows left, and said that this one is there. */
+/** Milliseconds after which it is looked again at most what other windows left, and said that this one is there. */
 const AGAIN = 30_000;
 
 interface Draft {
@@ -129,14 +129,14 @@ export class Drafts implements vscode.Disposable {
     }
 
     /** What windows left that are gone. One that was loaded anew may take a while to go. */
-    private take(): void {
+    private take(again = DRAWN): void {
         const { items, others } = this.kept.take();
         if (items.length > 0) {
             this.give(items, "when this window was last shut");
         }
         if (others) {
-            this.after(AGAIN, () => {
-                this.take();
+            this.after(again, () => {
+                this.take(Math.min(2 * again, AGAIN));
             });
         }
     }
