@@ -144,6 +144,8 @@ try {
     await rows.filter({ hasText: "main.rs" }).click();
     await page.locator(".monaco-diff-editor").first().waitFor();
     await window.until("the diff", async () => (await page.locator(".monaco-diff-editor .line-insert").count()) > 0);
+    // What is typed into a list while the diff takes the keyboard would stand in the file.
+    await window.until("the keyboard in the diff", () => window.writes(".monaco-diff-editor"));
     await picture("vscode-review");
 } finally {
     await code.stop();
