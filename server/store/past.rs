@@ -29,11 +29,13 @@ pub(super) struct Read {
     by_thread: HashMap<String, Past>,
 }
 
-/// Of a row of `runs`: whether its newest turn with changes made others than its answer. Where the answer is not among
-/// the last rounds, as of a turn before one that failed, each change counts.
+/// Of a row of `runs`: whether its newest turn with changes made others than its answer, which is among its last rounds.
+/// Where those are not the run's last, because later turns were undone or failed, they are looked for among many; beyond
+/// these each change counts.
 const EDITS: &str = "(
     SELECT (SELECT count(*) FROM changes WHERE run = runs.num AND turn = newest) > EXISTS (
-        SELECT 1 FROM rounds WHERE run = runs.num AND seq > runs.last_seq - 4 AND turn = newest
+        SELECT 1 FROM rounds WHERE run = runs.num AND turn = newest
+            AND seq > runs.last_seq - CASE newest WHEN runs.turn THEN 4 ELSE 256 END
             AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%')
     FROM (SELECT coalesce(max(turn), -1) AS newest FROM changes WHERE run = runs.num AND undone = 0))";
 

@@ -360,6 +360,50 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     });
 }
 
+/// Of a thread whose newest turn is undone, the one before it counts.
+#[test]
+fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: what is it?\nfn a() {}\n");
+    let read = |id| Step::calls(vec![call(id, "file_read", json!({"path": "a.rs"}))]);
+    let model = Model::start(vec![
+        Step::text("Nothing yet."),
+        read("t1"),
+        read("t2"),
+        Step::calls(vec![call(
+            "t3",
+            "file_edit",
+            json!({"path": "a.rs", "old_string": "fn a() {}", "new_string": "fn b() {}"}),
+        )]),
+        Step::text("Renamed."),
+    ]);
+    let env = asking(&model);
+    let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
+    editor.open("a.rs");
+    editor.wait_codes("a.rs", &["pending"]);
+    let reply = |editor: &mut Editor, answer: &str, edits: bool| {
+        editor
+            .take_action("a.rs", 0, "Reply as agent")
+            .expect("started");
+        editor.wait_text("a.rs", |text| text.contains(answer));
+        threads(editor, "a.rs", |list| {
+            list[0]["has_changes"] == true && list[0]["has_edits"] == edits
+        });
+    };
+    reply(&mut editor, "Nothing yet.", false);
+    editor.replace("a.rs", "AUTHOR:\n", "AUTHOR: name it b\n");
+    editor.wait_codes("a.rs", &["pending"]);
+    reply(&mut editor, "Renamed.", true);
+    editor
+        .take_action("a.rs", 0, "Undo last turn")
+        .expect("undone");
+    editor.wait_text("a.rs", |text| !text.contains("Renamed."));
+    threads(&editor, "a.rs", |list| {
+        let thread = &list[0];
+        thread["turn"].is_null() && thread["has_changes"] == true && thread["has_edits"] == false
+    });
+}
+
 /// So that a client can show buttons for them.
 #[test]
 fn what_a_question_offers_is_told_with_its_thread() {
