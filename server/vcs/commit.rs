@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use super::program::{git, path_of, quiet_settings, untrusted};
+use super::program::{Setting, git, path_of, quiet_settings, untrusted};
 use crate::os;
 
 /// Why git did not do it, in its own words where it had some.
@@ -221,7 +221,7 @@ fn when_unlocked(run: impl Fn() -> Result<Output, GitError>) -> Result<Output, G
     }
 }
 
-fn other_staged(place: &Place, quiet: &[String]) -> Result<Vec<String>, GitError> {
+fn other_staged(place: &Place, quiet: &[Setting]) -> Result<Vec<String>, GitError> {
     let args = [
         "diff",
         "--cached",

@@ -1,6 +1,7 @@
 //! Where a repository is and what it tracks. libgit2 opens none that is another user's, partial, or of another format
 //! than its own (SHA-256, reftable): there git's files are found by their names, and the git program reads the index.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
@@ -105,7 +106,7 @@ fn listed(repository: &Repository, root: &Path) -> Option<Vec<u8>> {
 fn asked(root: &Path) -> Result<Vec<u8>, GitError> {
     let mut settings = untrusted();
     // Whose a repository is matters for what its configuration would run; to list the index nothing of it runs.
-    settings.push(String::from("safe.directory=*"));
+    settings.push((OsString::from("safe.directory"), "*"));
     let out = git(root, &settings, &["ls-files", "-z", "--stage"], None)?;
     if !out.status.success() {
         let said = String::from_utf8_lossy(&out.stderr);

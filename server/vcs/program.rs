@@ -1,6 +1,7 @@
 //! The git program, run so that nothing of a repository's configuration runs with it.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -16,47 +17,66 @@ const MOST_PRINTED: u64 = 128 << 20;
 /// is unpacked.
 const MOST_AT_ONCE: usize = os::MOST_OF_GIT;
 
-/// Enough for calls that look at no file.
-pub(super) fn untrusted() -> Vec<String> {
-    vec![String::from("core.hooksPath=/dev/null")]
+/// A setting of ours: its name and value. A part of a name may hold any byte but a NUL and a line end.
+pub(super) type Setting = (OsString, &'static str);
+
+/// Enough for calls that look at no file and write nothing.
+pub(super) fn untrusted() -> Vec<Setting> {
+    vec![(OsString::from("core.hooksPath"), "/dev/null")]
 }
 
 /// Switches off, by name, everything of a repository's configuration that would run a program.
-pub(super) fn quiet_settings(top: &Path) -> Vec<String> {
-    let mut settings: Vec<String> = [
-        "core.hooksPath=/dev/null",
-        "commit.gpgSign=false",
+pub(super) fn quiet_settings(top: &Path) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = [
+        ("core.hooksPath", "/dev/null"),
+        ("commit.gpgSign", "false"),
         // Clearing up may run a hook or a program too.
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "core.attributesFile=/dev/null",
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+        ("core.attributesFile", "/dev/null"),
     ]
-    .map(str::to_owned)
+    .map(|(name, value)| (OsString::from(name), value))
     .into();
-    let names = git(
-        top,
-        &untrusted(),
-        &[
-            "config",
-            "--name-only",
-            "-z",
-            "--get-regexp",
-            r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|command|textconv|driver)$",
-        ],
-        None,
-    );
-    let names = names
-        .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
-        .unwrap_or_default();
-    for name in names.split('\0').filter(|name| !name.is_empty()) {
-        let value = if name.ends_with(".required") {
-            "false"
-        } else {
-            ""
+    // Not by a pattern of git's: that finds no name which is no UTF-8.
+    let list = ["config", "--name-only", "--null", "--list"];
+    let names = git(top, &untrusted(), &list, None).map(|out| out.stdout);
+    for name in names.unwrap_or_default().split(|byte| *byte == 0) {
+        let Some((setting, value)) = switched_off(name) else {
+            continue;
         };
-        settings.push(format!("{name}={value}"));
+        let setting = (name_of(&setting), value);
+        if !settings.contains(&setting) {
+            settings.push(setting);
+        }
     }
     settings
+}
+
+/// What has git run nothing for a setting of this name, where it would.
+fn switched_off(name: &[u8]) -> Option<(Cow<'_, [u8]>, &'static str)> {
+    let (section, rest) = name.split_at(memchr::memchr(b'.', name)?);
+    let (own, what) = rest.split_at(memchr::memrchr(b'.', rest)?);
+    match (section, what) {
+        (b"filter" | b"diff" | b"merge", b".required") => Some((name.into(), "false")),
+        (
+            b"filter" | b"diff" | b"merge",
+            b".clean" | b".smudge" | b".process" | b".command" | b".textconv" | b".driver",
+        ) => Some((name.into(), "")),
+        // Of such a hook git makes no file, so that it runs wherever `core.hooksPath` leads.
+        (b"hook", b".command" | b".event") => {
+            let enabled = [section, own, b".enabled"].concat();
+            Some((enabled.into(), "false"))
+        }
+        _ => None,
+    }
+}
+
+/// A setting's name as git prints it.
+fn name_of(printed: &[u8]) -> OsString {
+    #[cfg(unix)]
+    return std::os::unix::ffi::OsStringExt::from_vec(printed.to_vec());
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(printed).into_owned().into();
 }
 
 /// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
@@ -64,7 +84,7 @@ pub(super) fn quiet_settings(top: &Path) -> Vec<String> {
 /// clone names the program that fetches what it has not.
 pub(super) fn git(
     folder: &Path,
-    settings: &[String],
+    settings: &[Setting],
     args: &[impl AsRef<OsStr>],
     input: Option<&str>,
 ) -> Result<Output, GitError> {
@@ -79,7 +99,7 @@ pub(super) fn git(
 /// [`git`] for what may take its time: it is ended at `until`, and that is an error.
 pub(super) fn git_until(
     folder: &Path,
-    settings: &[String],
+    settings: &[Setting],
     args: &[impl AsRef<OsStr>],
     input: &[u8],
     until: Instant,
@@ -159,7 +179,7 @@ fn readable(input: &[u8]) -> Result<std::fs::File, GitError> {
 
 fn prepared(
     folder: &Path,
-    settings: &[String],
+    settings: &[Setting],
     args: &[impl AsRef<OsStr>],
 ) -> Result<Command, GitError> {
     if let Some(why) = ordinary::obstacle_to_objects(folder) {
@@ -171,8 +191,20 @@ fn prepared(
         .current_dir(folder)
         .arg("--no-pager")
         .args(["-c", "core.fsmonitor=false"]);
-    for setting in settings {
-        command.args(["-c", setting]);
+    for (name, value) in settings {
+        let mut setting = name.clone();
+        // `-c` ends a name at its first `=`, the other at the last one. A git before 2.31 does not know that and does
+        // nothing then.
+        if name.as_encoded_bytes().contains(&b'=') {
+            let holds = format!("POSTIL_SAYS_{value}");
+            setting.push(format!("={holds}"));
+            let mut argument = OsString::from("--config-env=");
+            argument.push(setting);
+            command.arg(argument).env(holds, value);
+        } else {
+            setting.push(format!("={value}"));
+            command.arg("-c").arg(setting);
+        }
     }
     command
         .args(args)

@@ -7,7 +7,7 @@ use git2::{ConfigLevel, ErrorCode, Repository};
 
 use super::GitError;
 use super::commit::Place;
-use super::program::{git, untrusted};
+use super::program::{Setting, git, untrusted};
 use crate::os;
 
 /// The hooks of a commit, in their order.
@@ -209,8 +209,7 @@ pub fn needs_no_filter(place: &Place) -> Result<(), GitError> {
         )));
     };
     let filter = String::from_utf8_lossy(filter).into_owned();
-    let names = r"^filter\..*\.(clean|process|required)$";
-    let set = ask(&["config", "--null", "--get-regexp", names].map(OsStr::new))?;
+    let set = ask(&["config", "--null", "--list"].map(OsStr::new))?;
     let of_it = |entry: &[u8]| {
         let (name, value) = setting(entry);
         let name = name.strip_prefix("filter.");
@@ -242,8 +241,8 @@ fn would_run(hook: &Path) -> bool {
 /// What a commit leaves out where nothing of the repository may run, as it is named in a sentence.
 pub(super) fn left_out(place: &Place) -> Vec<String> {
     // Without the settings that keep hooks off: nothing is run to tell where they are.
-    let none: [String; 0] = [];
-    let asked = |args: &[&str], settings: &[String]| {
+    let none: [Setting; 0] = [];
+    let asked = |args: &[&str], settings: &[Setting]| {
         let out = git(&place.top, settings, args, None).ok()?;
         let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
         out.status.success().then_some(text)
@@ -259,6 +258,18 @@ pub(super) fn left_out(place: &Place) -> Vec<String> {
         .filter(stands)
         .map(|hook| format!("the hook `{hook}`"))
         .collect();
+    // Those that the settings name: a git that runs them lists them.
+    for hook in HOOKS {
+        let listed = asked(&["hook", "list", hook], &none).unwrap_or_default();
+        for name in listed.lines() {
+            let is_off = name.starts_with("disabled\t") || name.starts_with("event-disabled\t");
+            let named = format!("the hook `{}`", crate::present::short(name, 100));
+            // Its events are several, perhaps.
+            if !is_off && name != "hook from hookdir" && !left.contains(&named) {
+                left.push(named);
+            }
+        }
+    }
     let signs = ["config", "--type=bool", "--get", "commit.gpgSign"];
     if asked(&signs, &untrusted()).as_deref() == Some("true") {
         left.push(String::from("the signature"));

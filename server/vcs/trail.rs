@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::commit::{GitError, Place, place};
 use super::follow::{Before, LineMap};
-use super::program::{git_until, quiet_settings};
+use super::program::{Setting, git_until, quiet_settings};
 use crate::os;
 
 /// Commits that are followed back.
@@ -143,7 +143,7 @@ pub fn text_in(path: &Path, id: Option<&str>) -> Option<(String, Option<String>)
 
 struct Blaming<'a> {
     place: &'a Place,
-    quiet: &'a [String],
+    quiet: &'a [Setting],
     until: Instant,
 }
 

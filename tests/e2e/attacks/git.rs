@@ -71,6 +71,15 @@ const CONFIG: &str = r#"
 [filter "canary.process"]
 	process = @ process
 	required = true
+[filter "canary=b"]
+	clean = @ clean-equals
+[hook "canary"]
+	event = pre-commit
+	event = commit-msg
+	event = post-commit
+	event = post-index-change
+	event = reference-transaction
+	command = @ hook
 [interactive]
 	diffFilter = @ diffFilter
 [alias]
@@ -154,7 +163,12 @@ const HOOKS: &[&str] = &[
     "proc-receive",
     "push-to-checkout",
 ];
-const ATTRIBUTES: &str = "*.rs filter=canary diff=canary merge=canary\n*.py diff=canary merge=canary\n*.md filter=canary.process diff=text.conv\n";
+const ATTRIBUTES: &str = "*.rs filter=canary diff=canary merge=canary\n*.py diff=canary merge=canary\n*.md filter=canary.process diff=text.conv\n*.eq filter=canary=b\n";
+/// Names of settings are bytes, those of filters too.
+const NO_UTF_8: (&[u8], &[u8]) = (
+    b"[filter \"\xff\"]\n\tclean = @ clean-bytes\n",
+    b"*.ff filter=\xff\n",
+);
 
 /// A clone that would run a program wherever git can be made to, and the program's mark.
 struct Hostile {
@@ -176,6 +190,8 @@ impl Hostile {
         w.write("README.md", "# A project\n\n<!-- AUTHOR: and this? -->\n");
         w.write("src/b.rs", "// AUTHOR: who wrote this?\nfn b() {}\n");
         w.write("c.py", "# AUTHOR: and who this?\nc = 1\n");
+        w.write("a.eq", "e\n");
+        w.write("a.ff", "f\n");
         w.git(&["init", "-q"]);
         w.git(&["add", "-A"]);
         w.git(&["commit", "-qm", "First"]);
@@ -200,18 +216,29 @@ impl Hostile {
         w.git(&["init", "-q", "--bare", "embedded"]);
         let at = canary.display().to_string();
         let config = CONFIG.replace('@', &at);
+        let (named, attributes) = NO_UTF_8;
+        let (head, tail) = named.split_at(named.iter().position(|b| *b == b'@').expect("a mark"));
+        let no_utf_8 = [head, at.as_bytes(), &tail[1..]].concat();
+        let bytes = [config.as_bytes(), &no_utf_8].concat();
         let bare = config.replace("bare = false", "bare = true\n\tworktree = .");
         w.write("embedded/config", bare);
         w.write("embedded/src.rs", "// AUTHOR: why?\nfn e() {}\n");
-        w.write(".git/config", &config);
-        w.write(".git/config.worktree", &config);
+        w.write(".git/config", &bytes);
+        w.write(".git/config.worktree", &bytes);
         w.write(
             ".git/more.config",
             format!("[core]\n\tfsmonitor = {at} included\n"),
         );
-        w.write(".gitattributes", ATTRIBUTES);
-        w.write(".attributes", ATTRIBUTES);
-        w.write(".git/info/attributes", ATTRIBUTES);
+        let attributes = [ATTRIBUTES.as_bytes(), attributes].concat();
+        for file in [".gitattributes", ".attributes", ".git/info/attributes"] {
+            w.write(file, &attributes);
+        }
+        // Not as git saw it, so that whatever looks whether it is another reads it by its filter.
+        for file in ["a.eq", "a.ff"] {
+            let file = std::fs::File::options().write(true).open(w.path(file));
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+            file.and_then(|file| file.set_modified(then)).expect("set");
+        }
         for hook in HOOKS {
             for folder in [".hooks", ".git/hooks", "embedded/hooks"] {
                 executable(&w.path(&format!("{folder}/{hook}")), &body);
