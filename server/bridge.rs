@@ -33,6 +33,8 @@ pub enum NoAnswer {
     Absent(String),
     /// One runs that cannot be spoken with; nothing was asked.
     Stranger(String),
+    /// One runs and does not answer; nothing was asked. This says what to do.
+    Silent(String),
     /// It was asked, and what became of it is not known.
     Lost(String),
 }
@@ -41,6 +43,13 @@ pub enum NoAnswer {
 pub fn silent(root: &str) -> String {
     format!(
         "an editor that has {root} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again"
+    )
+}
+
+/// The same of an editor whose server cannot be spoken with, for which `why` is the reason.
+pub fn stranger(root: &str, why: &str) -> String {
+    format!(
+        "{why}, and what it has not saved of {root} is not known: nothing was done; have that editor start its server again with this version (`postil --version`), or close it, then do this again"
     )
 }
 

@@ -21,8 +21,8 @@ const LONG: Duration = Duration::from_secs(600);
 pub(super) type Answered = Result<Result<Answer, Failure>, NoAnswer>;
 
 /// Has the editor's server of the workspace `root` (canonical) carry out a call: of several editors the one that shows
-/// what it is about. Cancelled, a call that only reads is given up; one that writes is waited for, so that what became of
-/// it is known.
+/// what it is about. Cancelled, a call that only reads is given up, and one that writes as long as nobody was asked; from
+/// then on it is waited for, so that what became of it is known.
 pub async fn call(
     data: &Path,
     root: &Path,
@@ -30,26 +30,17 @@ pub async fn call(
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Answered {
-    let mut sockets = sockets(data, root);
-    if sockets.len() > 1 {
-        let editors = Editors::of(&sockets, root).await;
-        if let Some(failure) = editors.obstacle(verb, arguments).await {
-            return Ok(Err(failure));
-        }
-        if let Some(answered) = editors.together(verb, arguments, cancel).await {
-            return answered;
-        }
-        sockets = editors.in_order(arguments).await;
-    }
-    let mut none = absent();
-    for socket in sockets {
-        match connect(&socket).await {
-            Ok(stream) => return ask(stream, root, verb, arguments, cancel).await,
-            Err(Some(stranger)) => none = stranger,
-            Err(None) => {}
-        }
-    }
-    Err(none)
+    let sockets = sockets(data, root);
+    let editors = tokio::select! {
+        editors = Editors::of(&sockets, root) => editors,
+        // What writes is not begun yet.
+        () = cancel.cancelled() => return Ok(Err(cancelled())),
+    };
+    editors.call(verb, arguments, cancel).await
+}
+
+pub(super) fn cancelled() -> Failure {
+    Failure::new("cancelled", "the call was cancelled")
 }
 
 pub(super) fn absent() -> NoAnswer {
@@ -95,7 +86,7 @@ pub(super) async fn ask(
         answered = tokio::time::timeout(patience, asking) => answered.unwrap_or_else(|_| {
             Err(std::io::Error::other("it does not answer"))
         }),
-        () = given_up => return Ok(Err(Failure::new("cancelled", "the call was cancelled"))),
+        () = given_up => return Ok(Err(cancelled())),
     };
     let answer = answered.map_err(|error| NoAnswer::Lost(error.to_string()))?;
     if !answer.ends_with(b"\n") {

@@ -1,5 +1,5 @@
-//! Several editors that have one workspace open: whose server a call is for. A file that is open in one of them is read
-//! and changed there, and not on disk behind its back.
+//! The editors that have one workspace open: whose server a call is for. A file that is open in one of them is read and
+//! changed there, and not on disk behind its back.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::client::{self, Answered};
-use super::{NoAnswer, silent};
+use super::{NoAnswer, silent, stranger};
 use crate::os;
 use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
 /// How long each is asked what it has open. One that is suspended does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same of one by itself, in whose place no other can be asked.
+const ALONE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct Open {
@@ -43,8 +45,8 @@ struct Undone {
 /// An editor's server.
 struct Editor {
     socket: PathBuf,
-    /// What it has open, as it tells it; `None`: it does not answer.
-    listed: Option<Vec<Value>>,
+    /// What it has open, as it tells it; an error: why it does not.
+    listed: Result<Vec<Value>, NoAnswer>,
     open: Vec<Open>,
 }
 
@@ -85,12 +87,16 @@ impl Editor {
         }
     }
 
-    /// The list that it answers with, if it answers.
-    async fn list(&self, root: &Path, verb: &str, list: &str) -> Option<Vec<Value>> {
-        let verb = verbs::any(verb)?;
+    /// The list that it answers with.
+    async fn list(&self, root: &Path, verb: &str, list: &str) -> Result<Vec<Value>, NoAnswer> {
+        let silent = || NoAnswer::Silent(silent(&root.display().to_string()));
+        let verb = verbs::any(verb).ok_or_else(silent)?;
         let never = CancellationToken::new();
-        let answered = self.call(root, verb, &json!({}), &never).await;
-        list_of(&mut answered.ok()?.ok()?.value, list)
+        match self.call(root, verb, &json!({}), &never).await {
+            Ok(Ok(mut answer)) => list_of(&mut answer.value, list).ok_or_else(silent),
+            Ok(Err(_)) | Err(NoAnswer::Lost(_)) => Err(silent()),
+            Err(other) => Err(other),
+        }
     }
 
     /// How it shows a file (canonical): 0 unsaved, 1 saved; `None`: not.
@@ -106,19 +112,23 @@ impl Editor {
 impl<'a> Editors<'a> {
     /// Each is asked what it has open.
     pub(super) async fn of(sockets: &[PathBuf], root: &'a Path) -> Self {
+        let patience = match sockets.len() {
+            1 => ALONE,
+            _ => PATIENCE,
+        };
         let asked = sockets.iter().map(async |socket| {
-            // What a server left behind that was killed; one that is suspended is connected to.
-            if let Err(None) = client::connect(socket).await {
-                return None;
-            }
             let mut editor = Editor {
                 socket: socket.clone(),
-                listed: None,
+                listed: Err(NoAnswer::Silent(silent(&root.display().to_string()))),
                 open: Vec::new(),
             };
             let listed = editor.list(root, "buffer_read", "buffers");
-            let listed = tokio::time::timeout(PATIENCE, listed).await;
-            editor.listed = listed.ok().flatten();
+            match tokio::time::timeout(patience, listed).await {
+                // What a server left behind that was killed; one that is suspended is connected to.
+                Ok(Err(NoAnswer::Absent(_))) => return None,
+                Ok(listed) => editor.listed = listed,
+                Err(_) => {}
+            }
             editor.open = read(editor.listed.as_deref().unwrap_or_default());
             Some(editor)
         });
@@ -129,21 +139,61 @@ impl<'a> Editors<'a> {
     }
 
     fn answering(&self) -> impl Iterator<Item = &Editor> {
-        self.all.iter().filter(|editor| editor.listed.is_some())
+        self.all.iter().filter(|editor| editor.listed.is_ok())
     }
 
-    /// Why a call that writes is not made: one that does not answer may have what it is about open and unsaved, where no
-    /// other shows it.
-    pub(super) async fn obstacle(&self, verb: &Verb, arguments: &Value) -> Option<Failure> {
-        if verb.effect == Effect::Reads || self.answering().count() == self.all.len() {
-            return None;
-        }
-        let mut files = self.files(arguments).await.into_iter();
-        if files.any(|file| self.of_file(&file).is_some()) {
-            return None;
-        }
+    /// Of those that do not say what they have open, one that does not answer before one of another version.
+    fn unheard(&self) -> Option<&NoAnswer> {
+        let unheard = self
+            .all
+            .iter()
+            .filter_map(|editor| editor.listed.as_ref().err());
+        unheard.min_by_key(|why| !matches!(why, NoAnswer::Silent(_)))
+    }
+
+    /// The same in words that say what to do.
+    fn not_heard(&self) -> Option<Failure> {
         let root = self.root.display().to_string();
-        Some(Failure::new("editor_silent", silent(&root)))
+        Some(match self.unheard()? {
+            NoAnswer::Silent(why) => Failure::new("editor_silent", why.clone()),
+            NoAnswer::Stranger(why) | NoAnswer::Absent(why) | NoAnswer::Lost(why) => {
+                Failure::new("editor_version", stranger(&root, why))
+            }
+        })
+    }
+
+    /// Has the one carry out a call that it is for, or several together.
+    pub(super) async fn call(
+        &self,
+        verb: &Verb,
+        arguments: &Value,
+        cancel: &CancellationToken,
+    ) -> Answered {
+        let files = tokio::select! {
+            files = self.files(arguments) => files,
+            () = cancel.cancelled() => return Ok(Err(client::cancelled())),
+        };
+        let home = self.home(&files);
+        // One that is not heard may have what the call is about open and unsaved, where no other shows it. Where all are
+        // of another version, the caller works on the files and says so.
+        let shows = |editor: &&Editor| files.iter().any(|f| editor.shows(self.root, f).is_some());
+        let can_be_asked = !matches!(self.unheard(), Some(NoAnswer::Stranger(_))) || home.is_some();
+        if verb.effect != Effect::Reads
+            && can_be_asked
+            && home.filter(shows).is_none()
+            && let Some(failure) = self.not_heard()
+        {
+            return Ok(Err(failure));
+        }
+        if self.all.len() > 1
+            && let Some(answered) = self.together(verb, arguments, cancel).await
+        {
+            return answered;
+        }
+        match home {
+            Some(editor) => editor.call(self.root, verb, arguments, cancel).await,
+            None => Err(self.unheard().cloned().unwrap_or_else(client::absent)),
+        }
     }
 
     /// The one that shows a file (canonical): of several the first in which it is unsaved.
@@ -163,7 +213,7 @@ impl<'a> Editors<'a> {
     }
 
     /// The answer of all to a call that is about no single file; `None`: it is for one.
-    pub(super) async fn together(
+    async fn together(
         &self,
         verb: &Verb,
         arguments: &Value,
@@ -204,9 +254,9 @@ impl<'a> Editors<'a> {
         });
         let mut listed: Vec<&Value> = listed.collect();
         listed.sort_by_key(|item| text(item, "file"));
-        match self.all.len() - self.answering().count() {
-            0 => json!({ "buffers": listed }),
-            silent => json!({ "buffers": listed, "silent": silent }),
+        match self.not_heard() {
+            None => json!({ "buffers": listed }),
+            Some(failure) => json!({ "buffers": listed, "unheard": failure.message }),
         }
     }
 
@@ -305,7 +355,11 @@ impl<'a> Editors<'a> {
                     actions.extend(list_of(&mut answer.value, "actions").unwrap_or_default());
                 }
                 Ok(Err(Failure { message, .. }))
-                | Err(NoAnswer::Absent(message) | NoAnswer::Stranger(message)) => {
+                | Err(
+                    NoAnswer::Absent(message)
+                    | NoAnswer::Stranger(message)
+                    | NoAnswer::Silent(message),
+                ) => {
                     actions.push(json!({"success": false, "file": file, "note": message}));
                 }
                 Err(NoAnswer::Lost(why)) => {
@@ -361,7 +415,7 @@ impl<'a> Editors<'a> {
                     why.get_or_insert(failure.code);
                     failure.message
                 }
-                Err(NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => {
+                Err(NoAnswer::Absent(why) | NoAnswer::Stranger(why) | NoAnswer::Silent(why)) => {
                     format!("{file}: not put back, {why}")
                 }
                 Err(NoAnswer::Lost(why)) => format!(
@@ -378,25 +432,20 @@ impl<'a> Editors<'a> {
         Some(Ok(Ok(json!(undone).into())))
     }
 
-    /// In the order in which a call tries them: first the one that has the file open that it is about, unsaved before
-    /// saved.
-    pub(super) async fn in_order(self, arguments: &Value) -> Vec<PathBuf> {
-        let files = self.files(arguments).await;
-        let rank = |editor: &Editor| {
-            let shown = files
-                .iter()
-                .filter_map(|file| editor.shows(self.root, file));
-            let silent = u8::from(editor.listed.is_none());
-            shown.min().unwrap_or(2 + silent)
-        };
-        let mut ranked: Vec<(u8, &Editor)> = self.all.iter().map(|e| (rank(e), e)).collect();
-        ranked.sort_by_key(|(rank, _)| *rank);
-        let sockets = ranked.into_iter().map(|(_, editor)| editor.socket.clone());
-        sockets.collect()
+    /// The one that a call about these files is for: that has one of them open, unsaved before saved, else the first.
+    fn home(&self, files: &[PathBuf]) -> Option<&Editor> {
+        self.answering().min_by_key(|editor| {
+            let shown = files.iter().filter_map(|f| editor.shows(self.root, f));
+            shown.min().unwrap_or(2)
+        })
     }
 
     /// The files (canonical) that a call is about.
     async fn files(&self, arguments: &Value) -> Vec<PathBuf> {
+        // It is for that one, whatever it is about.
+        if self.all.len() < 2 {
+            return Vec::new();
+        }
         let file = text(arguments, "path").or_else(|| text(arguments, "file"));
         let file = file.map(|file| os::resolved(&self.root.join(file)));
         let shown = file

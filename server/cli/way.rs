@@ -104,6 +104,7 @@ async fn through_editor_of<T: DeserializeOwned>(
             ));
             Ok(None)
         }
+        Err(NoAnswer::Silent(why)) => Err(Error::Other(visible(&why)).into()),
         Err(NoAnswer::Absent(_)) => Ok(None),
     }
 }
@@ -117,16 +118,16 @@ async fn open_in(cx: &Cx, root: &Path) -> Result<Vec<Open>, Stop> {
     #[derive(Deserialize)]
     struct Listed {
         buffers: Vec<Open>,
-        /// Editors that do not answer.
-        #[serde(default)]
-        silent: usize,
+        /// Of editors that do not tell.
+        unheard: Option<String>,
     }
     let listed: Option<Listed> = through_editor_of(cx, root, "buffer_read", &json!({})).await?;
-    if listed.as_ref().is_some_and(|listed| listed.silent > 0) {
-        let root = visible(&root.display().to_string());
-        return Err(Error::Other(bridge::silent(&root)).into());
+    match listed {
+        Some(Listed {
+            unheard: Some(why), ..
+        }) => Err(Error::Other(visible(&why)).into()),
+        listed => Ok(listed.map_or_else(Vec::new, |listed| listed.buffers)),
     }
-    Ok(listed.map_or_else(Vec::new, |listed| listed.buffers))
 }
 
 /// The files of the workspace that the disk does not have as its editor shows them.

@@ -284,6 +284,7 @@ pub(super) async fn on(
                 ),
             ));
         }
+        Err(NoAnswer::Silent(_)) => String::from("the editor does not answer"),
         Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
     };
     if verb.needs_editor() {

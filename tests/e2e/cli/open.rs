@@ -127,27 +127,46 @@ fn an_editors_server_that_is_lost_or_another_version_is_told() {
     std::fs::create_dir_all(pointer.parent().expect("a folder")).expect("made");
     std::fs::write(&pointer, socket.to_str().expect("a name")).expect("the pointer");
     let listener = UnixListener::bind(socket).expect("a socket");
-    let says = |answer: &'static [u8]| {
+    // To the question what is open, and to the call behind it.
+    let says = |answers: &'static [&'static [u8]]| {
         let listener = listener.try_clone().expect("a socket");
         std::thread::spawn(move || {
-            let (stream, _) = listener.accept().expect("a call");
-            let mut call = String::new();
-            BufReader::new(&stream)
-                .read_line(&mut call)
-                .expect("a line");
-            (&stream).write_all(answer).expect("written");
-            serde_json::from_str::<Value>(&call).expect("a call")["tool"].clone()
+            let answered = answers.iter().map(|answer| {
+                let (stream, _) = listener.accept().expect("a call");
+                let mut call = String::new();
+                BufReader::new(&stream)
+                    .read_line(&mut call)
+                    .expect("a line");
+                (&stream).write_all(answer).expect("written");
+                serde_json::from_str::<Value>(&call).expect("a call")["tool"].clone()
+            });
+            answered.collect::<Vec<_>>()
         })
     };
-    let told = says(b"");
+    let told = says(&[b"{\"answer\":{\"value\":{\"buffers\":[]}}}\n", b""]);
     postil(&workspace, &["say", &id, "Why?"]).refused("was lost in the middle");
-    assert_eq!(told.join().expect("a call"), "say");
+    assert_eq!(told.join().expect("the calls"), ["buffer_read", "say"]);
     assert_eq!(workspace.read("b.py"), PY);
-    let told = says(b"{\"version\":1}\n");
+    let told = says(&[b"{\"version\":1}\n"]);
     let said = postil(&workspace, &["say", &id, "Why?"]).ok();
     assert!(said.err.contains("another version of postil"), "{said:?}");
-    told.join().expect("a call");
+    told.join().expect("the calls");
     assert!(workspace.read("b.py").contains("# AUTHOR: Why?\n"));
+
+    // Beside one of ours, what that shows is changed there and all else is left: the other may have it unsaved.
+    std::fs::rename(&pointer, pointer.with_file_name("editor.1")).expect("another place");
+    workspace.write("c.py", PY);
+    let editor = listening(&workspace);
+    editor.open("c.py");
+    editor.wait_codes("c.py", &["awaiting_user"]);
+    let told = says(&[b"{\"version\":1}\n", b"{\"version\":1}\n"]);
+    let said = postil(&workspace, &["new", "b.py:1", "x?"]).refused("another version of postil");
+    assert!(said.err.contains("nothing was done; have that"), "{said:?}");
+    postil(&workspace, &["new", "c.py:1", "x?"]).ok();
+    told.join().expect("the calls");
+    assert!(!workspace.read("b.py").contains("x?"));
+    editor.wait_text("c.py", |text| text.contains("# AUTHOR: x?\n"));
+    assert_eq!(workspace.read("c.py"), PY);
 }
 
 #[test]
@@ -294,13 +313,21 @@ fn behind_the_back_of_an_editor_that_is_suspended_nothing_is_written() {
         assert_eq!(workspace.read("b.py"), PY);
         // One that was killed has nothing unsaved any more, though it left its place behind.
         let [one, other] = editors;
-        let (mut killed, _awake) = match suspended_first {
+        let (mut killed, awake) = match suspended_first {
             true => (one, other),
             false => (other, one),
         };
         killed.kill();
         postil(&workspace, &["say", &id, "And now?"]).ok();
         assert!(workspace.read("b.py").contains("# AUTHOR: And now?\n"));
+        // One by itself is waited for a little longer, and no file is written behind its back either.
+        if suspended_first {
+            let before = workspace.read("b.py");
+            awake.signal("STOP");
+            postil(&workspace, &["say", &id, "Still?"]).refused("does not answer");
+            assert_eq!(workspace.read("b.py"), before);
+            awake.signal("CONT");
+        }
     }
 }
 

@@ -405,6 +405,45 @@ fn read_call(listener: &UnixListener) -> (UnixStream, Value) {
     (stream, serde_json::from_str(&line).expect("a call"))
 }
 
+/// The next one that is not the question what is open.
+fn next_call(listener: &UnixListener) -> (UnixStream, Value) {
+    loop {
+        let (mut stream, call) = read_call(listener);
+        if call["tool"] != "buffer_read" {
+            return (stream, call);
+        }
+        let none = b"{\"answer\":{\"value\":{\"buffers\":[]}}}\n";
+        stream.write_all(none).expect("written");
+    }
+}
+
+/// As long as it has not been asked for anything, nothing can come of it later.
+#[test]
+fn a_write_that_a_suspended_editor_does_not_hear_is_given_up_at_once() {
+    let workspace = workspace();
+    let mut editor = editor(&workspace);
+    editor.open("src/a.rs");
+    let id = editor.wait_codes("src/a.rs", &["pending"])[0]["data"]["thread_id"].clone();
+    let mut agent = Agent::start(&workspace);
+    editor.signal("STOP");
+    let call = agent.ask(
+        "tools/call",
+        json!({"name": "respond_to_thread", "arguments": {"thread_id": id, "response": "So."},
+               "_meta": {"progressToken": "told"}}),
+    );
+    agent.wait_note("notifications/progress", |_| true);
+    let reason = json!({"requestId": call, "reason": "a test"});
+    let begun = std::time::Instant::now();
+    agent.notify("notifications/cancelled", reason);
+    agent.end();
+    let took = begun.elapsed();
+    assert!(took.as_millis() < 2_000, "{took:?}");
+    editor.signal("CONT");
+    editor.settle();
+    assert_eq!(editor.text("src/a.rs"), QUESTION);
+    assert_eq!(workspace.read("src/a.rs"), QUESTION);
+}
+
 #[test]
 fn a_cancelled_call_is_given_up_and_not_answered() {
     let workspace = workspace();
@@ -414,7 +453,7 @@ fn a_cancelled_call_is_given_up_and_not_answered() {
         "tools/call",
         json!({"name": "get_threads", "arguments": {}}),
     );
-    let (mut stream, call) = read_call(&listener);
+    let (mut stream, call) = next_call(&listener);
     assert_eq!(call["tool"], "get_threads");
     agent.notify(
         "notifications/cancelled",
@@ -435,7 +474,7 @@ fn an_editor_that_is_lost_in_mid_call() {
         "tools/call",
         json!({"name": "get_threads", "arguments": {}}),
     );
-    drop(read_call(&listener));
+    drop(next_call(&listener));
     let list = agent.answer(id).expect("the list")["structuredContent"].clone();
     assert_eq!(list["summary"]["total"], 2);
     // What writes is told: it may have been done.
@@ -445,8 +484,8 @@ fn an_editor_that_is_lost_in_mid_call() {
         json!({"name": "respond_to_thread", "arguments": arguments}),
     );
     // The first looks whether the thread is the one that was listed.
-    drop(read_call(&listener));
-    drop(read_call(&listener));
+    drop(next_call(&listener));
+    drop(next_call(&listener));
     let result = agent.answer(id).expect("a result");
     assert_eq!(result["structuredContent"]["code"], "editor_lost");
     assert_eq!(workspace.read("src/a.rs"), QUESTION);
@@ -455,10 +494,10 @@ fn an_editor_that_is_lost_in_mid_call() {
         "tools/call",
         json!({"name": "respond_to_thread", "arguments": arguments}),
     );
-    drop(read_call(&listener));
-    let (mut stream, _) = read_call(&listener);
-    stream.write_all(b"{\"version\":7}\n").expect("written");
-    drop(stream);
+    for _ in 0..2 {
+        let (mut stream, _) = read_call(&listener);
+        stream.write_all(b"{\"version\":7}\n").expect("written");
+    }
     agent.answer(id).expect("a result");
     agent.wait_log("another version of postil");
     assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
