@@ -38,9 +38,9 @@ pub(super) fn why(cx: &Cx, place: &OsStr) -> Outcome {
             cx.out.line(format!("    {line}"));
         }
     }
-    match why.nothing() {
-        Some(nothing) => cx.out.note(nothing),
-        None => why.notes.iter().for_each(|note| cx.out.warn(note)),
+    if let Some(nothing) = why.nothing() {
+        cx.out.note(nothing);
     }
+    why.more().iter().for_each(|note| cx.out.warn(note));
     Ok(true)
 }

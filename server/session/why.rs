@@ -240,6 +240,12 @@ impl Why {
         })
     }
 
+    /// What else is to be said.
+    pub fn more(&self) -> &[String] {
+        let said = usize::from(self.nothing().is_some() && self.shaped.is_empty());
+        self.notes.get(said..).unwrap_or_default()
+    }
+
     pub fn json(&self) -> Value {
         let shaped = self.shaped.iter().map(|shaped| {
             json!({
@@ -286,8 +292,7 @@ impl Why {
                 present::fence(&told.text(LONGEST))
             ));
         }
-        let said = usize::from(self.nothing().is_some() && self.shaped.is_empty());
-        for note in self.notes.iter().skip(said) {
+        for note in self.more() {
             out.push_str(&format!(
                 "\n{}.\n",
                 escaped(&capital(&present::visible(note)))

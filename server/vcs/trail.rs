@@ -75,6 +75,11 @@ pub fn trail(path: &Path, line: usize, text: &str, until: Instant) -> Result<Tra
             break;
         }
         match git.earlier(&shaped) {
+            Ok(None) if shaped.previous.is_none() && git.ends_at(&shaped.commit) => {
+                trail.cut = Some(String::from(
+                    "the clone is shallow, and that one has all that came before it (`git fetch --unshallow` gets the others)",
+                ));
+            }
             Ok(earlier) => next = earlier,
             Err(error) => {
                 trail.cut = Some(error.to_string());
@@ -148,6 +153,13 @@ struct Blaming<'a> {
 }
 
 impl Blaming<'_> {
+    /// Whether the history of a shallow clone ends at this commit.
+    fn ends_at(&self, commit: &str) -> bool {
+        let common = super::common_folder(&self.place.top);
+        let ends = common.and_then(|common| std::fs::read_to_string(common.join("shallow")).ok());
+        ends.is_some_and(|ends| ends.lines().any(|end| end == commit))
+    }
+
     /// Whether git was content, what it printed and what it said.
     fn run(
         &self,

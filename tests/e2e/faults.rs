@@ -11,6 +11,7 @@ mod beside; // a turn beside an author, an editor, other processes
 mod bytes; // what a file holds
 mod names; // what a file is called, and what it is
 mod pages; // of a run's rounds
+mod repositories; // of git, in any state and format
 mod store; // what happens to the history
 mod table; // docs/faults.md
 pub use table::read_all;

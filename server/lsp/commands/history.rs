@@ -46,7 +46,10 @@ impl Call {
                     let text = told.map_or_else(String::new, |told| told.text(SHOWN));
                     self.session.host.message(Level::Info, &text);
                 }
-                Some(nothing) => self.session.host.message(Level::Info, &nothing),
+                Some(nothing) => {
+                    let text = [&[nothing], why.more()].concat().join("; ");
+                    self.session.host.message(Level::Info, &text);
+                }
             }
         }
         Ok(why.json())
