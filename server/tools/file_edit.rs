@@ -186,12 +186,12 @@ impl<'a> Edited<'a> {
     }
 
     fn replaced(&self, new: &str) -> String {
-        let new = with_line_ends_of(self.text, new);
         let mut out = String::with_capacity(self.text.len() + new.len());
         let mut at = 0;
         for range in &self.found {
             out.push_str(self.text.get(at..range.start).unwrap_or_default());
-            out.push_str(&new);
+            let old = self.text.get(range.clone()).unwrap_or_default();
+            out.push_str(&with_line_ends_of(self.text, old, new));
             at = range.end;
         }
         out.push_str(self.text.get(at..).unwrap_or_default());
@@ -225,13 +225,49 @@ fn find_over_line_ends(text: &str, wanted: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// `new` with CR LF where that is what the file has, unless it says so itself.
-fn with_line_ends_of<'a>(text: &str, new: &'a str) -> Cow<'a, str> {
+/// `new` with CR LF where that is what the file has, or the lines of it that `new` takes the place of, unless it says so
+/// itself.
+fn with_line_ends_of<'a>(text: &str, old: &str, new: &'a str) -> Cow<'a, str> {
     let crlf = text.matches("\r\n").count();
+    let is_mixed = crlf > 0 && crlf < text.matches('\n').count();
+    if is_mixed && old.contains('\n') && !new.contains('\r') {
+        return Cow::Owned(with_line_ends_line_by_line(old, new));
+    }
     if crlf * 2 > text.matches('\n').count() && new.contains('\n') {
         return Cow::Owned(new.replace("\r\n", "\n").replace('\n', "\r\n"));
     }
     Cow::Borrowed(new)
+}
+
+/// A line that stays keeps its end; one that is changed has that of the line in its place.
+fn with_line_ends_line_by_line(old: &str, new: &str) -> String {
+    let split = |line| {
+        let body = str::trim_end_matches(line, ['\r', '\n']);
+        line.split_at(body.len())
+    };
+    let olds: Vec<(&str, &str)> = old.split_inclusive('\n').map(split).collect();
+    let news: Vec<(&str, &str)> = new.split_inclusive('\n').map(split).collect();
+    let same = |((a, _), (b, _)): &(&(&str, &str), &(&str, &str))| a == b;
+    let first = olds.iter().zip(&news).take_while(same).count();
+    let most = olds.len().min(news.len()) - first;
+    let last = olds.iter().rev().zip(news.iter().rev());
+    let last = last.take_while(same).take(most).count();
+    // Behind the last that is replaced, others of its kind are put.
+    let replaced = (olds.len() - last).max(1) - 1;
+    let mut out = String::with_capacity(new.len() + news.len());
+    for (at, (body, end)) in news.iter().enumerate() {
+        out.push_str(body);
+        let before = match news.len() - at {
+            left if left <= last => olds.len() - left,
+            _ => at.min(replaced),
+        };
+        let ends = olds.iter().take(before + 1).rev().chain(&olds);
+        let own = ends.map(|(_, end)| *end).find(|end| !end.is_empty());
+        if !end.is_empty() {
+            out.push_str(own.unwrap_or(end));
+        }
+    }
+    out
 }
 
 /// The lines that are most like the first line of what was not found, for the model to look at.

@@ -220,6 +220,53 @@ fn fault_24_a_turn_is_cancelled_wherever_it_waits_and_the_next_one_works() {
     }
 }
 
+/// In a text whose lines end in different ways, of which none is made like the others.
+#[test]
+fn a_turn_that_is_cancelled_between_two_edits_is_taken_back_whole() {
+    const MIXED: &str = "pub fn load() -> u32 {\r\n    7\n}\r\n\r\nfn last() {}";
+    let edit = |id: &str, path: &str, old: &str, new: &str| {
+        let input = json!({"path": path, "old_string": old, "new_string": new});
+        Step::calls(vec![call(id, "file_edit", input)])
+    };
+    let see =
+        |id: &str, path: &str| Step::calls(vec![call(id, "file_read", json!({"path": path}))]);
+    let bench = Bench::new(vec![
+        read(),
+        see("r2", "disk.rs"),
+        edit(
+            "e1",
+            FILE,
+            "load() -> u32 {\n    7\n}",
+            "load() -> u32 {\n    8\n    // more\n}",
+        ),
+        edit("e2", "disk.rs", "    7\n}", "    8\n}"),
+        edit("e3", FILE, "last", "end").held(),
+    ]);
+    bench.workspace.write(FILE, MIXED);
+    bench.workspace.write("disk.rs", MIXED);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let asked = bench.model.wait_for_requests(5);
+    assert!(!asked[4].results()[0].2, "{:?}", asked[4].results());
+    // Below the thread.
+    let code = |text: &str| text[text.find("pub fn").expect("the code")..].to_owned();
+    let changed = MIXED.replace("    7\n}", "    8\n    // more\n}");
+    assert_eq!(code(&editor.text(FILE)), changed);
+    assert_eq!(
+        bench.workspace.read("disk.rs"),
+        MIXED.replace("    7", "    8")
+    );
+    take_when_offered(&mut editor, "Cancel");
+    bench.wait_status("cancelled");
+    take_when_offered(&mut editor, "Undo last turn");
+    editor.wait_text(FILE, |text| code(text) == MIXED);
+    assert_eq!(bench.workspace.read("disk.rs"), MIXED);
+    // Neither is the file that is open written on disk.
+    assert_eq!(bench.workspace.read(FILE), MIXED);
+}
+
 /// A job that is ended at its limit has told what was answered until then, and how the rest ended.
 #[test]
 fn a_batch_that_is_ended_has_told_of_what_was_done() {
