@@ -104,7 +104,7 @@ fn own(server: &Server, query: &str, cancel: &CancellationToken) -> Result<Vec<V
             },
         };
         let uri = to_proto::uri(server, &path);
-        let file = session.relative(&path);
+        let file = present::one_line(&session.relative(&path));
         let wanted = threads
             .iter()
             .map(|thread| (present::title(thread), thread))

@@ -32,6 +32,7 @@ use super::{
     Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
     fixes, from_proto, hints, lifecycle, links, semantic_tokens, symbols, testing, to_proto,
 };
+use crate::present;
 
 /// LSP 3.17 §ErrorCodes.
 pub(super) const NOT_INITIALIZED: i64 = -32002;
@@ -102,7 +103,11 @@ impl Reply {
                 result,
                 id,
             },
-            Err(error) => Self::Response(Response::from_error(id, error)),
+            Err(mut error) => {
+                // Editors show it as it comes, and others' names may be in it.
+                error.message = present::visible(&error.message).into();
+                Self::Response(Response::from_error(id, error))
+            }
         }
     }
 }

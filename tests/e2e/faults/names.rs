@@ -356,6 +356,30 @@ fn any_name_is_listed_answered_and_shown_without_control_characters() {
 }
 
 #[test]
+fn attack_11_an_editor_shows_names_and_ids_of_others_without_control_characters() {
+    let workspace = Workspace::new();
+    let name = "esc\u{1b}[31m\u{202e}sr.rs";
+    workspace.write(name, ASKED);
+    let mut editor = Editor::start(&workspace);
+    editor.wait_message("textDocument/publishDiagnostics", |params| {
+        params["diagnostics"][0]["code"] == "pending"
+    });
+    let acts = |c: char| c.is_control() || c == '\u{202e}';
+    let symbols = editor.request("workspace/symbol", json!({"query": ""}));
+    let shown = symbols.expect("symbols")[0]["containerName"].clone();
+    assert_eq!(shown, "esc⟨U+202E⟩sr.rs");
+    for argument in [
+        json!({"thread_id": "\u{1b}[31m\u{202e}"}),
+        json!({"\u{1b}[31m\u{202e}": 1}),
+    ] {
+        let refused = editor.command("postil.dismissThread", argument);
+        let message = refused.expect_err("it is refused")["message"].clone();
+        let message = message.as_str().expect("words");
+        assert!(!message.contains(acts), "{message:?}");
+    }
+}
+
+#[test]
 fn a_name_that_is_no_utf_8_can_be_given() {
     let workspace = Workspace::new();
     let file = OsStr::from_bytes(b"n\xff.rs");
