@@ -279,6 +279,21 @@ pub enum FileError {
     },
 }
 
+impl FileError {
+    /// Nothing is wrong with the file: see [`is_exhausted`].
+    pub fn is_exhausted(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_exhausted(source))
+    }
+}
+
+/// Whether the process, or the system, has no place for another open file.
+pub fn is_exhausted(error: &std::io::Error) -> bool {
+    // ENFILE, EMFILE; on Windows ERROR_TOO_MANY_OPEN_FILES.
+    let numbers: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
+    let number = error.raw_os_error();
+    number.is_some_and(|number| numbers.contains(&number))
+}
+
 /// One workspace folder (or a sub-agent's worktree) as tools and verbs see it.
 pub struct Tree {
     root: PathBuf,

@@ -88,13 +88,19 @@ impl Index {
             self.cache.as_deref(),
         );
         let mut fresh = self.fresh();
-        let scan = match scan {
+        let mut scan = match scan {
             Ok(scan) => scan,
             Err(error) => {
                 *fresh = Fresh::default();
                 return Err(error);
             }
         };
+        // What was read then is any part of the files: what is known stays.
+        let exhausted = scan.skipped.iter().position(FileError::is_exhausted);
+        if let Some(at) = exhausted {
+            *fresh = Fresh::default();
+            return Err(scan.skipped.swap_remove(at));
+        }
         self.scans.fetch_add(1, Ordering::Relaxed);
         self.reads.fetch_add(scan.files, Ordering::Relaxed);
         let is_fresh = |file: &Path| {
@@ -142,10 +148,16 @@ impl Index {
         if fresh.scanning {
             fresh.files.insert(path.to_owned());
         }
-        let entry = std::fs::symlink_metadata(path)
+        let bytes = std::fs::symlink_metadata(path)
             .ok()
             .filter(|meta| meta.is_file() && meta.len() <= tree.max_size())
-            .and_then(|_| std::fs::read(path).ok())
+            .map(|_| std::fs::read(path));
+        let bytes = match bytes {
+            // It is there: what is known of it stays.
+            Some(Err(error)) if crate::files::is_exhausted(&error) => return,
+            bytes => bytes.and_then(Result::ok),
+        };
+        let entry = bytes
             .inspect(|_| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
             })

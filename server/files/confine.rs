@@ -156,7 +156,8 @@ pub(super) fn error(path: &str, source: io::Error) -> FileError {
         Obstacle::Link => FileError::Outside(path.to_owned()),
         Obstacle::Folder => FileError::IsFolder(path.to_owned()),
         Obstacle::Special | Obstacle::Other => FileError::Io {
-            path: path.to_owned(),
+            // The root by itself.
+            path: String::from(if path.is_empty() { "." } else { path }),
             source,
         },
     }

@@ -683,3 +683,15 @@ fn a_search_that_takes_too_long_says_so() {
     let found = grep(std::time::Duration::MAX);
     assert_eq!((found.matches, found.late), (1, false));
 }
+
+#[cfg(unix)]
+#[test]
+fn files_that_no_place_is_left_for_are_told_from_others() {
+    let error = |number| FileError::Io {
+        path: String::from("a.rs"),
+        source: std::io::Error::from_raw_os_error(number),
+    };
+    assert!(error(24).is_exhausted() && error(23).is_exhausted());
+    // What may not be read costs itself alone.
+    assert!(!error(13).is_exhausted());
+}

@@ -130,7 +130,7 @@ pub(super) fn holding(
     });
     let scan = scan.map_err(|e| e.to_string())?;
     // What was read then is any part of the files: no answer, and nothing to rename by.
-    if let Some(error) = scan.skipped.iter().find(|error| is_exhausted(error)) {
+    if let Some(error) = scan.skipped.iter().find(|error| error.is_exhausted()) {
         return Err(format!("The files cannot be read now: {error}."));
     }
     let mut paths: BTreeSet<_> = scan.hits.into_iter().map(|hit| hit.path).collect();
@@ -147,13 +147,6 @@ pub(super) fn holding(
         .filter(|source| source.text.contains(&word))
         .collect();
     Ok((sources, scan.skipped))
-}
-
-/// Whether the process, or the system, has no place for another open file.
-fn is_exhausted(error: &FileError) -> bool {
-    // ENFILE, EMFILE; on Windows ERROR_TOO_MANY_OPEN_FILES.
-    let numbers: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
-    matches!(error, FileError::Io { source, .. } if source.raw_os_error().is_some_and(|number| numbers.contains(&number)))
 }
 
 /// A to-do note of a comment.
@@ -318,18 +311,6 @@ mod tests {
         ] {
             assert_eq!(declared_on(line).and_then(|r| line.get(r)), name, "{line}");
         }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn files_that_no_place_is_left_for_are_told_from_others() {
-        let error = |number| FileError::Io {
-            path: String::from("a.rs"),
-            source: std::io::Error::from_raw_os_error(number),
-        };
-        assert!(is_exhausted(&error(24)) && is_exhausted(&error(23)));
-        // What may not be read costs itself alone.
-        assert!(!is_exhausted(&error(13)));
     }
 
     #[test]

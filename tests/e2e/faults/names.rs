@@ -379,6 +379,35 @@ fn attack_11_an_editor_shows_names_and_ids_of_others_without_control_characters(
     }
 }
 
+/// A gate that finds no thread because it could open no file would let everything through.
+#[test]
+fn fault_09_where_no_more_files_can_be_opened_all_threads_are_found_or_none_is_said_to_be() {
+    let workspace = Workspace::new();
+    for n in 0..20 {
+        workspace.write(&format!("d{n}/e/a.rs"), ASKED);
+    }
+    let mut refused = 0;
+    for most in 9..24 {
+        let mut limited = workspace.command("prlimit");
+        limited
+            .arg(format!("--nofile={most}"))
+            .arg(env!("CARGO_BIN_EXE_postil"))
+            .args(["threads", "--json", "--no-cache"])
+            .stdin(Stdio::null());
+        let output = limited.output().expect("prlimit of util-linux runs");
+        let text = shown(&output);
+        if output.status.code() == Some(0) {
+            let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(list["summary"]["total"], 20, "{most}: {text}");
+        } else {
+            refused += 1;
+            assert_eq!(output.status.code(), Some(1), "{most}: {text}");
+            assert!(text.contains("Too many open files"), "{most}: {text}");
+        }
+    }
+    assert!((1..15).contains(&refused), "{refused}");
+}
+
 #[test]
 fn a_name_that_is_no_utf_8_can_be_given() {
     let workspace = Workspace::new();
