@@ -37,7 +37,6 @@ pub(super) const TRIGGERS: [&str; 4] = ["@", "/", "#", "-"];
 /// `CompletionItemKind`s.
 const TEXT_FILE: u32 = 17;
 const KEYWORD: u32 = 14;
-const SNIPPET: u32 = 15;
 
 /// Where a list is asked for.
 struct Place {
@@ -123,10 +122,11 @@ fn markers(server: &Server, place: &Place, beginning: &Beginning) -> Vec<Value> 
     };
     let blank = if beginning.needs_blank { " " } else { "" };
     let mut items = Vec::new();
-    let mut add = |label: &str, text: &str, kind: u32, about: &str| {
+    let mut add = |label: &str, text: &str, about: &str| {
         let mut item = json!({
             "label": label,
-            "kind": kind,
+            // All alike: nvim-cmp puts snippets before everything else, whatever `sortText` says.
+            "kind": KEYWORD,
             "detail": "postil",
             "documentation": about,
             "filterText": label,
@@ -134,21 +134,21 @@ fn markers(server: &Server, place: &Place, beginning: &Beginning) -> Vec<Value> 
             "sortText": format!("~postil{}", items.len()),
             "textEdit": edit(server, place, &beginning.typed, beginning.end, &format!("{blank}{text}")),
         });
-        if let Some(item) = item.as_object_mut().filter(|_| kind == SNIPPET) {
+        if let Some(item) = item.as_object_mut().filter(|_| text.contains('$')) {
             item.insert(String::from("insertTextFormat"), json!(2));
         }
         items.push(item);
     };
     if asked && fits("AGENT") {
         let about = "An answer to the line above, as an agent would write it.";
-        add("AGENT:", "AGENT: ", KEYWORD, about);
+        add("AGENT:", "AGENT: ", about);
     }
     if fits("AUTHOR") {
         let about = "Asks an agent about the code beside this comment.";
-        add("AUTHOR:", "AUTHOR: ", KEYWORD, about);
+        add("AUTHOR:", "AUTHOR: ", about);
         if client.snippets {
             let about = "Asks an agent, and says who asks.";
-            add("AUTHOR(name):", "AUTHOR(${1:name}): $0", SNIPPET, about);
+            add("AUTHOR(name):", "AUTHOR(${1:name}): $0", about);
         }
     }
     items
@@ -339,11 +339,10 @@ async fn of_children(
         .collect()
 }
 
-/// The `CompletionItemKind` of what the outline calls a symbol.
+/// The `CompletionItemKind` of what the outline calls a symbol. A function is a reference: behind one that is taken
+/// as a function or a method, editors write parentheses by themselves (blink.cmp, nvim-autopairs), and it is no call.
 fn kind(word: &str) -> u32 {
     match word {
-        "method" => 2,
-        "function" => 3,
         "constructor" => 4,
         "field" => 5,
         "variable" => 6,
@@ -359,18 +358,16 @@ fn kind(word: &str) -> u32 {
     }
 }
 
-/// The `CompletionItemKind` of a `SymbolKind`.
+/// The same of a `SymbolKind`.
 fn item_kind(symbol: u64) -> u32 {
     match symbol {
         2..=4 => 9,
         5 => 7,
-        6 => 2,
         7 => 10,
         8 => 5,
         9 => 4,
         10 => 13,
         11 => 8,
-        12 => 3,
         13 => 6,
         14 => 21,
         23 => 22,

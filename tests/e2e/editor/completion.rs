@@ -161,6 +161,10 @@ fn what_the_client_cannot_take_is_not_sent() {
     assert_eq!(edit["replace"]["end"]["character"], 10);
     let named = &answer["items"][1];
     assert_eq!(named["insertTextFormat"], 2);
+    assert_eq!(
+        (&named["kind"], &answer["items"][0]["insertTextFormat"]),
+        (&answer["items"][0]["kind"], &Value::Null)
+    );
     assert_eq!(named["textEdit"]["newText"], "AUTHOR(${1:name}): $0");
 }
 
@@ -192,6 +196,8 @@ fn files_and_names_are_offered_in_a_message() {
         items.iter().all(|item| item["filterText"] == "@net"),
         "{answer}"
     );
+    // Editors put parentheses behind a function.
+    assert_eq!(items[1]["kind"], 18, "{answer}");
     assert_eq!(
         taken(marked, &answer, "@src/net.rs"),
         "// AUTHOR: like 😀 @src/net.rs does?\nfn load_network() {}\nstruct Other;\n"
