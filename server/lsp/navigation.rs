@@ -204,8 +204,16 @@ pub(super) fn child_error(error: ChildError) -> Error {
 pub(super) fn thread_at(view: &View, at: usize) -> Option<&Thread> {
     let covers = |thread: &&Thread| {
         thread.messages.iter().any(|message| {
-            let range = message.marker.start.min(message.range.start)
-                ..message.range.end.max(message.marker.end);
+            let marker = message.marker.start;
+            let begins = if thread.trailing {
+                marker
+            } else {
+                // No code stands before it: a cursor at the beginning of the line is on the thread too.
+                view.text[..marker]
+                    .rfind(['\n', '\r'])
+                    .map_or(0, |end| end + 1)
+            };
+            let range = begins.min(message.range.start)..message.range.end.max(message.marker.end);
             range.contains(&at) || range.end == at
         })
     };

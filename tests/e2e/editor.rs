@@ -608,16 +608,19 @@ fn lenses_hover_symbols_and_folds_show_threads() {
     );
 
     let mut at = document.clone();
-    at["position"] = json!({"line": 0, "character": 5});
-    let hover = editor
-        .request("textDocument/hover", at.clone())
-        .expect("a hover");
-    assert!(
-        hover["contents"]["value"]
-            .as_str()
-            .is_some_and(|text| text.contains("awaiting agent")),
-        "{hover}"
-    );
+    // Where a cursor is that has come to the line, too.
+    for character in [5, 0] {
+        at["position"] = json!({"line": 0, "character": character});
+        let hover = editor
+            .request("textDocument/hover", at.clone())
+            .expect("a hover");
+        assert!(
+            hover["contents"]["value"]
+                .as_str()
+                .is_some_and(|text| text.contains("awaiting agent")),
+            "{hover}"
+        );
+    }
     at["position"] = json!({"line": 1, "character": 5});
     assert_eq!(
         editor.request("textDocument/hover", at),
