@@ -253,13 +253,18 @@ function M.config()
   return M.with_hooks(vim.tbl_deep_extend("force", base, own))
 end
 
+-- What netrw and oil read files of other machines by.
+local remote = "scp sftp ssh rcp rsync ftp http https dav davs fetch oil-ssh oil-sftp"
+
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.
 function M.unfit(buffer)
   local name = vim.api.nvim_buf_get_name(buffer)
-  if vim.startswith(name, "postil://") then
-    return "this window shows no file"
-  elseif name:match("^%a[%w+.-]+://") then
+  local scheme = name:match("^(%a[%w+.-]+)://")
+  if scheme and vim.list_contains(vim.split(remote, " "), scheme) then
     return "it reads files of this machine, and " .. name .. " is none; open the file itself, or run nvim where it lies"
+  elseif scheme then
+    -- Ours, a version that git keeps (fugitive, gitsigns, diffview), a list of files (oil), a part of an archive.
+    return "this window shows no file of the disk; do it in the file itself"
   elseif vim.bo[buffer].buftype ~= "" then
     return "this window shows no file"
   elseif name == "" then

@@ -22,6 +22,7 @@ in_both!(
     a_server_that_was_stopped_often_is_started_again,
     a_question_takes_nothing_that_is_typed_for_its_answer,
     a_question_does_not_go_into_a_macro,
+    a_picker_that_fails_leaves_no_turn_waiting,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     health_tells_what_is_wrong_beside_all_that_is_not,
@@ -292,6 +293,23 @@ fn a_question_does_not_go_into_a_macro(program: &str) {
     nvim.keys("jq");
     nvim.wait("the question", "#offered > 0");
     assert_eq!(nvim.lua("return vim.fn.getreg('q')"), "jj");
+    nvim.wait_codes("awaiting_user");
+}
+
+fn a_picker_that_fails_leaves_no_turn_waiting(program: &str) {
+    let (_workspace, mut nvim) = untrusted(program);
+    // As Neovim's own list does at CTRL-C.
+    nvim.lua("vim.ui.select = function() offered = { 1 }; error('Keyboard interrupt') end");
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait("the question", "#offered > 0");
+    nvim.wait_codes("awaiting_user");
+    assert_eq!(
+        nvim.lua("return said('cannot be asked') or false"),
+        json!(false)
+    );
+    nvim.lua("vim.ui.select = function() error('there is no room') end");
+    nvim.keys("u:Postil reply<CR>");
+    nvim.wait_note("This cannot be asked: ");
     nvim.wait_codes("awaiting_user");
 }
 

@@ -100,19 +100,20 @@ fn buffers_that_are_no_files_of_this_machine(program: &str) {
     nvim.keys("ihello<Esc>:Postil say hi<CR>");
     nvim.wait_note("this buffer has no file name yet; save it first");
     // As oil.nvim and netrw name them.
-    for name in [
-        "oil:///home/someone/",
-        "scp://host/file.py",
-        "fugitive:///x/.git//0/a.py",
+    let remote = "it reads files of this machine, and scp://host/file.py is none";
+    let no_file = "this window shows no file of the disk";
+    for (name, why) in [
+        ("oil:///home/someone/", no_file),
+        ("scp://host/file.py", remote),
+        ("fugitive:///x/.git//0/a.py", no_file),
     ] {
+        nvim.lua("notes = {}");
         nvim.lua(&format!(
             "vim.cmd.enew({{ bang = true }}); vim.api.nvim_buf_set_name(0, {}); vim.bo.buftype = 'acwrite'; vim.bo.filetype = 'python'",
             json!(name)
         ));
         nvim.ex("Postil new why?");
-        nvim.wait_note(&format!(
-            "it reads files of this machine, and {name} is none"
-        ));
+        nvim.wait_note(why);
     }
     nvim.ex("help");
     nvim.ex("Postil reply");

@@ -161,13 +161,20 @@ function M.asked(_, params, ctx)
       answer()
     elseif rests and postil.may_interrupt() then
       vim.on_key(nil, keys)
-      vim.ui.select(params.actions or {}, {
+      local shown, why = pcall(vim.ui.select, params.actions or {}, {
         prompt = params.message,
         kind = "lsp_message",
         format_item = function(action)
           return (action.title:gsub("\r?\n", "\\n"))
         end,
       }, answer)
+      if not shown then
+        -- CTRL-C at Neovim's own list is an error too. Without an answer the turn would wait for ever.
+        answer()
+        if not tostring(why):find("Keyboard interrupt", 1, true) then
+          postil.say(("%s This cannot be asked: %s"):format(params.message, why), vim.log.levels.ERROR)
+        end
+      end
     else
       if not told and not postil.may_interrupt() then
         told = true
