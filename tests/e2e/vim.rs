@@ -46,12 +46,14 @@ fn opened(workspace: &Workspace, coc: &str, file: &str) -> Terminal {
 
 /// Takes an action of the thread in the first line from coc's menu, by its number.
 fn take(terminal: &Terminal, title: &str) {
+    // A number that came too late for the last menu is a count, until this.
+    terminal.key("Escape");
     terminal.text("ggga");
     let title = format!(". {title}");
     let menu = terminal.wait("the menu", |s| s.contains(&title));
     let before = menu.split(&title).next().unwrap_or_default();
     let number = before.chars().next_back().expect("a number");
-    // Drawn, it does not take keys yet; one that comes too late is a count for nothing.
+    // Drawn, it does not take keys yet.
     for _ in 0..20 {
         terminal.key(&number.to_string());
         if !terminal.screen().contains(&title) {
