@@ -117,11 +117,19 @@ fn an_answer_waits_for_a_motion_and_a_line_number(program: &str) {
 }
 
 fn an_answer_leaves_selected_what_is(program: &str) {
-    for selected in ["V", "<C-v>$", "Vj", "<C-v>j$", "vj$", "gh<S-Down>"] {
-        let workspace = python_project();
-        let model = Model::start(vec![Step::text("Here.").held()]);
-        let mut nvim = asked(program, &workspace, &model);
-        nvim.lua("vim.o.keymodel = 'startsel'");
+    let kinds = ["V", "<C-v>$", "Vj", "<C-v>j$", "vj$", "gh<S-Down>"];
+    let workspace = python_project();
+    let model = Model::start(kinds.map(|_| Step::text("Here.").held()).into());
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.lua("vim.o.keymodel = 'startsel'");
+    for (at, selected) in kinds.into_iter().enumerate() {
+        if at > 0 {
+            nvim.wait("its end", "next(require('postil.show').turns) == nil");
+            nvim.keys("<Esc>u");
+            nvim.wait_codes("pending");
+            nvim.keys(":4<CR>:Postil reply<CR>");
+            model.wait_for_requests(at + 1);
+        }
         nvim.keys(&format!(":5<CR>0{selected}"));
         nvim.wait("it", "vim.api.nvim_get_mode().mode ~= 'n'");
         model.release();
