@@ -74,17 +74,39 @@ end
 -- Milliseconds that an edit waits for the end of that: the server waits for 30 s.
 local PATIENCE = 25000
 
--- Waits for it; `false`: it does not end.
-local function wait_amid(buffer)
-  local thread, began = coroutine.running(), vim.uv.now()
-  while vim.api.nvim_get_current_buf() == buffer and is_amid(buffer) do
-    if vim.uv.now() - began > PATIENCE then
+-- Whether Lua waits for a formatter, within Neovim's loop, as on saving: what that says is put in by the lines that it
+-- was given. Others who wait may wait for the edit.
+local function is_formatting()
+  local waits, formats = false, false
+  local level, frame = 2, debug.getinfo(2, "fS")
+  while frame do
+    waits = waits or frame.func == vim.wait
+    formats = formats or frame.func == vim.lsp.buf.format or frame.source:find("[/\\]conform[/\\]") ~= nil
+    level = level + 1
+    frame = debug.getinfo(level, "fS")
+  end
+  return waits and formats
+end
+
+-- Waits for the end of both; `false`: it does not come.
+local function wait_amid(buffers)
+  local thread, began, wait = coroutine.running(), vim.uv.now(), 0
+  -- Neovim calls handlers of requests in one.
+  while thread do
+    local formatting
+    -- Who waits stands on the stack that this is called on, and not on that of the handler.
+    vim.defer_fn(function()
+      formatting = is_formatting()
+      coroutine.resume(thread)
+    end, wait)
+    coroutine.yield()
+    local here = vim.api.nvim_get_current_buf()
+    if not formatting and not (buffers[here] and is_amid(here)) then
+      return true
+    elseif vim.uv.now() - began > PATIENCE then
       return false
     end
-    vim.defer_fn(function()
-      coroutine.resume(thread)
-    end, 10)
-    coroutine.yield()
+    wait = 10
   end
   return true
 end
@@ -152,9 +174,10 @@ end
 -- version 0, which the built-in check ignores. The edit is an undo step of its own, so that `u`
 -- parts it from what is being typed. And it waits while Neovim is at something that it would lead astray.
 local function apply_edit(_, params, ctx)
-  local edit, here = params.edit, vim.api.nvim_get_current_buf()
-  if touched(edit)[here] and not wait_amid(here) then
-    local why = "a completion, a question, an operator or a command was open for too long"
+  local edit = params.edit
+  local opened = touched(edit)
+  if next(opened) and not wait_amid(opened) then
+    local why = "a completion, a question, an operator, a command or a formatter took too long"
     return { applied = false, failureReason = why, busy = true }
   end
   local client = vim.lsp.get_client_by_id(ctx.client_id)

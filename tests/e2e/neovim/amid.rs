@@ -13,6 +13,7 @@ in_both!(
     an_answer_waits_for_the_end_of_a_substitution,
     an_answer_waits_for_the_end_of_a_block_insert,
     an_answer_waits_for_a_motion_and_a_line_number,
+    an_answer_waits_for_a_formatter,
     an_answer_leaves_selected_what_is,
     an_answer_comes_into_what_the_file_was_saved_as,
 );
@@ -114,6 +115,29 @@ fn an_answer_waits_for_a_motion_and_a_line_number(program: &str) {
         assert!(text.starts_with("from pathlib"), "{begun}: {text}");
         assert!(text.ends_with("\n# AUTHOR:"), "{begun}: {text}");
     }
+}
+
+/// As conform.nvim does it on saving, by the name of its file.
+fn an_answer_waits_for_a_formatter(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.lua(
+        "local formatter = [[
+            local given = text()
+            formats = true
+            vim.wait(20000, function() return edits > 0 end, 10)
+            vim.wait(100)
+            kept = text() == given
+        ]]
+        vim.api.nvim_create_autocmd('BufWritePre', { callback = load(formatter, '@/conform/runner.lua') })",
+    );
+    nvim.keys(":write<CR>");
+    nvim.wait("the formatter", "formats");
+    model.release();
+    nvim.wait_text("# AGENT: Here.\n");
+    assert_eq!(nvim.lua("return kept"), json!(true));
+    assert!(!workspace.read("notes.py").contains("AGENT"));
 }
 
 fn an_answer_leaves_selected_what_is(program: &str) {
