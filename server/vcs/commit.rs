@@ -85,7 +85,10 @@ pub fn place(path: &Path) -> Result<Place, GitError> {
 /// Whether the index holds something of this file that neither HEAD nor the disk has: a commit of the file as it
 /// stands leaves that behind.
 pub fn is_partly_staged(place: &Place) -> bool {
-    let quiet = quiet_settings(&place.top);
+    let Ok(quiet) = quiet_settings(&place.top) else {
+        // Then nothing is committed either.
+        return false;
+    };
     let differs = |from: &[&str]| {
         let mut args: Vec<&OsStr> = ["diff", "--quiet", "--no-ext-diff", "--no-textconv"]
             .map(OsStr::new)
@@ -104,7 +107,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         Vec::new()
     } else {
         super::needs_no_filter(place)?;
-        quiet_settings(&place.top)
+        quiet_settings(&place.top)?
     };
     let file = place.file.as_os_str();
     let run = |args: &[&OsStr]| git(&place.top, &quiet, args, None);
@@ -265,7 +268,9 @@ fn take_out(place: &Place, before: Option<&[u8]>, added: Option<&[u8]>) {
     } else {
         let args = ["update-index", "--force-remove", "--"].map(OsStr::new);
         let args: Vec<&OsStr> = args.into_iter().chain([place.file.as_os_str()]).collect();
-        let out = git(&place.top, &quiet_settings(&place.top), &args, None).and_then(accept);
+        let out = quiet_settings(&place.top)
+            .and_then(|quiet| git(&place.top, &quiet, &args, None))
+            .and_then(accept);
         out.map(|_| ()).map_err(std::io::Error::other)
     };
     if let Err(error) = undone {

@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Adds a paragraph to the note of a commit.
 pub fn add_note(place: &Place, commit: &str, text: &str) -> Result<(), GitError> {
-    let quiet = quiet_settings(&place.top);
+    let quiet = quiet_settings(&place.top)?;
     let args = ["notes", REF, "append", "--file=-", commit].map(OsStr::new);
     let until = Instant::now() + PATIENCE;
     loop {
@@ -40,7 +40,7 @@ pub fn notes(
     first: &[&str],
     until: Instant,
 ) -> Result<Vec<(String, String)>, GitError> {
-    let quiet = quiet_settings(&place.top);
+    let quiet = quiet_settings(&place.top)?;
     let args = ["notes", REF, "list"].map(OsStr::new);
     let out = git_until(&place.top, &quiet, &args, b"", until)?;
     let list = String::from_utf8_lossy(&out.stdout).into_owned();

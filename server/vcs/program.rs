@@ -1,6 +1,7 @@
 //! The git program, run so that nothing of a repository's configuration runs with it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,8 +26,12 @@ pub(super) fn untrusted() -> Vec<Setting> {
     vec![(OsString::from("core.hooksPath"), "/dev/null")]
 }
 
-/// Switches off, by name, everything of a repository's configuration that would run a program.
-pub(super) fn quiet_settings(top: &Path) -> Vec<Setting> {
+/// So many programs no configuration names in earnest, and a command line has an end.
+const MOST_NAMED: usize = 1_000;
+
+/// Switches off, by name, everything of a repository's configuration that would run a program. An error: not all of it
+/// is known, and so git may not be run.
+pub(super) fn quiet_settings(top: &Path) -> Result<Vec<Setting>, GitError> {
     let mut settings: Vec<Setting> = [
         ("core.hooksPath", "/dev/null"),
         ("commit.gpgSign", "false"),
@@ -38,18 +43,32 @@ pub(super) fn quiet_settings(top: &Path) -> Vec<Setting> {
     .map(|(name, value)| (OsString::from(name), value))
     .into();
     // Not by a pattern of git's: that finds no name which is no UTF-8.
-    let list = ["config", "--name-only", "--null", "--list"];
-    let names = git(top, &untrusted(), &list, None).map(|out| out.stdout);
-    for name in names.unwrap_or_default().split(|byte| *byte == 0) {
-        let Some((setting, value)) = switched_off(name) else {
-            continue;
-        };
-        let setting = (name_of(&setting), value);
-        if !settings.contains(&setting) {
-            settings.push(setting);
-        }
+    let names = configuration(top, &["--name-only"])?;
+    let named: HashSet<_> = names
+        .split(|byte| *byte == 0)
+        .filter_map(switched_off)
+        .collect();
+    if named.len() > MOST_NAMED {
+        return Err(GitError::Failed(format!(
+            "git's configuration names more than {MOST_NAMED} filters, drivers and hooks"
+        )));
     }
-    settings
+    for (name, value) in named {
+        settings.push((name_of(&name)?, value));
+    }
+    Ok(settings)
+}
+
+/// The settings that count in a repository, each ended by a NUL; nothing of it runs.
+pub(super) fn configuration(top: &Path, options: &[&str]) -> Result<Vec<u8>, GitError> {
+    let args = [&["config", "--null", "--list"], options].concat();
+    let out = git(top, &untrusted(), &args, None)?;
+    match out.status.success() {
+        true => Ok(out.stdout),
+        false => Err(GitError::Refused(
+            String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+        )),
+    }
 }
 
 /// What has git run nothing for a setting of this name, where it would.
@@ -71,12 +90,17 @@ fn switched_off(name: &[u8]) -> Option<(Cow<'_, [u8]>, &'static str)> {
     }
 }
 
-/// A setting's name as git prints it.
-fn name_of(printed: &[u8]) -> OsString {
+/// A setting's name as git prints it. An error where a program cannot be told of every name.
+fn name_of(printed: &[u8]) -> Result<OsString, GitError> {
     #[cfg(unix)]
-    return std::os::unix::ffi::OsStringExt::from_vec(printed.to_vec());
+    return Ok(std::os::unix::ffi::OsStringExt::from_vec(printed.to_vec()));
     #[cfg(not(unix))]
-    return String::from_utf8_lossy(printed).into_owned().into();
+    return match std::str::from_utf8(printed) {
+        Ok(name) => Ok(name.into()),
+        Err(_) => Err(GitError::Failed(String::from(
+            "git's configuration has a name that is no UTF-8, and cannot be switched off by it",
+        ))),
+    };
 }
 
 /// Runs git without a terminal, an editor, a pager or a file system monitor; `input` is what it can read.
@@ -287,4 +311,37 @@ pub fn version(folder: &Path) -> Option<String> {
     out.status
         .success()
         .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_is_switched_off_whatever_bytes_its_name_holds() {
+        let off = |name: &'static [u8]| {
+            switched_off(name).map(|(name, value)| (name.into_owned(), value))
+        };
+        for name in [
+            b"filter.a.clean".as_slice(),
+            b"filter.a=b.smudge",
+            b"filter.a.b.process",
+            b"filter.\xff.clean",
+            b"diff.x.textconv",
+            b"diff.x.command",
+            b"merge.x.driver",
+        ] {
+            assert_eq!(off(name), Some((name.to_owned(), "")));
+        }
+        assert_eq!(
+            off(b"filter.\xff.required"),
+            Some((b"filter.\xff.required".to_vec(), "false"))
+        );
+        for name in [b"hook.a.b=c.command".as_slice(), b"hook.a.b=c.event"] {
+            assert_eq!(off(name), Some((b"hook.a.b=c.enabled".to_vec(), "false")));
+        }
+        for name in [b"user.name".as_slice(), b"diff.x.xfuncname", b""] {
+            assert_eq!(off(name), None);
+        }
+    }
 }

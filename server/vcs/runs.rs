@@ -1,5 +1,6 @@
 //! What of a repository git would run for a commit.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +8,7 @@ use git2::{ConfigLevel, ErrorCode, Repository};
 
 use super::GitError;
 use super::commit::Place;
-use super::program::{Setting, git, untrusted};
+use super::program::{Setting, configuration, git, untrusted};
 use crate::os;
 
 /// The hooks of a commit, in their order.
@@ -196,12 +197,9 @@ fn in_work_tree(top: &Path, folder: &Path) -> Option<PathBuf> {
 /// An error where the file's attributes name a filter that makes what is committed of it (git-crypt, LFS): without it
 /// the file would be committed as it stands on disk.
 pub fn needs_no_filter(place: &Place) -> Result<(), GitError> {
-    let ask = |args: &[&OsStr]| {
-        let out = git(&place.top, &untrusted(), args, None)?;
-        Ok::<_, GitError>(out.stdout)
-    };
     let [command, z, attribute, end] = ["check-attr", "-z", "filter", "--"].map(OsStr::new);
-    let said = ask(&[command, z, attribute, end, place.file.as_os_str()])?;
+    let args = [command, z, attribute, end, place.file.as_os_str()];
+    let said = git(&place.top, &untrusted(), &args, None)?.stdout;
     // `<path> NUL filter NUL <value> NUL`
     let Some(filter) = said.split(|byte| *byte == 0).nth(2) else {
         return Err(GitError::Failed(String::from(
@@ -209,7 +207,7 @@ pub fn needs_no_filter(place: &Place) -> Result<(), GitError> {
         )));
     };
     let filter = String::from_utf8_lossy(filter).into_owned();
-    let set = ask(&["config", "--null", "--list"].map(OsStr::new))?;
+    let set = configuration(&place.top, &[])?;
     let of_it = |entry: &[u8]| {
         let (name, value) = setting(entry);
         let name = name.strip_prefix("filter.");
@@ -217,7 +215,7 @@ pub fn needs_no_filter(place: &Place) -> Result<(), GitError> {
         match what {
             Some("clean" | "process") => !value.is_empty(),
             // Then git itself refuses where there is no program.
-            Some("required") => !matches!(value, b"false" | b"no" | b"off" | b"0" | b""),
+            Some("required") => !is_no(value),
             _ => false,
         }
     };
@@ -258,21 +256,119 @@ pub(super) fn left_out(place: &Place) -> Vec<String> {
         .filter(stands)
         .map(|hook| format!("the hook `{hook}`"))
         .collect();
-    // Those that the settings name: a git that runs them lists them.
-    for hook in HOOKS {
-        let listed = asked(&["hook", "list", hook], &none).unwrap_or_default();
-        for name in listed.lines() {
-            let is_off = name.starts_with("disabled\t") || name.starts_with("event-disabled\t");
-            let named = format!("the hook `{}`", crate::present::short(name, 100));
-            // Its events are several, perhaps.
-            if !is_off && name != "hook from hookdir" && !left.contains(&named) {
-                left.push(named);
-            }
-        }
+    if runs_named_hooks(&place.top) {
+        let set = configuration(&place.top, &[]).unwrap_or_default();
+        left.extend(named_hooks(&set).into_iter().map(|name| {
+            let name = crate::present::short(&name, 100);
+            format!("the hook `{name}`")
+        }));
     }
     let signs = ["config", "--type=bool", "--get", "commit.gpgSign"];
     if asked(&signs, &untrusted()).as_deref() == Some("true") {
         left.push(String::from("the signature"));
     }
     left
+}
+
+/// Whether git runs hooks that its settings name, as it does since 2.54. It is not asked for a list of them: an older one
+/// takes `git hook` for an alias, which the repository can name.
+fn runs_named_hooks(top: &Path) -> bool {
+    let out = git(top, &untrusted(), &["version"], None);
+    out.is_ok_and(|out| is_at_least(&String::from_utf8_lossy(&out.stdout), (2, 54)))
+}
+
+/// Of what `git version` prints.
+fn is_at_least(said: &str, least: (u32, u32)) -> bool {
+    let mut numbers = said.split([' ', '.']).filter_map(|part| part.parse().ok());
+    let version = numbers.next().zip(numbers.next());
+    version.is_some_and(|version: (u32, u32)| version >= least)
+}
+
+/// The hooks that settings have run with a commit: `hook.<name>.command` at each `hook.<name>.event`, of which an empty
+/// one forgets those before it, unless `hook.<name>.enabled` says no.
+fn named_hooks(set: &[u8]) -> Vec<String> {
+    #[derive(Default)]
+    struct Hook<'a> {
+        has_command: bool,
+        is_off: bool,
+        events: Vec<&'a [u8]>,
+    }
+    let mut hooks: BTreeMap<String, Hook> = BTreeMap::new();
+    for entry in set.split(|byte| *byte == 0) {
+        let (name, value) = setting(entry);
+        let own = name.strip_prefix("hook.");
+        let Some((own, what)) = own.and_then(|own| own.rsplit_once('.')) else {
+            continue;
+        };
+        let hook = hooks.entry(own.to_owned()).or_default();
+        match what {
+            "command" => hook.has_command = !value.is_empty(),
+            "enabled" => hook.is_off = is_no(value),
+            "event" if value.is_empty() => hook.events.clear(),
+            "event" => hook.events.push(value),
+            _ => {}
+        }
+    }
+    let of_commit = |event: &&[u8]| HOOKS.iter().any(|hook| hook.as_bytes() == *event);
+    hooks.retain(|_, hook| hook.has_command && !hook.is_off && hook.events.iter().any(of_commit));
+    hooks.into_keys().take(MOST).collect()
+}
+
+/// What git takes for "no" in a setting.
+fn is_no(value: &[u8]) -> bool {
+    ["false", "no", "off", "0", ""]
+        .iter()
+        .any(|no| value.eq_ignore_ascii_case(no.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_that_settings_have_run_with_a_commit_are_named() {
+        let hook = |name: &str, settings: &[&str]| -> String {
+            let set = settings.iter().map(|set| format!("hook.{name}.{set}\0"));
+            set.collect()
+        };
+        let set = [
+            hook("a.b", &["event\npre-commit", "command\nx"]),
+            hook(
+                "two",
+                &["command\nx", "event\npre-push", "event\ncommit-msg"],
+            ),
+            hook("no command", &["event\npre-commit"]),
+            hook("other", &["event\npre-push", "command\nx"]),
+            hook("off", &["event\npre-commit", "command\nx", "enabled\nNo"]),
+            hook(
+                "on again",
+                &[
+                    "enabled\nfalse",
+                    "event\npre-commit",
+                    "command\nx",
+                    "enabled",
+                ],
+            ),
+            hook("cleared", &["event\npre-commit", "command\nx", "event\n"]),
+            String::from("user.name\nhook\0"),
+        ];
+        assert_eq!(
+            named_hooks(set.concat().as_bytes()),
+            ["a.b", "on again", "two"]
+        );
+    }
+
+    #[test]
+    fn versions_of_git_are_compared_as_numbers() {
+        for (said, later) in [
+            ("git version 2.54.0\n", true),
+            ("git version 2.100.1.windows.1", true),
+            ("git version 3.0.rc1", true),
+            ("git version 2.9.5", false),
+            ("git version 2.47.3", false),
+            ("", false),
+        ] {
+            assert_eq!(is_at_least(said, (2, 54)), later, "{said}");
+        }
+    }
 }

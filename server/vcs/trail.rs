@@ -51,7 +51,7 @@ pub struct Trail {
 /// Follows the 1-based `line` of `text`, the file as it is now (saved or not), until the time is up.
 pub fn trail(path: &Path, line: usize, text: &str, until: Instant) -> Result<Trail, GitError> {
     let place = place(path)?;
-    let quiet = quiet_settings(&place.top);
+    let quiet = quiet_settings(&place.top)?;
     let mut trail = Trail {
         shaped: Vec::new(),
         cut: None,
@@ -98,7 +98,7 @@ pub(super) fn newest(
     until: Instant,
 ) -> Result<Option<Shaped>, GitError> {
     let place = place(path)?;
-    let quiet = quiet_settings(&place.top);
+    let quiet = quiet_settings(&place.top)?;
     let git = Blaming {
         place: &place,
         quiet: &quiet,
@@ -114,7 +114,7 @@ pub(super) fn newest(
 
 /// A file in a commit; `None`: it is not there, is no text or too large.
 pub fn blob(place: &Place, commit: &str, file: &str, until: Instant) -> Option<String> {
-    let quiet = quiet_settings(&place.top);
+    let quiet = quiet_settings(&place.top).ok()?;
     let git = Blaming {
         place,
         quiet: &quiet,

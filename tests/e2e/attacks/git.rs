@@ -83,6 +83,7 @@ const CONFIG: &str = r#"
 [interactive]
 	diffFilter = @ diffFilter
 [alias]
+	hook = !@ alias
 	status = !@ alias
 	st = !@ alias
 	rev-parse = !@ alias
@@ -325,6 +326,11 @@ fn attack_16_the_canary_sings_where_git_is_let() {
     // fails for another file ends it.
     let ran = git(&["-c", "core.fsmonitor=false", "diff", "--", "README.md"]);
     assert!(ran.contains("process"), "{ran}");
+    for (file, filter) in [("a.eq", "clean-equals"), ("a.ff", "clean-bytes")] {
+        hostile.ground.workspace.write(file, "another\n");
+        let ran = git(&["-c", "core.fsmonitor=false", "diff", "--", file]);
+        assert!(ran.contains(filter), "{ran}");
+    }
     let ran = git(&["gc", "--auto"]);
     assert!(ran.contains("pre-auto-gc"), "{ran}");
     let ran = git(&["blame", FILE]);
