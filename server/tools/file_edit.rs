@@ -187,11 +187,12 @@ impl<'a> Edited<'a> {
 
     fn replaced(&self, new: &str) -> String {
         let mut out = String::with_capacity(self.text.len() + new.len());
+        let ends = LineEnds::of(self.text);
         let mut at = 0;
         for range in &self.found {
             out.push_str(self.text.get(at..range.start).unwrap_or_default());
             let old = self.text.get(range.clone()).unwrap_or_default();
-            out.push_str(&with_line_ends_of(self.text, old, new));
+            out.push_str(&ends.given_to(old, new));
             at = range.end;
         }
         out.push_str(self.text.get(at..).unwrap_or_default());
@@ -225,18 +226,34 @@ fn find_over_line_ends(text: &str, wanted: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// `new` with CR LF where that is what the file has, or the lines of it that `new` takes the place of, unless it says so
-/// itself.
-fn with_line_ends_of<'a>(text: &str, old: &str, new: &'a str) -> Cow<'a, str> {
-    let crlf = text.matches("\r\n").count();
-    let is_mixed = crlf > 0 && crlf < text.matches('\n').count();
-    if is_mixed && old.contains('\n') && !new.contains('\r') {
-        return Cow::Owned(with_line_ends_line_by_line(old, new));
+/// Which ends the lines of a file have.
+#[derive(Clone, Copy)]
+struct LineEnds {
+    are_mixed: bool,
+    are_crlf: bool,
+}
+
+impl LineEnds {
+    fn of(text: &str) -> Self {
+        let crlf = text.matches("\r\n").count();
+        let all = text.matches('\n').count();
+        Self {
+            are_mixed: crlf > 0 && crlf < all,
+            are_crlf: crlf * 2 > all,
+        }
     }
-    if crlf * 2 > text.matches('\n').count() && new.contains('\n') {
-        return Cow::Owned(new.replace("\r\n", "\n").replace('\n', "\r\n"));
+
+    /// `new` with CR LF where that is what the file has, or the lines of it that `new` takes the place of, unless it says
+    /// so itself.
+    fn given_to<'a>(self, old: &str, new: &'a str) -> Cow<'a, str> {
+        if self.are_mixed && old.contains('\n') && !new.contains('\r') {
+            return Cow::Owned(with_line_ends_line_by_line(old, new));
+        }
+        if self.are_crlf && new.contains('\n') {
+            return Cow::Owned(new.replace("\r\n", "\n").replace('\n', "\r\n"));
+        }
+        Cow::Borrowed(new)
     }
-    Cow::Borrowed(new)
 }
 
 /// A line that stays keeps its end; one that is changed has that of the line in its place.
