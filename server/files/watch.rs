@@ -112,7 +112,9 @@ impl Told {
             events.list.push(event);
         }
         let since = *events.since.get_or_insert_with(Instant::now);
-        if !STORM.contains(&events.list.len()) || events.over || since.elapsed() < WORK {
+        // Elsewhere less is kept, and what is lost is not told.
+        let is_kept = cfg!(target_os = "linux") && !events.over;
+        if !is_kept || !STORM.contains(&events.list.len()) || since.elapsed() < WORK {
             return;
         }
         events.since = None;
@@ -161,7 +163,7 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
     let mut watching = Watching {
         tree,
         watcher: Weak::new(),
-        count: 0,
+        watched: HashSet::new(),
         limit: None,
         // git replaces the file: its folder is what can be watched.
         index: index.and_then(|index| Some((os::canonical(index.parent()?).ok()?, index))),
@@ -208,7 +210,7 @@ fn reason(error: &notify::Error) -> String {
 struct Watching {
     tree: Arc<Tree>,
     watcher: Weak<Mutex<RecommendedWatcher>>,
-    count: usize,
+    watched: HashSet<PathBuf>,
     limit: Option<String>,
     /// The folder of git's index, and the index.
     index: Option<(PathBuf, PathBuf)>,
@@ -219,14 +221,14 @@ impl Watching {
         let Some(watcher) = self.watcher.upgrade() else {
             return;
         };
-        if self.count >= MOST {
+        if self.watched.len() >= MOST && !self.watched.contains(folder) {
             let why = || format!("it has more than {MOST} folders");
             self.limit.get_or_insert_with(why);
             return;
         }
         let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
-            Ok(()) => self.count += 1,
+            Ok(()) => drop(self.watched.insert(folder.to_owned())),
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
                 self.limit.get_or_insert_with(|| reason(&error));
             }
@@ -251,6 +253,10 @@ impl Watching {
     fn take(&mut self, event: Event, news: &mut News) {
         if event.need_rescan() {
             news.all = true;
+            // Among what was lost may be that a folder was made.
+            for folder in self.tree.folders().unwrap_or_default() {
+                self.add(&folder);
+            }
         }
         let may_be_folder = !matches!(
             event.kind,
@@ -386,18 +392,29 @@ mod tests {
             left.retain(|path| !news.paths.contains(path));
         }
         let last = root.join("d49/last.rs");
-        std::fs::write(&last, "fn a() {}\n").unwrap();
-        while !told.recv_timeout(DEADLINE).unwrap().paths.contains(&last) {}
+        let end = Instant::now() + DEADLINE;
+        loop {
+            std::fs::write(&last, "fn a() {}\n").unwrap();
+            let news = told.recv_timeout(Duration::from_millis(200));
+            if news.is_ok_and(|news| news.paths.contains(&last)) {
+                break;
+            }
+            assert!(Instant::now() < end, "d49 is not watched");
+        }
     }
 
     #[test]
     fn lost_events_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        let tree = Tree::new(folder.path(), Arc::<Buffers>::default()).unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("new")).unwrap();
+        let tree = Tree::new(&root, Arc::<Buffers>::default()).unwrap();
+        let watcher = notify::recommended_watcher(|_: notify::Result<Event>| ()).unwrap();
+        let watcher = Arc::new(Mutex::new(watcher));
         let mut watching = Watching {
             tree: Arc::new(tree),
-            watcher: Weak::new(),
-            count: 0,
+            watcher: Arc::downgrade(&watcher),
+            watched: HashSet::from([root.clone()]),
             limit: None,
             index: None,
         };
@@ -405,5 +422,10 @@ mod tests {
         let lost = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
         watching.take(lost, &mut news);
         assert!(news.all && news.paths.is_empty());
+        // A folder of which nothing was told.
+        assert_eq!(
+            watching.watched,
+            HashSet::from([root.clone(), root.join("new")])
+        );
     }
 }
