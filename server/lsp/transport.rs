@@ -155,10 +155,14 @@ impl Adapter {
 
     /// One message of the client. An error: it is no JSON.
     fn read(&mut self, body: &[u8]) -> serde_json::Result<()> {
-        if self.life == Life::Running
+        if self.server.client.outbox.abandoned() {
+            self.server.end(Ended::Abandoned);
+        } else if self.life == Life::Running
             && let Some(files) = from_proto::many_files(body)
         {
-            lifecycle::files_changed(&self.server, files);
+            guarded("workspace/didChangeWatchedFiles", || {
+                lifecycle::files_changed(&self.server, files);
+            });
         } else {
             self.receive(serde_json::from_slice(body)?);
         }
@@ -166,10 +170,6 @@ impl Adapter {
     }
 
     fn receive(&mut self, mut message: Value) {
-        if self.server.client.outbox.abandoned() {
-            self.server.end(Ended::Abandoned);
-            return;
-        }
         let id = message.get("id").cloned().map(serde_json::from_value::<Id>);
         let Some(object) = message.as_object_mut() else {
             return self.refuse(
@@ -255,16 +255,13 @@ impl Adapter {
             return self.cancel(params);
         }
         let server = &self.server;
-        let done = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        guarded(method, || {
             if !documents::notification(server, method, &params)
                 && !lifecycle::notification(server, method, params)
             {
                 tracing::debug!("{method} is not known here");
             }
-        }));
-        if done.is_err() {
-            tracing::error!("a defect while {method} was handled; the server goes on");
-        }
+        });
     }
 
     fn cancel(&mut self, mut params: Value) {
@@ -460,6 +457,13 @@ fn own(
         .boxed(),
         method => value(testing::request(&server, method, &params())?),
     })
+}
+
+/// A defect in the work of one notification ends that alone.
+fn guarded(method: &str, work: impl FnOnce()) {
+    if std::panic::catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!("a defect while {method} was handled; the server goes on");
+    }
 }
 
 fn cancellable(work: Work, cancel: CancellationToken) -> Work {
