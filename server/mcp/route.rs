@@ -284,6 +284,10 @@ pub(super) async fn on(
                 ),
             ));
         }
+        // It may have the file itself unsaved: what is on disk is not what the agent asks for.
+        Err(NoAnswer::Silent(why)) if verb.needs_editor() => {
+            return Err(Failure::new("editor_silent", why));
+        }
         Err(NoAnswer::Silent(_)) => String::from("the editor does not answer"),
         Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
     };

@@ -438,6 +438,14 @@ fn a_write_that_a_suspended_editor_does_not_hear_is_given_up_at_once() {
     agent.end();
     let took = begun.elapsed();
     assert!(took.as_millis() < 2_000, "{took:?}");
+    // Nor is the agent sent to the file on disk, which the editor may have unsaved.
+    let mut agent = Agent::start(&workspace);
+    let (sentence, code) = agent.refused("buffer_read", json!({"path": "src/a.rs"}));
+    assert_eq!(code, "editor_silent");
+    assert!(
+        sentence.contains("not known: nothing was done"),
+        "{sentence}"
+    );
     editor.signal("CONT");
     editor.settle();
     assert_eq!(editor.text("src/a.rs"), QUESTION);
