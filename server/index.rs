@@ -39,6 +39,8 @@ pub struct Index {
     /// One scan at a time: the second finds the first one's answer in the cache.
     scan: Mutex<()>,
     fresh: Mutex<Fresh>,
+    /// That files could not be read has been told, and no walk has succeeded since.
+    told: AtomicBool,
     reads: AtomicUsize,
     scans: AtomicUsize,
 }
@@ -49,6 +51,8 @@ struct Fresh {
     scanning: bool,
     files: HashSet<PathBuf>,
     folders: Vec<PathBuf>,
+    /// A look at a file failed, so that what the scan finds may not be all.
+    missed: bool,
 }
 
 impl Index {
@@ -62,7 +66,7 @@ impl Index {
         }
     }
 
-    /// Whether the whole folder has been walked once.
+    /// Whether the whole folder has been walked once, and nothing was missed since.
     pub fn is_scanned(&self) -> bool {
         self.scanned.load(Ordering::Acquire)
     }
@@ -92,6 +96,9 @@ impl Index {
             Ok(scan) => scan,
             Err(error) => {
                 *fresh = Fresh::default();
+                if error.is_exhausted() {
+                    self.scanned.store(false, Ordering::Release);
+                }
                 return Err(error);
             }
         };
@@ -99,6 +106,7 @@ impl Index {
         let exhausted = scan.skipped.iter().position(FileError::is_exhausted);
         if let Some(at) = exhausted {
             *fresh = Fresh::default();
+            self.scanned.store(false, Ordering::Release);
             return Err(scan.skipped.swap_remove(at));
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
@@ -127,13 +135,17 @@ impl Index {
             }
             stays
         });
-        *fresh = Fresh::default();
+        let missed = std::mem::take(&mut *fresh).missed;
+        if below == tree.root() {
+            // Before another look can fail.
+            self.scanned.store(!missed, Ordering::Release);
+            if !missed {
+                self.told.store(false, Ordering::Release);
+            }
+        }
         drop(fresh);
         *self.skipped.lock().unwrap_or_else(PoisonError::into_inner) =
             scan.skipped.iter().map(ToString::to_string).collect();
-        if below == tree.root() {
-            self.scanned.store(true, Ordering::Release);
-        }
         Ok(changed)
     }
 
@@ -141,22 +153,42 @@ impl Index {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at one file (or what became of it) again.
-    pub fn refresh(&self, tree: &Tree, path: &Path) {
+    /// Whether a failure to read is to be told: once until a walk succeeds.
+    pub fn is_to_be_told(&self) -> bool {
+        !self.told.swap(true, Ordering::AcqRel)
+    }
+
+    /// Looks at one file (or what became of it) again. An error: it cannot be read now, and the next question walks.
+    pub fn refresh(&self, tree: &Tree, path: &Path) -> Option<FileError> {
+        self.refresh_by(tree, path, |path| std::fs::read(path))
+    }
+
+    fn refresh_by(
+        &self,
+        tree: &Tree,
+        path: &Path,
+        read_file: impl FnOnce(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Option<FileError> {
         // Held over the read: of two looks at a file the later one stays.
         let mut fresh = self.fresh();
-        if fresh.scanning {
-            fresh.files.insert(path.to_owned());
-        }
         let bytes = std::fs::symlink_metadata(path)
             .ok()
             .filter(|meta| meta.is_file() && meta.len() <= tree.max_size())
-            .map(|_| std::fs::read(path));
+            .map(|_| read_file(path));
         let bytes = match bytes {
-            // It is there: what is known of it stays.
-            Some(Err(error)) if crate::files::is_exhausted(&error) => return,
+            // It is there: what is known of it stays, and what a scan has read of it counts.
+            Some(Err(source)) if crate::files::is_exhausted(&source) => {
+                fresh.missed = true;
+                self.scanned.store(false, Ordering::Release);
+                let path = tree.relative(path);
+                let path = path.unwrap_or_default();
+                return Some(FileError::Io { path, source });
+            }
             bytes => bytes.and_then(Result::ok),
         };
+        if fresh.scanning {
+            fresh.files.insert(path.to_owned());
+        }
         let entry = bytes
             .inspect(|_| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
@@ -169,6 +201,7 @@ impl Index {
             Some(entry) => self.files.insert(path.to_owned(), entry),
             None => self.files.remove(path).map(|(_, entry)| entry),
         };
+        None
     }
 
     /// Forgets a file, or all below a folder.

@@ -223,6 +223,28 @@ fn what_is_written_while_a_scan_runs_is_not_overwritten_by_it() {
     assert!(index.files().is_empty());
 }
 
+/// It would be lost otherwise: the scan has it, and nothing else reads it again.
+#[test]
+fn what_cannot_be_read_while_a_scan_runs_is_left_to_the_scan_and_walked_again() {
+    let place = Place::new();
+    place.write("a.rs", QUESTION);
+    let (tree, index) = (place.tree(), Index::new(None, &place.root));
+    index.scan(&tree, "").unwrap();
+    let exhausted = if cfg!(windows) { 4 } else { 24 };
+    let fail = |_: &Path| Err(std::io::Error::from_raw_os_error(exhausted));
+    index.fresh().scanning = true;
+    let path = place.root.join("a.rs");
+    let failed = index.refresh_by(&tree, &path, fail);
+    assert!(failed.is_some_and(|error| error.is_exhausted()));
+    let fresh = std::mem::take(&mut *index.fresh());
+    assert!(fresh.missed && fresh.files.is_empty());
+    assert_eq!(index.files(), [path]);
+    assert!(!index.is_scanned());
+    assert!(index.is_to_be_told() && !index.is_to_be_told());
+    index.scan(&tree, "").unwrap();
+    assert!(index.is_scanned() && index.is_to_be_told());
+}
+
 /// What can happen to a tree. Numbers choose among a few names, so that the same ones meet again.
 #[derive(Clone, Debug)]
 enum Step {

@@ -11,6 +11,7 @@ use super::{Error, Session, ThreadList, View, Whole, Workspace};
 use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
+use crate::host::Level;
 use crate::os;
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
@@ -114,7 +115,9 @@ impl Session {
         self.forget_arrived(path);
         let workspace = self.workspace_of(path);
         if let Some(workspace) = &workspace {
-            workspace.index.refresh(&workspace.tree, path);
+            if let Some(error) = workspace.index.refresh(&workspace.tree, path) {
+                self.tell_unread(workspace, &error);
+            }
         }
         if pending {
             // It may have been written without a word of it.
@@ -164,10 +167,7 @@ impl Session {
                 if !self.walks(&workspace) {
                     continue;
                 }
-                match index.scan(tree, "") {
-                    Ok(changed) => shown.extend(changed),
-                    Err(error) => tracing::warn!("{}: {error}", tree.root().display()),
-                }
+                shown.extend(self.walk(&workspace, Path::new("")));
                 let same = index.files().into_iter();
                 shown.extend(same.filter(|file| all || mine.contains(file)));
                 continue;
@@ -176,10 +176,12 @@ impl Session {
                 workspace.names.changed(tree, path);
                 if path.is_dir() {
                     let below = tree.relative(path).filter(|_| tree.enters(path));
-                    let changed = below.and_then(|below| index.scan(tree, &below).ok());
+                    let changed = below.map(|below| self.walk(&workspace, below.as_ref()));
                     shown.extend(changed.into_iter().flatten());
                 } else if path.exists() {
-                    index.refresh(tree, path);
+                    if let Some(error) = index.refresh(tree, path) {
+                        self.tell_unread(&workspace, &error);
+                    }
                 } else {
                     let gone = index
                         .files()
@@ -195,6 +197,27 @@ impl Session {
         shown.dedup();
         self.follow_renames(paths, &shown);
         shown
+    }
+
+    /// What a walk finds changed; why it fails is told.
+    fn walk(&self, workspace: &Workspace, below: &Path) -> Vec<PathBuf> {
+        let walked = workspace.index.scan(&workspace.tree, below);
+        walked.unwrap_or_else(|error| {
+            self.tell_unread(workspace, &error);
+            Vec::new()
+        })
+    }
+
+    /// The person sees too few threads then, and cannot know it. Once until a walk succeeds: each question walks anew.
+    fn tell_unread(&self, workspace: &Workspace, error: &FileError) {
+        let root = workspace.root().display();
+        tracing::warn!("{root}: {error}");
+        if error.is_exhausted() && workspace.index.is_to_be_told() {
+            let text = format!(
+                "postil: not every file of {root} could be read, so threads may be missing ({error}): close other programs, or raise the limit of open files (`ulimit -n`) and start the editor again; postil looks again at the next question"
+            );
+            self.host.message(Level::Warning, &present::visible(&text));
+        }
     }
 
     // -- reading ---------------------------------------------------------------------------------
@@ -307,8 +330,9 @@ impl Session {
         let mut files = Vec::new();
         for workspace in self.workspaces() {
             let is_new = !workspace.index.is_scanned() && self.walks(&workspace);
-            if is_new && workspace.index.scan(&workspace.tree, "").is_err() {
-                continue;
+            if is_new {
+                // Where it fails, what was known before still stands.
+                self.walk(&workspace, Path::new(""));
             }
             files.extend(
                 workspace

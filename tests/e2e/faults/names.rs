@@ -408,6 +408,44 @@ fn fault_09_where_no_more_files_can_be_opened_all_threads_are_found_or_none_is_s
     assert!((1..15).contains(&refused), "{refused}");
 }
 
+/// What changed then is looked at again, and the person is told that threads may be missing.
+#[test]
+fn an_editor_that_may_open_no_more_files_is_told_once_and_shows_all_later() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    let mut editor = Editor::start(&workspace);
+    editor.wait_codes("a.rs", &["pending"]);
+    let shown = |editor: &mut Editor| {
+        let symbols = editor.request("workspace/symbol", json!({"query": ""}));
+        symbols.expect("symbols").as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(shown(&mut editor), 1);
+    editor.may_open("3");
+    let change = |editor: &mut Editor, file: &str| {
+        workspace.write(file, ASKED);
+        let changes = json!({"changes": [{"uri": editor.uri(file), "type": 1}]});
+        editor.notify("workspace/didChangeWatchedFiles", changes);
+    };
+    change(&mut editor, "b.rs");
+    let told = editor.wait_saying("window/showMessage", "threads may be missing");
+    let text = told["message"].as_str().expect("words");
+    assert!(
+        text.contains("Too many open files") && text.contains("ulimit -n"),
+        "{text}"
+    );
+    change(&mut editor, "c.rs");
+    // A question walks in vain.
+    shown(&mut editor);
+    editor.may_open("1024");
+    assert_eq!(shown(&mut editor), 3);
+    let state = editor.state();
+    let again = state.received.iter().filter(|message| {
+        let said = message["params"]["message"].as_str().unwrap_or_default();
+        message["method"] == "window/showMessage" && said.contains("threads may be missing")
+    });
+    assert_eq!(again.count(), 1);
+}
+
 #[test]
 fn a_name_that_is_no_utf_8_can_be_given() {
     let workspace = Workspace::new();

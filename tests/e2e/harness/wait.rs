@@ -36,6 +36,15 @@ impl Editor {
         assert!(sent.expect("kill runs").success());
     }
 
+    /// How many files the server may have open from now on.
+    pub fn may_open(&self, most: &str) {
+        let pid = self.process.id().to_string();
+        let set = std::process::Command::new("prlimit")
+            .args(["--pid", &pid, &format!("--nofile={most}:")])
+            .status();
+        assert!(set.expect("prlimit of util-linux runs").success());
+    }
+
     /// Waits until the server has read what it was told so far: it takes changes in the order of the wire, and answers
     /// what was asked behind them. Whatever else may reach it first, as an answer of the model does.
     pub fn settle(&mut self) {
