@@ -35,6 +35,8 @@ pub enum NoAnswer {
     Stranger(String),
     /// One runs and does not answer; nothing was asked. This says what to do.
     Silent(String),
+    /// One runs that does not tell what it has open, for this reason; nothing was asked.
+    Unclear(String),
     /// It was asked, and what became of it is not known.
     Lost(String),
 }
@@ -50,6 +52,13 @@ pub fn silent(root: &str) -> String {
 pub fn stranger(root: &str, why: &str) -> String {
     format!(
         "{why}, and what it has not saved of {root} is not known: nothing was done; have that editor start its server again with this version (`postil --version`), or close it, then do this again"
+    )
+}
+
+/// The same of one that does not tell what it has open: it may be closing, or defective.
+pub fn unclear(root: &str, why: &str) -> String {
+    format!(
+        "an editor that has {root} open does not tell what it has not saved ({why}): nothing was done; do this again, and if that does not help, close that editor first"
     )
 }
 

@@ -1,5 +1,6 @@
 //! The calling side: in `postil mcp`, and in the commands that change files.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,9 +31,9 @@ pub async fn call(
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Answered {
-    let sockets = sockets(data, root);
+    let places = places(data, root);
     let editors = tokio::select! {
-        editors = Editors::of(&sockets, root) => editors,
+        editors = Editors::of(places, root) => editors,
         // What writes is not begun yet.
         () = cancel.cancelled() => return Ok(Err(cancelled())),
     };
@@ -102,32 +103,61 @@ pub(super) async fn ask(
     }
 }
 
-/// An error without a word: nobody listens there.
-pub(super) async fn connect(socket: &Path) -> Result<UnixStream, Option<NoAnswer>> {
-    let stream = UnixStream::connect(socket).await.map_err(|_| None)?;
-    let peer = stream.peer_cred().map_err(|_| None)?;
-    if peer.uid() != rustix::process::geteuid().as_raw() {
-        let text = format!("{} is another user's", socket.display());
-        return Err(Some(NoAnswer::Stranger(text)));
+/// A connection to a server of this user. An error: nobody listens there, or why it cannot be spoken with.
+pub(super) async fn connect(server: &Place) -> Result<UnixStream, NoAnswer> {
+    let socket = server.socket.display();
+    let why = match UnixStream::connect(&server.socket).await {
+        Ok(stream) => match stream.peer_cred() {
+            Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => return Ok(stream),
+            Ok(_) => format!("{socket} is another user's"),
+            Err(error) => format!("{socket}: {error}"),
+        },
+        // What a server left behind that was killed; one that is suspended is connected to.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::ConnectionRefused | ErrorKind::NotFound
+            ) =>
+        {
+            return Err(absent());
+        }
+        Err(error) => format!("{socket}: {error}"),
+    };
+    match is_left(&server.pointer) {
+        true => Err(absent()),
+        false => Err(NoAnswer::Unclear(why)),
     }
-    Ok(stream)
 }
 
-/// In the order of their places; what was left behind is among them.
-fn sockets(data: &Path, root: &Path) -> Vec<PathBuf> {
+/// Whether no server has the place any more, so that whoever listens there now is none that has files of the
+/// workspace open. What is not known is not said to be so.
+fn is_left(pointer: &Path) -> bool {
+    std::fs::File::open(pointer).is_ok_and(|file| file.try_lock_shared().is_ok())
+}
+
+/// Where a server is to be found.
+#[derive(Clone)]
+pub(super) struct Place {
+    pointer: PathBuf,
+    socket: PathBuf,
+}
+
+/// In their order; what was left behind is among them.
+fn places(data: &Path, root: &Path) -> Vec<Place> {
     use std::os::unix::ffi::OsStringExt as _;
-    let places = 0..PLACES;
-    let sockets = places.filter_map(|place| {
-        let text = std::fs::read(pointer(data, root, place)).ok()?;
-        let path = PathBuf::from(std::ffi::OsString::from_vec(text));
-        path.is_absolute().then_some(path)
+    let places = (0..PLACES).filter_map(|place| {
+        let pointer = pointer(data, root, place);
+        let text = std::fs::read(&pointer).ok()?;
+        let socket = PathBuf::from(std::ffi::OsString::from_vec(text));
+        socket.is_absolute().then_some(Place { pointer, socket })
     });
-    sockets.collect()
+    places.collect()
 }
 
 /// The sockets of the editors' servers that serve the workspace now.
 pub fn serving(data: &Path, root: &Path) -> Vec<PathBuf> {
-    let mut sockets = sockets(data, root);
-    sockets.retain(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok());
+    let sockets = places(data, root).into_iter().map(|place| place.socket);
     sockets
+        .filter(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok())
+        .collect()
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{self, Answered};
-use super::{NoAnswer, silent, stranger};
+use super::client::{self, Answered, Place};
+use super::{NoAnswer, silent, stranger, unclear};
 use crate::os;
 use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
@@ -18,6 +19,8 @@ use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The same of one by itself, in whose place no other can be asked.
 const ALONE: Duration = Duration::from_secs(5);
+/// One that fails to tell may be ending: it is gone when it is asked again after this time.
+const ENDING: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
 struct Open {
@@ -44,7 +47,7 @@ struct Undone {
 
 /// An editor's server.
 struct Editor {
-    socket: PathBuf,
+    place: Place,
     /// What it has open, as it tells it; an error: why it does not.
     listed: Result<Vec<Value>, NoAnswer>,
     open: Vec<Open>,
@@ -73,6 +76,25 @@ fn read<T: for<'a> Deserialize<'a>>(items: &[Value]) -> Vec<T> {
     items.filter_map(|item| T::deserialize(item).ok()).collect()
 }
 
+async fn list_by(
+    stream: UnixStream,
+    root: &Path,
+    verb: &str,
+    list: &str,
+) -> Result<Vec<Value>, NoAnswer> {
+    let unclear = |why: &str| NoAnswer::Unclear(String::from(why));
+    let verb = verbs::any(verb).ok_or_else(|| unclear("a defect"))?;
+    let never = CancellationToken::new();
+    match client::ask(stream, root, verb, &json!({}), &never).await {
+        Ok(Ok(mut answer)) => {
+            list_of(&mut answer.value, list).ok_or_else(|| unclear("its answer cannot be read"))
+        }
+        Ok(Err(failure)) => Err(NoAnswer::Unclear(failure.message)),
+        Err(NoAnswer::Lost(why)) => Err(NoAnswer::Unclear(why)),
+        Err(other) => Err(other),
+    }
+}
+
 impl Editor {
     async fn call(
         &self,
@@ -81,21 +103,25 @@ impl Editor {
         arguments: &Value,
         cancel: &CancellationToken,
     ) -> Answered {
-        match client::connect(&self.socket).await {
-            Ok(stream) => client::ask(stream, root, verb, arguments, cancel).await,
-            Err(stranger) => Err(stranger.unwrap_or_else(client::absent)),
-        }
+        let stream = client::connect(&self.place).await?;
+        client::ask(stream, root, verb, arguments, cancel).await
     }
 
     /// The list that it answers with.
     async fn list(&self, root: &Path, verb: &str, list: &str) -> Result<Vec<Value>, NoAnswer> {
-        let silent = || NoAnswer::Silent(silent(&root.display().to_string()));
-        let verb = verbs::any(verb).ok_or_else(silent)?;
-        let never = CancellationToken::new();
-        match self.call(root, verb, &json!({}), &never).await {
-            Ok(Ok(mut answer)) => list_of(&mut answer.value, list).ok_or_else(silent),
-            Ok(Err(_)) | Err(NoAnswer::Lost(_)) => Err(silent()),
-            Err(other) => Err(other),
+        let stream = client::connect(&self.place).await?;
+        list_by(stream, root, verb, list).await
+    }
+
+    /// What it has open, asked by a connection that stands.
+    async fn open(&self, root: &Path, stream: UnixStream) -> Result<Vec<Value>, NoAnswer> {
+        match list_by(stream, root, "buffer_read", "buffers").await {
+            // What it had when it ended is as gone as that of one that ended before.
+            Err(NoAnswer::Unclear(_)) => {
+                tokio::time::sleep(ENDING).await;
+                self.list(root, "buffer_read", "buffers").await
+            }
+            listed => listed,
         }
     }
 
@@ -111,23 +137,35 @@ impl Editor {
 
 impl<'a> Editors<'a> {
     /// Each is asked what it has open.
-    pub(super) async fn of(sockets: &[PathBuf], root: &'a Path) -> Self {
-        let patience = match sockets.len() {
+    pub(super) async fn of(places: Vec<Place>, root: &'a Path) -> Self {
+        let connecting = places.into_iter().map(async |place| {
+            let stream = client::connect(&place).await;
+            (place, stream)
+        });
+        let mut found = join_all(connecting).await;
+        // Not counted: what was left behind lets one by itself have no less time.
+        found.retain(|(_, stream)| !matches!(stream, Err(NoAnswer::Absent(_))));
+        let patience = match found.len() {
             1 => ALONE,
             _ => PATIENCE,
         };
-        let asked = sockets.iter().map(async |socket| {
+        let asked = found.into_iter().map(async |(place, stream)| {
             let mut editor = Editor {
-                socket: socket.clone(),
+                place,
                 listed: Err(NoAnswer::Silent(silent(&root.display().to_string()))),
                 open: Vec::new(),
             };
-            let listed = editor.list(root, "buffer_read", "buffers");
-            match tokio::time::timeout(patience, listed).await {
-                // What a server left behind that was killed; one that is suspended is connected to.
-                Ok(Err(NoAnswer::Absent(_))) => return None,
-                Ok(listed) => editor.listed = listed,
-                Err(_) => {}
+            match stream {
+                Ok(stream) => {
+                    let listed = editor.open(root, stream);
+                    match tokio::time::timeout(patience, listed).await {
+                        // It has ended meanwhile.
+                        Ok(Err(NoAnswer::Absent(_))) => return None,
+                        Ok(listed) => editor.listed = listed,
+                        Err(_) => {}
+                    }
+                }
+                Err(why) => editor.listed = Err(why),
             }
             editor.open = read(editor.listed.as_deref().unwrap_or_default());
             Some(editor)
@@ -142,13 +180,17 @@ impl<'a> Editors<'a> {
         self.all.iter().filter(|editor| editor.listed.is_ok())
     }
 
-    /// Of those that do not say what they have open, one that does not answer before one of another version.
+    /// Of those that do not say what they have open, one of another version last.
     fn unheard(&self) -> Option<&NoAnswer> {
         let unheard = self
             .all
             .iter()
             .filter_map(|editor| editor.listed.as_ref().err());
-        unheard.min_by_key(|why| !matches!(why, NoAnswer::Silent(_)))
+        unheard.min_by_key(|why| match why {
+            NoAnswer::Silent(_) => 0,
+            NoAnswer::Unclear(_) => 1,
+            _ => 2,
+        })
     }
 
     /// The same in words that say what to do.
@@ -156,9 +198,10 @@ impl<'a> Editors<'a> {
         let root = self.root.display().to_string();
         Some(match self.unheard()? {
             NoAnswer::Silent(why) => Failure::new("editor_silent", why.clone()),
-            NoAnswer::Stranger(why) | NoAnswer::Absent(why) | NoAnswer::Lost(why) => {
-                Failure::new("editor_version", stranger(&root, why))
+            NoAnswer::Unclear(why) | NoAnswer::Absent(why) | NoAnswer::Lost(why) => {
+                Failure::new("editor_unclear", unclear(&root, why))
             }
+            NoAnswer::Stranger(why) => Failure::new("editor_version", stranger(&root, why)),
         })
     }
 
@@ -358,7 +401,8 @@ impl<'a> Editors<'a> {
                 | Err(
                     NoAnswer::Absent(message)
                     | NoAnswer::Stranger(message)
-                    | NoAnswer::Silent(message),
+                    | NoAnswer::Silent(message)
+                    | NoAnswer::Unclear(message),
                 ) => {
                     actions.push(json!({"success": false, "file": file, "note": message}));
                 }
@@ -415,7 +459,12 @@ impl<'a> Editors<'a> {
                     why.get_or_insert(failure.code);
                     failure.message
                 }
-                Err(NoAnswer::Absent(why) | NoAnswer::Stranger(why) | NoAnswer::Silent(why)) => {
+                Err(
+                    NoAnswer::Absent(why)
+                    | NoAnswer::Stranger(why)
+                    | NoAnswer::Silent(why)
+                    | NoAnswer::Unclear(why),
+                ) => {
                     format!("{file}: not put back, {why}")
                 }
                 Err(NoAnswer::Lost(why)) => format!(

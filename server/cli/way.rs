@@ -104,6 +104,10 @@ async fn through_editor_of<T: DeserializeOwned>(
             ));
             Ok(None)
         }
+        Err(NoAnswer::Unclear(why)) => {
+            let root = root.display().to_string();
+            Err(Error::Other(visible(&bridge::unclear(&root, &why))).into())
+        }
         Err(NoAnswer::Silent(why)) => Err(Error::Other(visible(&why)).into()),
         Err(NoAnswer::Absent(_)) => Ok(None),
     }

@@ -288,8 +288,17 @@ pub(super) async fn on(
         Err(NoAnswer::Silent(why)) if verb.needs_editor() => {
             return Err(Failure::new("editor_silent", why));
         }
+        Err(NoAnswer::Unclear(why)) if verb.needs_editor() || verb.effect != Effect::Reads => {
+            let text = bridge::unclear(&place.root.display().to_string(), &why);
+            return Err(Failure::new("editor_unclear", text));
+        }
         Err(NoAnswer::Silent(_)) => String::from("the editor does not answer"),
-        Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
+        Err(
+            NoAnswer::Lost(why)
+            | NoAnswer::Absent(why)
+            | NoAnswer::Stranger(why)
+            | NoAnswer::Unclear(why),
+        ) => why,
     };
     if verb.needs_editor() {
         let text = format!(

@@ -11,6 +11,7 @@ mod editor; // through the server of an editor
 mod namesakes; // threads with the same first words
 mod outside; // clients that nobody here wrote
 mod roots; // which workspace
+mod unheard; // editors that do not tell what they have open
 
 const QUESTION: &str = "// AUTHOR: why a mutex here?\nfn a() {}\n";
 

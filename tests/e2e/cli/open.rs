@@ -320,11 +320,15 @@ fn behind_the_back_of_an_editor_that_is_suspended_nothing_is_written() {
         killed.kill();
         postil(&workspace, &["say", &id, "And now?"]).ok();
         assert!(workspace.read("b.py").contains("# AUTHOR: And now?\n"));
-        // One by itself is waited for a little longer, and no file is written behind its back either.
+        // One by itself is waited for a little longer, which is told, and no file is written behind its back either.
         if suspended_first {
             let before = workspace.read("b.py");
             awake.signal("STOP");
-            postil(&workspace, &["say", &id, "Still?"]).refused("does not answer");
+            let said = postil(&workspace, &["say", &id, "Still?"]);
+            assert_eq!(said.code, 1, "{said:?}");
+            for told in ["waiting for the editor", "does not answer"] {
+                assert!(said.err.contains(told), "{said:?}");
+            }
             assert_eq!(workspace.read("b.py"), before);
             awake.signal("CONT");
         }

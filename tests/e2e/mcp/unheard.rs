@@ -1,0 +1,152 @@
+//! Editors that do not tell what they have open: nothing is written behind their back, and the reason is told.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent::Agent;
+use super::{QUESTION, id_of, workspace};
+use crate::harness::{Workspace, wait_until};
+
+const OVER: &str =
+    "{\"failure\":{\"code\":\"failed\",\"message\":\"the editor's session is over\"}}\n";
+
+/// The file of a place, which names `socket` from now on.
+fn point(workspace: &Workspace, place: &str, socket: &Path) -> PathBuf {
+    let data = workspace.data();
+    let pointer = postil::store::location(&data, workspace.root()).with_file_name(place);
+    std::fs::create_dir_all(pointer.parent().expect("a folder")).expect("folders");
+    std::fs::write(&pointer, socket.to_str().expect("a name")).expect("the pointer");
+    pointer
+}
+
+/// The next call; `None`: who has connected has asked nothing.
+fn next(listener: &UnixListener) -> Option<UnixStream> {
+    let (stream, _) = listener.accept().expect("a call");
+    let mut line = String::new();
+    let read = BufReader::new(&stream).read_line(&mut line);
+    read.is_ok_and(|read| read > 0).then_some(stream)
+}
+
+/// Answers each call with this, after this time.
+fn serve(listener: UnixListener, answer: &'static str, after: Duration) {
+    std::thread::spawn(move || {
+        loop {
+            if let Some(mut stream) = next(&listener) {
+                std::thread::sleep(after);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        }
+    });
+}
+
+fn response(agent: &mut Agent) -> Value {
+    let list = agent.call("get_threads", json!({}));
+    json!({"thread_id": id_of(&list, "src/a.rs"), "response": "x"})
+}
+
+#[test]
+fn an_editor_that_fails_to_tell_is_refused_with_its_own_words() {
+    for (answer, why) in [
+        (OVER, "the editor's session is over"),
+        ("", "it ended in mid-call"),
+        ("{\"answer\":{\"value\":{}}}\n", "its answer cannot be read"),
+    ] {
+        let workspace = workspace();
+        let mut agent = Agent::start(&workspace);
+        let response = response(&mut agent);
+        let socket = workspace.data().join("s.sock");
+        point(&workspace, "editor", &socket);
+        serve(
+            UnixListener::bind(socket).expect("a socket"),
+            answer,
+            Duration::ZERO,
+        );
+        let read = json!({"path": "src/a.rs"});
+        for (verb, arguments) in [("respond_to_thread", response), ("buffer_read", read)] {
+            let (sentence, code) = agent.refused(verb, arguments);
+            assert_eq!(code, "editor_unclear", "{sentence}");
+            assert!(
+                sentence.contains(why) && !sentence.contains("fg"),
+                "{sentence}"
+            );
+        }
+        assert_eq!(workspace.read("src/a.rs"), QUESTION);
+    }
+}
+
+#[test]
+fn an_editor_that_ends_while_it_is_asked_is_gone() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let response = response(&mut agent);
+    let socket = workspace.data().join("s.sock");
+    point(&workspace, "editor", &socket);
+    let listener = UnixListener::bind(socket).expect("a socket");
+    let ending = std::thread::spawn(move || {
+        let mut stream = next(&listener).expect("a call");
+        drop(listener);
+        stream.write_all(OVER.as_bytes()).expect("written");
+    });
+    let (_, code) = agent.refused("buffer_read", json!({"path": "src/a.rs"}));
+    assert_eq!(code, "no_editor");
+    ending.join().expect("it has ended");
+    agent.call("respond_to_thread", response);
+    assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
+}
+
+/// It is by itself, and is given the time of such a one.
+#[test]
+fn a_place_that_was_left_behind_takes_no_time_from_an_editor() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    point(&workspace, "editor", &workspace.data().join("left.sock"));
+    let socket = workspace.data().join("s.sock");
+    point(&workspace, "editor.1", &socket);
+    serve(
+        UnixListener::bind(socket).expect("a socket"),
+        "{\"answer\":{\"value\":{\"buffers\":[]}}}\n",
+        Duration::from_millis(2_300),
+    );
+    let open = agent.call("buffer_read", json!({}));
+    assert_eq!(open, json!({"buffers": []}));
+}
+
+/// Where its place is no server's any more, whoever came to listen there is no editor. Only root can be two users.
+#[test]
+fn a_socket_of_another_user_is_told_of_as_long_as_its_place_is_held() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let response = response(&mut agent);
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).expect("open to all");
+    let socket = folder.path().join("s.sock");
+    let script = "import os, socket, sys, time\nos.setuid(65534)\n\
+                  s = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen()\ntime.sleep(60)\n";
+    let mut other = std::process::Command::new("python3")
+        .args(["-c", script])
+        .arg(&socket)
+        .spawn()
+        .expect("python3 runs");
+    wait_until("the socket", || UnixStream::connect(&socket).is_ok());
+    let pointer = point(&workspace, "editor", &socket);
+    let held = File::open(pointer).expect("the pointer");
+    held.lock().expect("the lock");
+    let (sentence, code) = agent.refused("respond_to_thread", response.clone());
+    assert_eq!(code, "editor_unclear", "{sentence}");
+    assert!(sentence.contains("another user's"), "{sentence}");
+    assert_eq!(workspace.read("src/a.rs"), QUESTION);
+    drop(held);
+    agent.call("respond_to_thread", response);
+    assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
+    other.kill().expect("ended");
+    other.wait().expect("ended");
+}
