@@ -114,10 +114,10 @@ impl Session {
         let pending = self.pending_commits.remove(path).is_some();
         self.forget_arrived(path);
         let workspace = self.workspace_of(path);
-        if let Some(workspace) = &workspace {
-            if let Some(error) = workspace.index.refresh(&workspace.tree, path) {
-                self.tell_unread(workspace, &error);
-            }
+        if let Some(workspace) = &workspace
+            && let Some(error) = workspace.index.refresh(&workspace.tree, path)
+        {
+            self.tell_unread(workspace, &error);
         }
         if pending {
             // It may have been written without a word of it.
