@@ -301,6 +301,18 @@ fn the_settings_are_those_of_the_server() {
     assert!(checked.status.success(), "{said}");
 }
 
+/// Prints the names in a package, of which all that it ends with tells: the list of what is in it.
+const IN_PACKAGE: &str = r#"
+const zip = require("node:fs").readFileSync(process.argv[1]);
+const end = zip.lastIndexOf("PK\x05\x06", undefined, "latin1");
+let at = zip.readUInt32LE(end + 16);
+for (let left = zip.readUInt16LE(end + 10); left > 0; left -= 1) {
+    const [name, extra, said] = [28, 30, 32].map((part) => zip.readUInt16LE(at + part));
+    console.log(zip.toString("utf8", at + 46, at + 46 + name));
+    at += 46 + name + extra + said;
+}
+"#;
+
 #[test]
 fn two_that_are_packaged_at_the_same_time_do_not_disturb_each_other() {
     if !ready() {
@@ -314,9 +326,40 @@ fn two_that_are_packaged_at_the_same_time_do_not_disturb_each_other() {
             .spawn()
             .expect("node starts")
     };
-    for made in [package(), package()] {
+    let both = [package(), package()];
+    let pids = both.each_ref().map(std::process::Child::id);
+    for made in both {
         let made = made.wait_with_output().expect("node ends");
         let said = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "{said}");
+    }
+    let dist = extension().join("dist");
+    let packaged = Command::new(node())
+        .args(["-e", IN_PACKAGE])
+        .arg(dist.join("postil.vsix"))
+        .output()
+        .expect("node runs");
+    let packaged = String::from_utf8_lossy(&packaged.stdout);
+    let wanted = [
+        "dist/extension.js",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "LICENSE-THIRD-PARTY",
+    ];
+    for name in wanted {
+        let name = format!("extension/{name}");
+        assert!(
+            packaged.lines().any(|one| one == name),
+            "{name}: {packaged}"
+        );
+    }
+    // Of these two; another may be made at this moment.
+    let left = std::fs::read_dir(dist).expect("a folder").flatten();
+    for name in left.map(|entry| entry.file_name()) {
+        let name = name.to_string_lossy();
+        assert!(
+            !pids.iter().any(|pid| name.starts_with(&format!("{pid}-"))),
+            "{name}"
+        );
     }
 }
