@@ -39,6 +39,9 @@ fn asked(program: &str, workspace: &Workspace, model: &Model) -> Nvim {
 fn waits(nvim: &mut Nvim, model: &Model) {
     model.release();
     nvim.wait("the edit", "edits > 0");
+    // Called is not decided: that is so a turn of the loop later.
+    nvim.lua("turned = false; vim.defer_fn(function() turned = true end, 20)");
+    nvim.wait("a turn", "turned");
     let text = nvim.text();
     assert!(!text.contains("AGENT"), "{text}");
 }
