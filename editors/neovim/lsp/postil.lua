@@ -101,10 +101,11 @@ local function wait_amid(buffers)
     end, wait)
     coroutine.yield()
     local here = vim.api.nvim_get_current_buf()
-    if not formatting and not (buffers[here] and is_amid(here)) then
-      return true
-    elseif vim.uv.now() - began > PATIENCE then
+    -- First: where nothing was called for long, the server has given the edit up by now.
+    if vim.uv.now() - began > PATIENCE then
       return false
+    elseif not formatting and not (buffers[here] and is_amid(here)) then
+      return true
     end
     wait = 10
   end

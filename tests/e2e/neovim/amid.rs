@@ -14,6 +14,7 @@ in_both!(
     an_answer_waits_for_the_end_of_a_block_insert,
     an_answer_waits_for_a_motion_and_a_line_number,
     an_answer_waits_for_a_formatter,
+    an_edit_that_the_server_has_given_up_is_not_made,
     an_answer_leaves_selected_what_is,
     an_answer_comes_into_what_the_file_was_saved_as,
 );
@@ -141,6 +142,29 @@ fn an_answer_waits_for_a_formatter(program: &str) {
     nvim.wait_text("# AGENT: Here.\n");
     assert_eq!(nvim.lua("return kept"), json!(true));
     assert!(!workspace.read("notes.py").contains("AGENT"));
+}
+
+fn an_edit_that_the_server_has_given_up_is_not_made(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    // Neovim does nothing for as long as that, once.
+    nvim.lua(
+        "local now, late = vim.uv.now, 0
+        vim.uv.now = function() return now() + late end
+        made = {}
+        local handlers = vim.lsp.get_clients({ bufnr = 0 })[1].handlers
+        local apply = handlers['workspace/applyEdit']
+        handlers['workspace/applyEdit'] = function(...)
+            if #made == 0 then vim.defer_fn(function() late = 40000 end, 0) end
+            local result = apply(...)
+            made[#made + 1] = result.applied
+            return result
+        end",
+    );
+    model.release();
+    nvim.wait("the edit", "#made > 0");
+    assert_eq!(nvim.lua("return made[1]"), json!(false));
 }
 
 fn an_answer_leaves_selected_what_is(program: &str) {
