@@ -91,8 +91,8 @@ end
 -- Waits for the end of both; `false`: it does not come.
 local function wait_amid(buffers)
   local thread, began, wait = coroutine.running(), vim.uv.now(), 0
-  -- Neovim calls handlers of requests in one.
-  while thread do
+  -- Neovim calls handlers of requests in one, through `pcall`, out of which plain Lua 5.1 cannot yield: there is no wait there.
+  while thread and jit do
     local formatting
     -- Who waits stands on the stack that this is called on, and not on that of the handler.
     vim.defer_fn(function()

@@ -15,6 +15,7 @@ in_both!(
     an_answer_waits_for_a_motion_and_a_line_number,
     an_answer_waits_for_a_formatter,
     an_edit_that_the_server_has_given_up_is_not_made,
+    an_answer_waits_for_nothing_in_plain_lua,
     an_answer_leaves_selected_what_is,
     an_answer_comes_into_what_the_file_was_saved_as,
 );
@@ -165,6 +166,18 @@ fn an_edit_that_the_server_has_given_up_is_not_made(program: &str) {
     model.release();
     nvim.wait("the edit", "#made > 0");
     assert_eq!(nvim.lua("return made[1]"), json!(false));
+}
+
+/// Which cannot go on in the midst of a protected call, as LuaJIT can.
+fn an_answer_waits_for_nothing_in_plain_lua(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.lua("jit = nil");
+    nvim.keys("5G0<C-v>jI# ");
+    nvim.wait_text("\n# def load");
+    model.release();
+    nvim.wait_text("# AGENT: Here.\n");
 }
 
 fn an_answer_leaves_selected_what_is(program: &str) {
