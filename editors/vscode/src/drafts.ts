@@ -16,6 +16,10 @@ const KEEP = 300;
 const DRAWN = 3000;
 /** Milliseconds after which it is looked again at most what other windows left, and said that this one is there. */
 const AGAIN = 30_000;
+/** Under this the workspace remembers what its windows showed when they kept something. */
+const WINDOWS = "drafts.windows";
+/** So many of them. */
+const MOST = 8;
 
 interface Draft {
     text: string;
@@ -67,6 +71,8 @@ export class Drafts implements vscode.Disposable {
     /** Of which nobody else has anything. */
     private readonly lost = new Set<Draft>();
     private readonly kept: Kept<Draft>;
+    /** What this window shows. */
+    private readonly shown: string;
     /** The editors that were there when that last changed. */
     private seen = editors();
     /** Since when. */
@@ -115,17 +121,27 @@ export class Drafts implements vscode.Disposable {
 
     /** `edited`: the message whose box was just opened with this in it. */
     constructor(
-        context: vscode.ExtensionContext,
+        private readonly context: vscode.ExtensionContext,
         private readonly log: vscode.LogOutputChannel,
         private readonly edited: (text: string) => Edited | undefined,
     ) {
         const { workspaceFile, workspaceFolders = [] } = vscode.workspace;
         const shown = workspaceFile ? [workspaceFile] : workspaceFolders.map(({ uri }) => uri);
+        this.shown = shown.join("\n");
+        // A window that gets a second folder, or whose folders are saved as a workspace, is loaded anew and shows something
+        // else. VS Code mostly takes along what the workspace remembers, and not in a browser.
+        const folders = workspaceFile ? workspaceFolders.map(({ uri }) => uri.toString()) : [];
+        const windows = new Set([this.shown, ...this.remembered(), ...folders]);
         // The storage of a workspace is another one for a second window on it.
-        this.kept = new Kept(path.join(context.globalStorageUri.fsPath, "drafts"), shown.join("\n"));
+        this.kept = new Kept(path.join(context.globalStorageUri.fsPath, "drafts"), [...windows]);
         this.after(DRAWN, () => {
             this.take();
         });
+    }
+
+    /** What windows of this workspace showed, the last first. */
+    private remembered(): string[] {
+        return this.context.workspaceState.get<string[]>(WINDOWS, []);
     }
 
     /** What windows left that are gone. One that was loaded anew may take a while to go. */
@@ -273,10 +289,15 @@ export class Drafts implements vscode.Disposable {
         }
         if (all.length > 0) {
             this.beat();
+            const before = this.remembered();
+            if (before[0] !== this.shown) {
+                const others = before.filter((one) => one !== this.shown);
+                void this.context.workspaceState.update(WINDOWS, [this.shown, ...others].slice(0, MOST));
+            }
         }
     }
 
-    /** Says from time to time, while something is kept, that this window is there. */
+    /** Says from time to time, while something is kept, that this window is there: another may have taken it for gone. */
     private beat(): void {
         if (this.beats) {
             return;
@@ -288,7 +309,7 @@ export class Drafts implements vscode.Disposable {
                 this.beat();
                 // A process may outlive its window, of which nobody answers then.
                 void vscode.commands.executeCommand("setContext", "postil.there", true).then(() => {
-                    this.kept.touch();
+                    this.keep();
                 });
             }
         });
