@@ -91,11 +91,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
         }
     };
 
-    const send = async (reply: vscode.CommentReply): Promise<Named | undefined> => {
-        const named = await write(reply);
-        drafts.sent(reply.text, reply.thread.uri);
-        return named;
-    };
+    const send = (reply: vscode.CommentReply): Promise<Named | undefined> => drafts.send(reply.text, reply.thread.uri, () => write(reply));
 
     const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
         const named = await send(reply);
@@ -136,8 +132,9 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
                 const now = stands && `: there it says \u201c${short(stands.text)}\u201d; save again, and yours hold`;
                 throw new Error(`these words were changed or taken away in the file meanwhile; nothing was written${now ?? ""}`);
             }
-            await server.ask("editMessage", { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text: note.draft });
-            drafts.sent(note.draft, note.view.uri);
+            const text = note.draft;
+            const edit = { uri: note.view.uri.toString(), thread_id: there.id, index: stands.index, was, text };
+            await drafts.send(text, note.view.uri, () => server.ask("editMessage", edit));
             comments.saved(note);
         } catch (error) {
             comments.refused(note);

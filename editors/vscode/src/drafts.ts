@@ -70,6 +70,8 @@ export class Drafts implements vscode.Disposable {
     private readonly away = new Set<Draft>();
     /** Of which nobody else has anything. */
     private readonly lost = new Set<Draft>();
+    /** On their way into a file, which may take longer than a box is drawn. */
+    private readonly sending = new Set<{ text: string }>();
     private readonly kept: Kept<Draft>;
     /** What this window shows. */
     private readonly shown: string;
@@ -217,13 +219,34 @@ export class Drafts implements vscode.Disposable {
         }
     }
 
+    /** Has `write` bring these words into a file. Meanwhile they are kept, but not handed back; afterwards where it could not. */
+    async send<Done>(text: string, uri: vscode.Uri, write: () => Promise<Done>): Promise<Done> {
+        const under = { text };
+        this.sending.add(under);
+        try {
+            const done = await write();
+            this.sent(text, uri);
+            return done;
+        } finally {
+            this.sending.delete(under);
+            // Their box may come again.
+            for (const draft of this.away) {
+                if (draft.text === text) {
+                    draft.at = Date.now();
+                }
+            }
+            this.soon();
+        }
+    }
+
     /** These words stand in a file now, or their author wants them no more. */
     sent(sent: string, uri: vscode.Uri): void {
-        const said = [...this.written.values(), ...this.away].filter(({ text }) => text === sent);
+        const said = [...this.written.values(), ...this.away, ...this.lost].filter(({ text }) => text === sent);
         // The same words may stand in another file's box; which file a box is of is not told, but guessed.
         const draft = said.find(({ file }) => file === uri.toString()) ?? said[0];
         if (draft) {
             this.away.delete(draft);
+            this.lost.delete(draft);
             for (const [box, written] of this.written) {
                 if (written === draft) {
                     this.written.delete(box);
@@ -241,7 +264,8 @@ export class Drafts implements vscode.Disposable {
     private soon(): void {
         this.after(DRAWN, () => {
             // Where it is not known, VS Code may have it still: it is handed back when the window is loaded anew.
-            const isSeen = ({ file }: Draft): boolean => file !== undefined && this.since.has(file);
+            const going = [...this.sending].map(({ text }) => text);
+            const isSeen = ({ file, text }: Draft): boolean => file !== undefined && this.since.has(file) && !going.includes(text);
             const isDrawn = ({ file = "", at = 0 }: Draft): boolean => Math.max(this.since.get(file) ?? 0, at) + DRAWN <= Date.now();
             const seen = [...this.away].filter(isSeen);
             const drawn = seen.filter(isDrawn);

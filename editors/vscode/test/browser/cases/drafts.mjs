@@ -1,4 +1,6 @@
 // What was written in a reply box and not sent: it stays in its box, or is handed back.
+import { readdirSync, readlinkSync } from "node:fs";
+import { hang } from "../../hang.cjs";
 import { plain } from "../code.mjs";
 import { draft, equal, folder, glyphs, margin, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
@@ -14,6 +16,19 @@ async function takeBack(window, words, ...before) {
     await window.sees(words);
     await window.page.keyboard.press("Control+z");
     await window.misses(words);
+}
+
+/** The servers on this project. */
+function servers() {
+    const at = (pid, what) => {
+        try {
+            return readlinkSync(`/proc/${pid}/${what}`);
+        } catch {
+            // It is gone, or another user's.
+            return "";
+        }
+    };
+    return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && at(pid, "cwd") === folder && at(pid, "exe").endsWith("/postil"));
 }
 
 export async function drafts(code, windows) {
@@ -110,10 +125,23 @@ export async function drafts(code, windows) {
     const given = await edit(" and given up");
     await window.page.locator(".edit-container .monaco-button").getByText("Cancel", { exact: true }).click();
     await given.waitFor({ state: "detached" });
+
+    // Saved by a server that takes longer than a box to be drawn: not lost meanwhile.
+    await edit(", late");
+    const slow = servers();
+    equal(slow.length, 1, "servers");
+    await hang(slow[0]);
+    await window.page.locator(".edit-container .monaco-button").getByText("Save", { exact: true }).click();
+    await window.page.waitForTimeout(5000);
+    equal(await window.notices(), [], "nothing is lost while it is saved");
+    process.kill(Number(slow[0]), "SIGCONT");
+    await window.sees("// AUTHOR: why now, late");
+    await window.until("it is shown", async () => (await margin(window))[0]?.[0] === "why now, late");
+
     await edit(" or not");
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
-    await takeBack(window, "why now or not", "a message that you edited in b.rs had not been saved when this window was last shut");
+    await takeBack(window, "why now, late or not", "a message that you edited in b.rs had not been saved when this window was last shut");
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
     await window.file("b.rs");
