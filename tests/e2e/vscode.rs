@@ -183,7 +183,12 @@ fn an_unsent_reply_whose_box_goes_is_handed_back() {
     let text = "// AUTHOR: why\nfn a() {}\n";
     case(
         "drafts",
-        &[("a.rs", text), ("c.rs", "fn c() {}\n"), ("d.rs", text)],
+        &[
+            ("a.rs", text),
+            ("c.rs", "fn c() {}\n"),
+            ("d.rs", text),
+            ("all.code-workspace", r#"{"folders": [{"path": "."}]}"#),
+        ],
     );
 }
 

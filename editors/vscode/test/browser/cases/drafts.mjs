@@ -148,4 +148,14 @@ export async function drafts(code, windows) {
     await window.until("its mark", async () => (await glyphs(window).count()) === 1);
     await window.page.waitForTimeout(4000);
     equal(await window.notices(), [], "it is told once");
+
+    // The window shows its folder as one of a workspace.
+    await openThread(window, 0);
+    await typeReply(window, "said on the folder");
+    await window.toEditor();
+    await window.page.waitForTimeout(1000);
+    await window.page.goto("about:blank");
+    const whole = await code.open(`${folder}/all.code-workspace`);
+    windows.push(whole);
+    await whole.notice("said on the folder");
 }
