@@ -109,6 +109,8 @@ export async function drafts(code, windows) {
     equal(await window.notices(), [], "nothing is lost");
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
+    // VS Code in a browser saves which file is shown every few seconds, and not as it goes: it may have been d.rs.
+    await window.file("c.rs");
     await takeBack(window, "said before it was loaded", "b.rs", "when this window was last shut");
 
     // A message that is edited: given up it is no loss, and one whose window is loaded anew is.
