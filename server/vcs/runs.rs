@@ -8,7 +8,7 @@ use git2::{ConfigLevel, ErrorCode, Repository};
 
 use super::GitError;
 use super::commit::Place;
-use super::program::{Setting, configuration, git, untrusted};
+use super::program::{Setting, configuration, git, untrusted, version};
 use crate::os;
 
 /// The hooks of a commit, in their order.
@@ -256,9 +256,11 @@ pub(super) fn left_out(place: &Place) -> Vec<String> {
         .filter(stands)
         .map(|hook| format!("the hook `{hook}`"))
         .collect();
-    if runs_named_hooks(&place.top) {
-        let set = configuration(&place.top, &[]).unwrap_or_default();
-        left.extend(named_hooks(&set).into_iter().map(|name| {
+    // Only a few repositories name one: git is asked for its version for these alone.
+    let named = configuration(&place.top, &[]).map(|set| named_hooks(&set));
+    let named = named.unwrap_or_default();
+    if !named.is_empty() && runs_named_hooks(&place.top) {
+        left.extend(named.into_iter().map(|name| {
             let name = crate::present::short(&name, 100);
             format!("the hook `{name}`")
         }));
@@ -273,11 +275,10 @@ pub(super) fn left_out(place: &Place) -> Vec<String> {
 /// Whether git runs hooks that its settings name, as it does since 2.54. It is not asked for a list of them: an older one
 /// takes `git hook` for an alias, which the repository can name.
 fn runs_named_hooks(top: &Path) -> bool {
-    let out = git(top, &untrusted(), &["version"], None);
-    out.is_ok_and(|out| is_at_least(&String::from_utf8_lossy(&out.stdout), (2, 54)))
+    version(top).is_some_and(|said| is_at_least(&said, (2, 54)))
 }
 
-/// Of what `git version` prints.
+/// Of what [`version`] says.
 fn is_at_least(said: &str, least: (u32, u32)) -> bool {
     let mut numbers = said.split([' ', '.']).filter_map(|part| part.parse().ok());
     let version = numbers.next().zip(numbers.next());
