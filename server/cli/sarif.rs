@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::present::visible;
 use crate::session::{Session, ThreadList, View};
 use crate::threads::Thread;
+use crate::threads::lines::line_start;
 
 /// Results of one run that GitHub takes; it shows the first 5,000.
 const MOST_RESULTS: usize = 25_000;
@@ -204,9 +205,7 @@ impl<'a> Views<'a> {
 fn region(source: &str, thread: &Thread) -> Option<Value> {
     let (first, last) = (thread.messages.first()?, thread.messages.last()?);
     let column = |at: usize| {
-        let before = source.get(..at)?;
-        let line = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
-        let line = before.get(line..)?;
+        let line = source.get(line_start(source, at)..at)?;
         Some(line.trim_start_matches('\u{feff}').chars().count() + 1)
     };
     Some(json!({

@@ -17,6 +17,7 @@ use crate::config::ProxyMode;
 use crate::session::{Session, View};
 use crate::text::Document;
 use crate::threads::Thread;
+use crate::threads::lines::line_start;
 
 mod word;
 
@@ -209,9 +210,7 @@ pub(super) fn thread_at(view: &View, at: usize) -> Option<&Thread> {
                 marker
             } else {
                 // No code stands before it: a cursor at the beginning of the line is on the thread too.
-                view.text[..marker]
-                    .rfind(['\n', '\r'])
-                    .map_or(0, |end| end + 1)
+                line_start(&view.text, marker)
             };
             let range = begins.min(message.range.start)..message.range.end.max(message.marker.end);
             range.contains(&at) || range.end == at

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::threads::lines::{line_end, line_start};
 use crate::threads::{self, Thread};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,18 +25,11 @@ pub(super) fn at(text: &str, at: usize, thread: &Thread) -> Option<Word> {
         .messages
         .iter()
         .find(|message| message.range.start <= at && at <= message.range.end)?;
-    let from = text
-        .get(..at)?
-        .rfind(['\n', '\r'])
-        .map_or(0, |end| end + 1)
-        .max(message.range.start);
-    let to = text
-        .get(at..)?
-        .find(['\n', '\r'])
-        .map_or(text.len(), |end| at + end)
-        .min(message.range.end);
+    let from = line_start(text, at).max(message.range.start);
+    let to = line_end(text, at).min(message.range.end);
     let line = text.get(from..to)?;
     let cursor = at - from;
+    line.get(..cursor)?;
     if let Some((start, quoted)) = quoted(line, cursor) {
         return place(quoted).or_else(|| name(quoted, cursor.checked_sub(start)?));
     }
