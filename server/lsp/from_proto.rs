@@ -134,6 +134,8 @@ mod tests {
         for other in ["untitled:Untitled-1", "git:/a/b.rs?ref", "not a uri", ""] {
             assert_eq!(path(other), None, "{other}");
         }
+        // Which is `/` to others.
+        assert_eq!(plain("file:////"), None);
     }
 
     #[test]
