@@ -19,7 +19,7 @@ use crate::files::{FileError, Tree, head};
 use crate::threads::{self, Thread};
 
 /// What the last look at a file on disk found.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Entry {
     pub threads: Arc<Vec<Thread>>,
     /// The bytes were no UTF-8 and were read with replacement characters.
@@ -121,8 +121,7 @@ impl Index {
             let Some(entry) = notes::from_bytes(&hit.bytes).filter(|_| !is_fresh(&hit.path)) else {
                 continue;
             };
-            let same = |old: &Entry| *old.threads == *entry.threads && old.lossy == entry.lossy;
-            if !self.files.get(&hit.path).is_some_and(|old| same(&old)) {
+            if !self.files.get(&hit.path).is_some_and(|old| *old == entry) {
                 self.files.insert(hit.path.clone(), entry);
                 changed.push(hit.path.clone());
             }

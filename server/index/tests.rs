@@ -386,3 +386,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_notebook_that_is_broken_in_another_way_is_read_anew() {
+    let place = Place::new();
+    let index = Index::new(None, &place.root);
+    let file = place.root.join("a.ipynb");
+    for text in [
+        "// AUTHOR: {\n<<<<<<< ours\n",
+        "// AUTHOR: [\n<<<<<<< theirs\n",
+    ] {
+        place.write("a.ipynb", text);
+        assert_eq!(index.scan(&place.tree(), "").unwrap(), [file.clone()]);
+        assert_eq!(index.get(&file).unwrap().unparsed.as_deref(), Some(text));
+    }
+}
