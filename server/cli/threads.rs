@@ -1,5 +1,6 @@
 //! Threads: list, check, and the writing verbs.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -270,10 +271,12 @@ pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
 
 pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcome {
     let path = cx.path(file)?;
+    let root = os::resolved(&cx.root()?);
     let open = open_below(cx, Some(&path)).await?;
     let arguments = open
-        .first()
-        .map(|open| json!({"file": open, "message": message}));
+        .iter()
+        .find(|file| root.join(file) == path)
+        .map(|file| json!({"file": file, "message": message}));
     let here = async {
         way::is_free(cx, &path).await?;
         let session = cx.session()?;
@@ -300,24 +303,31 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         actions: Vec<Done>,
     }
     let scope = cx.scope(path)?;
-    let open = open_below(cx, scope.as_deref()).await?;
     let mut all = Vec::new();
-    for file in &open {
-        let arguments = json!({ "path": file });
-        let through: Option<Processed> =
-            way::through_editor(cx, "process_all_actions", &arguments).await?;
-        all.extend(through.into_iter().flat_map(|through| through.actions));
-    }
-    let session = cx.session()?;
-    let is_here = |file: &Path| !open.contains(&session.relative(file));
-    let here = session.process_actions(scope.as_deref(), is_here);
-    all.extend(to_the_end(cx, &session, here).await?);
-    let is_done = |all: &[Done]| all.iter().all(|done| done.success);
-    if cx.out.json {
+    let process = async {
+        let mut done_there = HashSet::new();
+        for file in open_below(cx, scope.as_deref()).await? {
+            let arguments = json!({ "path": file });
+            let through: Option<Processed> =
+                way::through_editor(cx, "process_all_actions", &arguments).await?;
+            // Where the editor has ended meanwhile, the file on disk is all there is.
+            if let Some(through) = through {
+                all.extend(through.actions);
+                done_there.insert(file);
+            }
+        }
+        let session = cx.session()?;
+        let is_here = |file: &Path| !done_there.contains(&session.relative(file));
+        let here = session.process_actions(scope.as_deref(), is_here);
+        all.extend(to_the_end(cx, &session, here).await?);
+        Ok(())
+    };
+    let processed: Result<(), Stop> = process.await;
+    // What was done before something failed is done.
+    if cx.out.json && (processed.is_ok() || !all.is_empty()) {
         cx.out.data(&all);
-        return Ok(is_done(&all));
     }
-    for done in &all {
+    for done in all.iter().filter(|_| !cx.out.json) {
         let verb = match done.success {
             false => "left",
             true if done.committed.is_some() => "cleared",
@@ -325,10 +335,11 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         };
         say_done(cx, done, verb);
     }
+    processed?;
     if all.is_empty() {
         cx.out.note("no thread asks for an action");
     }
-    Ok(is_done(&all))
+    Ok(all.iter().all(|done| done.success))
 }
 
 /// A signal to end lets git end, which heard of it too where it came from the terminal, and what it refuses be put

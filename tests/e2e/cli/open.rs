@@ -46,6 +46,8 @@ fn id_in(workspace: &Workspace, file: &str) -> String {
 fn what_is_open_in_an_editor_is_changed_there() {
     let (workspace, editor) = opened();
     let id = id_in(&workspace, "src/main.rs");
+    // Not what is open below it.
+    postil(&workspace, &["clear", "src"]).refused("src is a folder, not a file");
     let said = postil(&workspace, &["say", &id, "And the callers?"]).ok();
     assert!(said.out.contains(SAVE), "{said:?}");
     let text = editor.text("src/main.rs");
@@ -290,19 +292,21 @@ fn behind_the_back_of_an_editor_that_is_suspended_nothing_is_written() {
         suspended.diagnostics("b.py");
         let id = id_in(&workspace, "b.py");
         suspended.signal("STOP");
-        for args in [
-            &["say", &id, "Why?"][..],
-            &["respond", &id, "So."],
-            &["dismiss", &id],
-            &["new", "b.py:1", "why?"],
-            &["clear", "b.py"],
-            &["process"],
-            &["reply", "--all", "--yes", "--model", "offline"],
-        ] {
+        let refused = |args: &[&str]| {
             let said = postil(&workspace, args).refused("an editor that has ");
             assert!(said.err.contains("does not answer"), "{said:?}");
-            assert_eq!(workspace.read("b.py"), PY, "{args:?}");
-        }
+        };
+        // At once, for each waits for the editor.
+        std::thread::scope(|scope| {
+            scope.spawn(|| refused(&["say", &id, "Why?"]));
+            scope.spawn(|| refused(&["respond", &id, "So."]));
+            scope.spawn(|| refused(&["dismiss", &id]));
+            scope.spawn(|| refused(&["new", "b.py:1", "why?"]));
+            scope.spawn(|| refused(&["clear", "b.py"]));
+            scope.spawn(|| refused(&["process"]));
+            scope.spawn(|| refused(&["reply", "--all", "--yes", "--model", "offline"]));
+        });
+        assert_eq!(workspace.read("b.py"), PY);
         postil(&workspace, &["threads"]).ok();
         postil(&workspace, &["new", "src/main.rs:1", "why?"]).ok();
         awake.wait_text("src/main.rs", |text| text.starts_with("// AUTHOR: why?\n"));
