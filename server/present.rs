@@ -16,7 +16,7 @@ pub use amounts::{counted, dollars};
 pub use certificate::certificate;
 pub use choices::{QUESTION, asks, choices, chosen, is_question};
 use clean::shortened;
-pub use clean::{fence, one_line, short, visible};
+pub use clean::{fence, is_deceptive, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
 use crate::threads::{Message, NearMiss, Role, Status, Thread};

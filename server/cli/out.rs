@@ -74,7 +74,7 @@ impl Out {
         });
     }
 
-    /// Text just as it is for a pipe; cleaned for a terminal, which would obey it.
+    /// Text just as it is for a pipe; without what a terminal, or a CI service, would obey.
     pub fn raw(&self, text: &str) {
         if self.is_gone() {
             return;
@@ -82,6 +82,8 @@ impl Out {
         let mut stdout = std::io::stdout().lock();
         ended(if stdout.is_terminal() {
             stdout.write_all(present::visible(text).as_bytes())
+        } else if *OBEYED {
+            stdout.write_all(disarmed(text).as_bytes())
         } else {
             stdout.write_all(text.as_bytes())
         });
@@ -186,11 +188,12 @@ fn ended(written: std::io::Result<()>) {
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        match u32::from(c) {
-            code @ (0x7f..=0x9f | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2069 | 0xfeff) => {
-                out.push_str(&format!("\\u{code:04x}"));
+        if c.is_control() || present::is_deceptive(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
-            _ => out.push(c),
+        } else {
+            out.push(c);
         }
     }
     out

@@ -70,7 +70,7 @@ fn to_markdown(round: &Round) -> String {
 /// A fence longer than any in the text, so that nothing in it ends the block (CommonMark §4.5).
 fn fenced(language: &str, text: &str) -> String {
     let longest = text
-        .lines()
+        .split(['\n', '\r'])
         .map(|line| line.trim_start().chars().take_while(|c| *c == '`').count())
         .max()
         .unwrap_or(0);

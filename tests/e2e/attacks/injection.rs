@@ -610,6 +610,11 @@ fn attack_11_a_ci_log_takes_nothing_that_others_said_for_a_command() {
     let out = service(&["reply", &first]);
     assert!(out.contains("| ") && out.contains("::add-mask::e"), "{out}");
     service(&["threads"]);
+    let run = ground.workspace.runs()[0]["id"].to_string();
+    for shows in ["thread", "export"] {
+        let out = service(&["workflow", shows, run.trim_matches('"')]);
+        assert!(out.contains("| ::add-mask::e"), "{out}");
+    }
     let second = ground.ask("a.rs:1", "and now?");
     let out = service(&["reply", &second, "--json"]);
     let end = out.lines().last().expect("an end");

@@ -4,6 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use postil::store::Store;
+use postil::verbs::facts;
+use serde_json::Value;
+
+use super::wait_until;
+
 pub struct Workspace {
     _folder: tempfile::TempDir,
     base: PathBuf,
@@ -12,9 +18,22 @@ pub struct Workspace {
 
 impl Workspace {
     pub fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// In memory, where the system has such a place: for who writes so often that the disk would be waited for most.
+    pub fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        match memory.is_dir() {
+            true => Self::below(memory),
+            false => Self::new(),
+        }
+    }
+
+    fn below(place: &Path) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("postil-e2e-")
-            .tempdir()
+            .tempdir_in(place)
             .expect("a temporary folder");
         let base = folder.path().canonicalize().expect("a real path");
         for name in ["work", "home", "config", "data", "state", "cache"] {
@@ -47,6 +66,32 @@ impl Workspace {
 
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
+    }
+
+    /// The history, opened by this process; `None` where there is none yet.
+    pub fn store(&self) -> Option<Store> {
+        let (data, root) = (self.data(), self.root());
+        Store::exists(&data, root).then(|| Store::open(&data, root).expect("the history opens"))
+    }
+
+    /// What `postil workflow list --json` prints. Read here, for a program that is started again and again takes the
+    /// processor from what is waited for.
+    pub fn runs(&self) -> Vec<Value> {
+        let store = self.store();
+        let runs = store.map_or_else(Vec::new, |store| {
+            store.runs(None, None, 50).expect("the runs are read")
+        });
+        runs.iter().map(facts).collect()
+    }
+
+    /// Waits until the newest run has this status.
+    pub fn wait_status(&self, status: &str) -> Value {
+        let mut newest = None;
+        wait_until(status, || {
+            newest = self.runs().into_iter().next();
+            newest.as_ref().is_some_and(|run| run["status"] == status)
+        });
+        newest.expect("a run")
     }
 
     /// Writes a file of the workspace; its folders are made.
