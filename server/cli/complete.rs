@@ -105,15 +105,34 @@ fn session() -> Result<Arc<Session>, Error> {
     let words: Vec<OsString> = std::env::args_os()
         .skip_while(|word| word != "--")
         .collect();
-    let named = |at: usize| words.get(at).map(PathBuf::from);
-    let at = |word: &OsString| word == "-C" || word == "--workspace";
     let cx = Cx {
-        workspace: words.iter().position(at).and_then(|at| named(at + 1)),
-        no_cache: false,
+        workspace: named(&words),
+        no_cache: words.iter().any(|word| word == "--no-cache"),
         out: Out::new(false, true, Color::Never),
     };
     let host = Arc::new(Terminal::new(cx.out));
     Session::new(vec![cx.root()?], None, host, cx.folders()?)
+}
+
+/// The folder that `-C` has among `words`, in each way that it can be written. A shell hands its `~` over as it stands.
+fn named(words: &[OsString]) -> Option<PathBuf> {
+    let joined = |word: &OsString| {
+        let text = word.to_str()?;
+        let folder = text
+            .strip_prefix("--workspace=")
+            .or_else(|| Some(text.strip_prefix("-C")?.trim_start_matches('=')))?;
+        Some(PathBuf::from(folder)).filter(|folder| !folder.as_os_str().is_empty())
+    };
+    let folder = words.iter().enumerate().find_map(|(at, word)| {
+        match word == "-C" || word == "--workspace" {
+            true => words.get(at + 1).map(PathBuf::from),
+            false => joined(word),
+        }
+    })?;
+    match (folder.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(below), Some(home)) => Some(home.join(below)),
+        _ => Some(folder),
+    }
 }
 
 /// `value`, and beside it what it is.

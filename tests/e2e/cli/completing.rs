@@ -45,6 +45,11 @@ fn threads_runs_tools_and_files_are_offered_where_they_may_stand() {
     let root = workspace.root().to_str().expect("a path").to_owned();
     assert!(values(&other, &["say", ""]).is_empty());
     assert_eq!(values(&other, &["-C", &root, "say", ""]).len(), 2);
+    for joined in [format!("-C{root}"), format!("--workspace={root}")] {
+        assert_eq!(values(&other, &[&joined, "say", ""]).len(), 2, "{joined}");
+    }
+    other.write("../home/there/a.rs", NOTES);
+    assert_eq!(values(&other, &["-C", "~/there", "say", ""]).len(), 2);
 
     let made = workspace.postil().args(["reply", first, "--yes"]).output();
     drop(made.expect("postil runs"));
