@@ -36,7 +36,7 @@ mod way;
 mod why;
 mod workflow;
 
-use args::{Args, Command, ServeArgs};
+use args::{Args, Command, Global, ServeArgs};
 use host::Terminal;
 use out::Out;
 
@@ -71,8 +71,8 @@ pub fn run() -> ExitCode {
         }
     };
     match args.command {
-        None => serve(&args.serve, args.global.no_cache),
-        Some(Command::Serve(serve_args)) => serve(&serve_args, args.global.no_cache),
+        None => serve(&args.serve, &args.global),
+        Some(Command::Serve(serve_args)) => serve(&serve_args, &args.global),
         Some(command) => {
             let out = Out::new(args.global.json, args.global.quiet, args.global.color);
             log::begin(args.global.verbose, !matches!(command, Command::Demo));
@@ -138,6 +138,16 @@ struct Cx {
     out: Out,
 }
 
+/// An error that says why not.
+fn is_a_folder(path: &Path) -> Result<(), Error> {
+    let what = match path.exists() {
+        _ if path.is_dir() => return Ok(()),
+        true => "this is no folder:",
+        false => "there is no folder",
+    };
+    Err(Error::Other(format!("{what} {}", path.display())))
+}
+
 impl Cx {
     /// The folder that relative paths count from: `-C`, else the current one.
     fn base(&self) -> Result<PathBuf, Error> {
@@ -157,15 +167,7 @@ impl Cx {
     fn root(&self) -> Result<PathBuf, Error> {
         let base = self.base()?;
         if self.workspace.is_some() {
-            return if base.is_dir() {
-                Ok(base)
-            } else {
-                let what = match base.exists() {
-                    true => "this is no folder:",
-                    false => "there is no folder",
-                };
-                Err(Error::Other(format!("{what} {}", base.display())))
-            };
+            return is_a_folder(&base).map(|()| base);
         }
         Ok(vcs::top(&base).unwrap_or(base))
     }
@@ -306,7 +308,7 @@ fn tell_who_waits(client: &str) {
     }
 }
 
-fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
+fn serve(args: &ServeArgs, global: &Global) -> ExitCode {
     use crate::lsp::Transport;
     let transport = match args {
         ServeArgs {
@@ -324,9 +326,9 @@ fn serve(args: &ServeArgs, no_cache: bool) -> ExitCode {
     if transport == Transport::Stdio && !args.stdio {
         tell_who_waits("an editor");
     }
-    log::begin(0, true);
+    log::begin(global.verbose, true);
     tell_log("language server");
-    crate::lsp::serve(transport, no_cache)
+    crate::lsp::serve(transport, global.no_cache)
 }
 
 fn block_on(future: impl Future<Output = Outcome>) -> Outcome {

@@ -528,8 +528,7 @@ fn age(text: &str) -> Result<Age, String> {
         'w' => 24 * 7,
         _ => return Err(wrong()),
     };
-    let number: i64 = text
-        .trim_end_matches(unit)
+    let number: i64 = text[..text.len() - unit.len_utf8()]
         .parse::<u32>()
         .map_err(|_| wrong())?
         .into();

@@ -19,7 +19,9 @@ struct Row {
 }
 
 /// Those that ask a model.
-const ASKING: &[&str] = &["acp", "consult", "doctor", "model", "reply", "serve"];
+const ASKING: &[&str] = &[
+    "acp", "consult", "demo", "doctor", "model", "reply", "serve",
+];
 
 const ENVIRONMENT: &[Row] = &[
     Row {
@@ -99,8 +101,11 @@ const ENVIRONMENT: &[Row] = &[
     },
     Row {
         name: "XDG_RUNTIME_DIR",
-        text: "Where an editor's server has the socket by which the commands mcp and undo find it; without it, beside the history.",
-        of: &["mcp", "serve", "undo"],
+        text: "Where an editor's server has the socket by which the commands that change files, mcp and servers find it; without it, beside the history.",
+        of: &[
+            "clear", "dismiss", "doctor", "mcp", "new", "process", "reply", "respond", "say",
+            "serve", "servers", "undo",
+        ],
     },
 ];
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{ConfigCommand, ToolsCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN};
-use super::{Cx, Outcome, Stop, way};
+use super::{Cx, Outcome, Stop, is_a_folder, way};
 use crate::children::{self, State};
 use crate::config;
 use crate::os;
@@ -22,9 +22,7 @@ pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> 
         Some(folder) => cx.path(folder)?,
         None => os::resolved(&cx.root()?),
     };
-    if !root.is_dir() {
-        return Err(Error::Other(format!("there is no folder {}", root.display())).into());
-    }
+    is_a_folder(&root)?;
     let session = Session::new(
         vec![root.clone()],
         None,

@@ -62,7 +62,7 @@ fn with(cx: &Cx, file: &Path, before: &Before, parts: &Parts, own: &Own) -> Outc
     let left = own.left_out();
     if cx.out.json {
         cx.out.data(
-            &json!({"file": file, "changed": changed, "rows": count, "left_out": left.iter().map(|(name, servers)| json!({"language": name, "language_servers": servers})).collect::<Vec<_>>()}),
+            &json!({"file": file.to_string_lossy(), "changed": changed, "rows": count, "left_out": left.iter().map(|(name, servers)| json!({"language": name, "language_servers": servers})).collect::<Vec<_>>()}),
         );
         return Ok(true);
     }
@@ -100,8 +100,9 @@ fn without(cx: &Cx, file: &Path, before: &Before, parts: &Parts, own: &Own) -> O
     }
     let naming = own.naming();
     if cx.out.json {
-        cx.out
-            .data(&json!({"file": file, "changed": had, "still_named_by": naming}));
+        cx.out.data(
+            &json!({"file": file.to_string_lossy(), "changed": had, "still_named_by": naming}),
+        );
         return Ok(true);
     }
     cx.out.note(match had {

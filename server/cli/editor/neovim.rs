@@ -51,8 +51,9 @@ fn with(cx: &Cx, homes: &Homes, folder: &Path, there: &There) -> Outcome {
         put(folder, &files, &list, there)?;
     }
     if cx.out.json {
-        cx.out
-            .data(&json!({"folder": folder, "changed": changed, "files": files.len()}));
+        cx.out.data(
+            &json!({"folder": folder.to_string_lossy(), "changed": changed, "files": files.len()}),
+        );
         return Ok(true);
     }
     let name = shown(folder);
@@ -77,7 +78,8 @@ fn without(cx: &Cx, folder: &Path, there: &There) -> Outcome {
         }
     }
     if cx.out.json {
-        cx.out.data(&json!({"folder": folder, "changed": had}));
+        cx.out
+            .data(&json!({"folder": folder.to_string_lossy(), "changed": had}));
         return Ok(true);
     }
     let name = shown(folder);

@@ -107,6 +107,7 @@ fn wrong_usage_is_two() {
         &["workflow", "thread", "abcd", "--before", "x"],
         &["workflow", "thread", "abcd", "--budget", "many"],
         &["workflow", "prune", "--older-than", "3y"],
+        &["workflow", "prune", "--older-than", "3dd"],
         &["reply"],
         &["tools", "call", "grep", "no json"],
     ] {
