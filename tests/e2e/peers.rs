@@ -71,7 +71,8 @@ pub fn have_built(path: &str) -> bool {
 }
 
 /// What is not there is a failure where it is required, and named where it is not.
-fn told(there: bool, what: &str, why: &str) -> bool {
+#[must_use]
+pub fn told(there: bool, what: &str, why: &str) -> bool {
     let required = std::env::var_os("POSTIL_PEERS").is_some_and(|v| v == "require");
     assert!(there || !required, "no {what}: {why}");
     if !there {
