@@ -67,7 +67,7 @@ fn another_process() {
 
 #[test]
 fn fault_05_two_processes_write_one_run_without_loss_and_in_order() {
-    let workspace = Workspace::new();
+    let workspace = Workspace::in_memory();
     let store = Store::open(&workspace.data(), workspace.root()).expect("the store opens");
     let run = store.begin("3f9a01bc", "src/a.rs", "m").expect("begun");
     let writers = [(); 2].map(|()| writer(&workspace, "append", &run.id));

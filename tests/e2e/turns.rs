@@ -86,17 +86,7 @@ impl Bench {
     }
 
     fn wait_status(&self, status: &str) -> Value {
-        let began = Instant::now();
-        loop {
-            let runs = self.runs();
-            if let Some(run) = runs.first().filter(|run| run["status"] == status) {
-                return run.clone();
-            }
-            assert!(
-                began.elapsed() < crate::harness::DEADLINE,
-                "no run is {status}: {runs:?}"
-            );
-        }
+        self.workspace.wait_status(status)
     }
 
     /// Nothing that was written anywhere holds the key.

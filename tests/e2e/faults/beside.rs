@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::shown;
 use super::turn::{CODE, FILE, THREAD, World};
-use crate::harness::{DEADLINE, Editor, OnApply, Options, Workspace};
+use crate::harness::{Editor, OnApply, Options, Workspace};
 use crate::model::{Model, Step, call};
 
 /// An editor on a world of its own script, its file open with a thread that was typed there.
@@ -48,14 +48,7 @@ impl Desk {
     }
 
     pub fn wait_status(&self, status: &str) {
-        let began = std::time::Instant::now();
-        loop {
-            let runs = self.world.runs();
-            if runs.first().is_some_and(|run| run["status"] == status) {
-                return;
-            }
-            assert!(began.elapsed() < DEADLINE, "no run is {status}: {runs:?}");
-        }
+        self.world.workspace.wait_status(status);
     }
 
     /// What was told in place of an answer in the text.

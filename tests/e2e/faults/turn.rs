@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Output;
 
+use postil::store::Round;
 use serde_json::{Value, json};
 
 use super::shown;
@@ -67,35 +68,24 @@ impl World {
         command.output().expect("postil runs")
     }
 
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args, None);
-        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    }
-
     pub fn runs(&self) -> Vec<Value> {
-        match self.json(&["workflow", "list", "--json"]) {
-            Value::Array(runs) => runs,
-            other => panic!("{other}"),
-        }
+        self.workspace.runs()
     }
 
-    /// Role and content of each round, whose numbers have no gap.
+    /// Role and content of each round of the oldest run, whose numbers have no gap.
     pub fn rounds(&self) -> Vec<(String, String)> {
-        let Some(run) = self.runs().pop() else {
+        let (Some(store), Some(run)) = (self.workspace.store(), self.runs().pop()) else {
             return Vec::new();
         };
-        let id = run["id"].as_str().expect("an id").to_owned();
-        let export = self.json(&["workflow", "export", &id, "--format", "json"]);
-        let rounds = export["rounds"].as_array().expect("a list").clone();
-        for (at, round) in rounds.iter().enumerate() {
-            assert_eq!(round["round"], at + 1, "{export}");
+        let id = run["id"].as_str().expect("an id");
+        let rounds = store
+            .rounds_from(id, 0, usize::MAX)
+            .expect("the rounds are read");
+        for (at, round) in (1..).zip(&rounds) {
+            assert_eq!(round.seq, at, "{rounds:?}");
         }
-        let field = |round: &Value, name: &str| round[name].as_str().unwrap_or_default().to_owned();
-        rounds
-            .iter()
-            .map(|round| (field(round, "role"), field(round, "content")))
-            .collect()
+        let named = |round: Round| (round.role.unwrap_or_default(), round.content);
+        rounds.into_iter().map(named).collect()
     }
 
     fn files(&self) -> BTreeSet<String> {

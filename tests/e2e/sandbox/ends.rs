@@ -301,7 +301,7 @@ fn a_command_can_be_looked_at_as_long_as_it_prints() {
     let Some(kind) = kinds().into_iter().next() else {
         return;
     };
-    let command = "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 1; done";
+    let command = "for i in $(seq 60); do echo line $i; sleep 0.2; done";
     let mut script = vec![Step::calls(vec![call(
         "toolu_0",
         "bash_background",
