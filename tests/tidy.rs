@@ -57,7 +57,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("notify", &["files"]),
     // In `cli` not our settings: Helix's, which `postil editor` adds to.
     ("toml", &["config", "cli"]),
-    ("toml_edit", &["config"]),
     ("etcetera", &["config"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use toml_edit::{DocumentMut, Item, Value};
+use toml::de::DeTable;
 
 use super::Folders;
 
@@ -30,37 +30,48 @@ pub fn write_model(folders: &Folders, model: Option<&str>) -> anyhow::Result<()>
 }
 
 fn with_model(text: &str, model: Option<&str>) -> anyhow::Result<String> {
-    // A byte order mark and the line ends are no part of what is parsed.
+    // A byte order mark is no part of what is parsed.
     let (mark, bare) = match text.strip_prefix('\u{feff}') {
         Some(bare) => ("\u{feff}", bare),
         None => ("", text),
     };
-    let mut document: DocumentMut = match bare.parse() {
-        Ok(document) => document,
+    let line = |at: usize| bare[..at].bytes().filter(|b| *b == b'\n').count() + 1;
+    let table = match DeTable::parse(bare) {
+        Ok(table) => table,
         Err(error) => {
-            let line = error.span().map_or(0, |span| {
-                bare[..span.start].bytes().filter(|b| *b == b'\n').count()
-            });
-            bail!("line {} is no TOML: {}", line + 1, error.message());
+            let at = error.span().map_or(0, |span| span.start);
+            bail!("line {} is no TOML: {}", line(at), error.message());
         }
     };
-    match (document.get_mut("model"), model) {
-        (Some(Item::Value(value)), Some(model)) => {
-            let decor = value.decor().clone();
-            *value = Value::from(model);
-            *value.decor_mut() = decor;
+    let known = table.get_ref().get_key_value("model");
+    let (range, new) = match (known, model) {
+        (Some((key, value)), _) if value.get_ref().is_table() => bail!(
+            "line {}: `model` is a table, where the name of a model belongs",
+            line(key.span().start)
+        ),
+        (Some((_, value)), Some(model)) => (value.span(), quoted(model)),
+        // With its line.
+        (Some((key, value)), None) => {
+            let start = memchr::memrchr(b'\n', &bare.as_bytes()[..key.span().start]);
+            let end = memchr::memchr(b'\n', &bare.as_bytes()[value.span().end..]);
+            let start = start.map_or(0, |at| at + 1);
+            let end = end.map_or(bare.len(), |at| value.span().end + at + 1);
+            (start..end, String::new())
         }
-        (Some(item), Some(model)) => *item = toml_edit::value(model),
-        (Some(_), None) => drop(document.remove("model")),
-        (None, None) => {}
+        (None, None) => return Ok(text.to_owned()),
+        // Before all else: below a table's head it would be of that table.
         (None, Some(model)) => {
-            // Before all else: below a table's head it would be of that table.
-            let line = toml_edit::value(model).to_string();
             let end = if bare.contains("\r\n") { "\r\n" } else { "\n" };
-            return Ok(format!("{mark}model = {}{end}{bare}", line.trim()));
+            (0..0, format!("model = {}{end}", quoted(model)))
         }
-    }
-    Ok(format!("{mark}{document}"))
+    };
+    let (before, after) = (&bare[..range.start], &bare[range.end..]);
+    Ok(format!("{mark}{before}{new}{after}"))
+}
+
+/// As TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }
 
 fn replace(file: &Path, text: &str) -> std::io::Result<()> {
@@ -98,6 +109,15 @@ mod tests {
             "[turn]\nx = 1\n"
         );
         assert_eq!(with_model("x = 1\n", None).unwrap(), "x = 1\n");
+        let text = "# who answers\r\n'model' = \"a\" # x\r\n\r\n# turns\r\n[turn]\r\nx = 1\n";
+        assert_eq!(
+            with_model(text, Some("c/d")).unwrap(),
+            text.replace("\"a\"", "\"c/d\"")
+        );
+        assert_eq!(
+            with_model(text, None).unwrap(),
+            text.replace("'model' = \"a\" # x\r\n", "")
+        );
         assert_eq!(
             with_model("\u{feff}x = 1\r\n", Some("c/d")).unwrap(),
             "\u{feff}model = \"c/d\"\r\nx = 1\r\n"
@@ -116,5 +136,12 @@ mod tests {
             error.to_string().starts_with("line 2 is no TOML"),
             "{error}"
         );
+        for text in ["x = 1\n[model]\ny = 2\n", "x = 1\nmodel.y = 2\n"] {
+            let error = with_model(text, Some("a/b")).unwrap_err();
+            assert!(
+                error.to_string().starts_with("line 2: `model` is a table"),
+                "{error}"
+            );
+        }
     }
 }
