@@ -158,6 +158,12 @@ impl Tool for MemoryWrite {
         let Input { action, key, value } = parse(self.name(), &input)?;
         let key = key.trim();
         let path = cx.tree.resolve(FILE).map_err(|e| e.to_string())?;
+        // Nobody is asked about this file: it must be no way to another.
+        if path != cx.tree.root().join(FILE) {
+            return Err(format!(
+                "{FILE} leads through a symbolic link, so nothing was written; tell the author, who can remove the link."
+            ));
+        }
         let _guard = cx.lock(&path).await;
         let mut tries = 0;
         loop {

@@ -135,3 +135,32 @@ fn attack_05_no_path_leads_out_of_the_workspace() {
         assert_eq!(ground.workspace.read(file), "mine\n");
     }
 }
+
+/// The project's memory is the one guarded file that nobody is asked about.
+#[test]
+fn attack_04_the_projects_memory_is_no_way_to_a_guarded_file() {
+    use std::os::unix::fs::symlink;
+
+    for in_the_folder in [true, false] {
+        let workspace = Workspace::new();
+        std::fs::create_dir(workspace.path(".vscode")).expect("a folder");
+        if in_the_folder {
+            std::fs::create_dir(workspace.path(".postil")).expect("a folder");
+            symlink(
+                "../.vscode/settings.json",
+                workspace.path(".postil/memory.json"),
+            )
+            .expect("a link");
+        } else {
+            symlink(".vscode", workspace.path(".postil")).expect("a link");
+        }
+        let postil = |args: &[&str]| workspace.postil().args(args).output().expect("it runs");
+        assert!(postil(&["trust", "--yes"]).status.success());
+        let fact = r#"{"action": "set", "key": "task.program", "value": "./evil"}"#;
+        let said = postil(&["tools", "call", "memory_write", fact]);
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.contains("symbolic link"), "{said}");
+        let left = std::fs::read_dir(workspace.path(".vscode")).expect("a folder");
+        assert_eq!(left.count(), 0);
+    }
+}
