@@ -320,10 +320,13 @@ fn counts(header: &str) -> Option<(usize, usize, usize)> {
     let (new, _) = rest.split_once(" @@")?;
     let range = |text: &str| -> Option<(usize, usize)> {
         let digits = |text: &str| -> Option<usize> {
-            text.bytes()
+            // No file has more lines, and sums of two of them have a place.
+            let number: Option<u32> = text
+                .bytes()
                 .all(|b| b.is_ascii_digit())
                 .then(|| text.parse().ok())
-                .flatten()
+                .flatten();
+            usize::try_from(number?).ok()
         };
         match text.split_once(',') {
             Some((start, count)) => Some((digits(start)?, digits(count)?)),

@@ -82,6 +82,12 @@ fn the_counts_of_a_header_say_which_lines_are_the_hunks() {
         "--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@\n a\nnonsense\n",
         "`nonsense` stands there",
     );
+    // No such line can be added to another.
+    let last = u64::MAX;
+    wrong(
+        &format!("--- a/x\n+++ b/x\n@@ -{last},1 +1,1 @@\n-a\n+b\n"),
+        "the numbers are needed",
+    );
     wrong(
         "--- a/x\n+++ b/x\n@@ @@\n-a\n+b\n",
         "the numbers are needed",
