@@ -391,18 +391,24 @@ impl Session {
     /// too. One file is named without a walk.
     pub(super) fn look(&self, path: Option<&Path>) -> Result<Vec<Looked>, Error> {
         let mut all = Vec::new();
-        for (workspace, path) in self.scope(path)? {
-            let absolute = workspace.tree.resolve_path(&path)?;
+        for (workspace, absolute) in self.scope(path)? {
             let walked = !absolute.is_file() && !self.buffers.is_open(&absolute);
             let mut files = vec![absolute.clone()];
             if walked {
                 if !absolute.exists() {
-                    return Err(FileError::NotFound(path.display().to_string()).into());
+                    let shown = path.unwrap_or(&absolute).display();
+                    return Err(FileError::NotFound(shown.to_string()).into());
                 }
-                workspace.index.scan(&workspace.tree, &path)?;
+                workspace.index.scan(&workspace.tree, &absolute)?;
                 files = workspace.index.files();
                 files.extend(self.buffers.paths());
-                files.retain(|file| file.starts_with(&absolute));
+                // What lies in a folder of the workspace within this one is that one's.
+                let is_here = |file: &PathBuf| {
+                    let home = self.workspace_of(file);
+                    file.starts_with(&absolute)
+                        && home.is_some_and(|home| home.root() == workspace.root())
+                };
+                files.retain(is_here);
                 files.sort();
                 files.dedup();
             }
@@ -415,27 +421,32 @@ impl Session {
         Ok(all)
     }
 
-    /// The workspace folders that a path names, each with the path inside it.
+    /// The workspace folders that a path names, each with what of it is meant (absolute): the one that it lies in, and
+    /// those that lie in it. A relative path counts from the first folder.
     pub(super) fn scope(
         &self,
         path: Option<&Path>,
     ) -> Result<Vec<(Arc<Workspace>, PathBuf)>, Error> {
         let workspaces = self.workspaces();
+        let whole = |one: Arc<Workspace>| {
+            let root = one.root().to_owned();
+            (one, root)
+        };
         let Some(path) = path else {
-            return Ok(workspaces
-                .into_iter()
-                .map(|workspace| (workspace, PathBuf::new()))
-                .collect());
+            return Ok(workspaces.into_iter().map(whole).collect());
         };
-        let workspace = if path.is_absolute() {
-            self.home_of(&os::resolved(path))?
-        } else {
-            workspaces
-                .into_iter()
-                .next()
-                .ok_or_else(|| FileError::Outside(path.display().to_string()))?
+        let absolute = match (path.is_absolute(), workspaces.first()) {
+            (true, _) => os::resolved(path),
+            (false, Some(first)) => first.tree.resolve_path(path)?,
+            (false, None) => return Err(FileError::Outside(path.display().to_string()).into()),
         };
-        Ok(vec![(workspace, path.to_owned())])
+        let home = self.home_of(&absolute)?;
+        let root = home.root().to_owned();
+        let absolute = home.tree.resolve_path(&absolute)?;
+        let is_below = |one: &Workspace| one.root() != root && one.root().starts_with(&absolute);
+        let below = workspaces.into_iter().filter(|one| is_below(one));
+        let below: Vec<_> = below.map(whole).collect();
+        Ok([(home, absolute)].into_iter().chain(below).collect())
     }
 
     /// The file and thread of an id or unique prefix; `path` (canonical, a file or a folder) narrows the search.

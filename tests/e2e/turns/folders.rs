@@ -94,6 +94,47 @@ fn a_turn_is_undone_and_read_in_its_own_folder() {
 }
 
 #[test]
+fn a_thread_in_a_folder_within_another_is_listed_once_by_the_id_that_it_has() {
+    let workspace = Workspace::new();
+    workspace.write("top.rs", "// AUTHOR: why?\n");
+    workspace.write("sub/src/a.rs", "// AUTHOR: how?\n");
+    workspace.write("sub/b.rs", "// AUTHOR: who?\n");
+    let (outer, inner) = (workspace.root().to_owned(), workspace.path("sub"));
+    for folders in [vec![outer.clone(), inner.clone()], vec![inner, outer]] {
+        let first = folders[0].clone();
+        let mut editor = Editor::start_with(
+            &workspace,
+            Options {
+                folders: Some(folders),
+                ..Options::default()
+            },
+        );
+        let mut list = |argument: Value| -> Vec<Value> {
+            let list = editor.command("postil.listThreads", argument);
+            let list = list.expect("a list");
+            let threads = list["threads"].as_array().expect("threads");
+            threads.iter().map(|one| one["id"].clone()).collect()
+        };
+        let all = list(json!({}));
+        let below = list(json!({"path": workspace.path("sub")}));
+        let above = list(json!({"path": workspace.root()}));
+        let relative = list(json!({"path": "."}));
+        let shown: Vec<Value> = ["top.rs", "sub/b.rs", "sub/src/a.rs"]
+            .map(|file| editor.diagnostics(file)[0]["data"]["thread_id"].clone())
+            .into();
+        let sorted = |mut ids: Vec<Value>| {
+            ids.sort_by_key(Value::to_string);
+            ids
+        };
+        assert_eq!(sorted(all), sorted(shown.clone()));
+        assert_eq!(sorted(above), sorted(shown.clone()));
+        assert_eq!(sorted(below), sorted(shown[1..].to_vec()));
+        let is_outer = first == workspace.root();
+        assert_eq!(relative.len(), if is_outer { 3 } else { 2 });
+    }
+}
+
+#[test]
 fn an_id_that_two_folders_have_is_of_none_without_its_file() {
     let workspace = Workspace::new();
     let files = ["one", "two"].map(|folder| format!("{folder}/{FILE}"));
