@@ -443,10 +443,21 @@ impl Session {
     async fn put_answer(&self, task: &Task, text: &str) -> Result<(), Error> {
         let seen = task.thread.spoken().len();
         let since = task.store.newest_change();
-        let from = Mutex::new(None);
+        let from: Mutex<Option<(String, String)>> = Mutex::new(None);
         // Kept before it is written: what is taken back later may not depend on how this ends.
         let note = |made: &Made| {
-            *from.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.before.clone());
+            let earlier = from
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .replace((made.before.clone(), made.after.clone()));
+            // An earlier try of which nothing stands there is not taken back either.
+            if let (Some((before, after)), Ok(since)) = (earlier, &since)
+                && edits::take_all_back(&[(before.into(), after.into())], &made.before).0
+                    == made.before
+                && let Err(error) = task.store.forget_changes(&task.run.id, *since, None)
+            {
+                tracing::warn!(%error, "an answer that was not written can be undone");
+            }
             // This history is of another folder.
             let home = self.workspace_of(&task.path);
             if home.is_some_and(|home| home.root() != task.workspace.root()) {
@@ -485,7 +496,7 @@ impl Session {
             let from = from.into_inner().unwrap_or_else(PoisonError::into_inner);
             let stands = self
                 .view(&task.path)
-                .is_ok_and(|now| from.is_some_and(|from| *now.text != *from));
+                .is_ok_and(|now| from.is_some_and(|(from, _)| *now.text != *from));
             if let (false, Ok(since)) = (stands, since)
                 && let Err(error) = task.store.forget_changes(&task.run.id, since, None)
             {

@@ -149,6 +149,37 @@ fn an_edit_that_was_refused_is_not_taken_back() {
     );
 }
 
+/// A try that met a key beside it is nothing that the turn wrote.
+#[test]
+fn an_answer_that_met_a_key_is_taken_back_without_a_word_of_it() {
+    let bench = Bench::new(vec![Step::text("No.")]);
+    let mut editor = bench.typed();
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let id = editor.wait_for("the answer's edit", |state| {
+        let mut asked = state.received.iter();
+        let asked = asked.find(|m| m["method"] == "workspace/applyEdit");
+        asked.map(|m| m["id"].clone())
+    });
+    editor.replace(FILE, "pub fn", "fn");
+    editor.state().on_apply = OnApply::Apply;
+    let refused = json!({"applied": false, "failureReason": "the text is newer"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": id, "result": refused}),
+    ));
+    editor.wait_text(FILE, |text| text.contains("// AGENT: No."));
+    let run = run_of(&mut editor, FILE);
+    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
+    let undone = undone.expect("undone");
+    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+    assert_eq!(
+        editor.text(FILE),
+        format!("{THREAD}{}", CODE.replace("pub fn", "fn"))
+    );
+}
+
 /// More keys than an edit is made anew at once; each comes while it is on its way.
 #[test]
 fn an_answer_waits_for_an_author_who_types_on() {
