@@ -499,13 +499,17 @@ impl Tree {
     pub fn make(&self, path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FileError> {
         let resolved = self.resolve_path(path)?;
         let shown = self.shown(&resolved);
-        if let Some(parent) = resolved
-            .parent()
-            .and_then(|p| p.strip_prefix(&self.root).ok())
-        {
-            confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
-        }
-        let made = disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode);
+        let missing = self.missing_folders(&resolved);
+        let make = || {
+            if let Some(parent) = resolved
+                .parent()
+                .and_then(|p| p.strip_prefix(&self.root).ok())
+            {
+                confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
+            }
+            disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode)
+        };
+        let made = make().inspect_err(|_| self.remove_folders(&resolved, missing));
         self.touched(&resolved, made)
     }
 
@@ -524,9 +528,9 @@ impl Tree {
         let above = resolved.ancestors().skip(1);
         for folder in above.take(usize::try_from(count).unwrap_or(0)) {
             let shown = self.shown(folder);
-            let removed = disk::place(&self.root, folder, &shown).and_then(|p| p.remove_folder());
-            if removed.is_err() {
-                return;
+            match disk::place(&self.root, folder, &shown).and_then(|p| p.remove_folder()) {
+                Ok(()) | Err(FileError::NotFound(_)) => {}
+                Err(_) => return,
             }
         }
     }

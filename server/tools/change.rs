@@ -142,6 +142,8 @@ struct Step {
     mode: Option<u32>,
     /// The file whose place it takes.
     like: Option<PathBuf>,
+    /// How many of the folders above it are made with it.
+    folders: u32,
 }
 
 /// Changes all of these files or none, by the rules of [`change_file`]: files on disk first, put back where
@@ -295,6 +297,10 @@ fn look(
             }
         }
     }
+    let folders = match before {
+        None => cx.tree.missing_folders(&path),
+        Some(_) => 0,
+    };
     Ok(Some(Step {
         path,
         shown,
@@ -303,6 +309,7 @@ fn look(
         edits,
         mode,
         like: wanted.like,
+        folders,
     }))
 }
 
@@ -384,10 +391,7 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
         after: step.after.as_ref().map(|text| text.as_bytes().to_vec()),
         // With the change itself, so that no file comes back readable by more than before.
         mode: step.mode.filter(|_| step.after.is_none()),
-        folders: match step.before {
-            None => cx.tree.missing_folders(&step.path),
-            Some(_) => 0,
-        },
+        folders: step.folders,
     };
     store.record_change(&cx.run, &change).map_err(|e| {
         format!("The change of {shown} cannot be recorded for undo ({e}), so nothing was written.")
@@ -423,7 +427,10 @@ fn put_back(
                     .write_path(&step.path, before.text.as_bytes(), Some(&seen))
             }
             (Some(before), None) => cx.tree.make(&step.path, before.text.as_bytes(), step.mode),
-            (None, _) => cx.tree.remove(&step.path, &step.seen_after()),
+            (None, _) => {
+                let removed = cx.tree.remove(&step.path, &step.seen_after());
+                removed.inspect(|()| cx.tree.remove_folders(&step.path, step.folders))
+            }
         };
         if let Err(e) = back {
             left.push(format!("{} ({e})", step.shown));

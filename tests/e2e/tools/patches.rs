@@ -421,6 +421,30 @@ fn fault_20_what_cannot_be_written_is_told_and_not_tried_again() {
 }
 
 #[test]
+fn what_could_not_be_made_leaves_no_folders() {
+    let made = "--- /dev/null\n+++ b/other/deep/a.rs\n@@ -0,0 +1 @@\n+a\n";
+    let locked = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+x\n";
+    let name = format!("new/deep/{}.rs", "n".repeat(300));
+    let write = json!({"path": name, "content": "x\n"});
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("toolu_0", "file_write", write)]),
+        patch(&format!("{made}{locked}")),
+        Step::text("I cannot."),
+    ]);
+    files(&bench);
+    let w = &bench.workspace;
+    std::fs::set_permissions(w.path("docs/load.md"), PermissionsExt::from_mode(0o444))
+        .expect("a mode");
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    for request in &bench.model.wait_for_requests(3)[1..] {
+        let (_, text, is_error) = request.results()[0].clone();
+        assert!(is_error && text.contains("nothing was written"), "{text}");
+    }
+    assert!(!w.path("new").exists() && !w.path("other").exists());
+}
+
+#[test]
 fn attack_17_no_patch_of_a_model_leads_out_of_the_workspace() {
     let make = |name: &str| format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+evil\n");
     let innocent = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+evil\n";
