@@ -207,6 +207,20 @@ impl Workspace {
         self.tree.root()
     }
 
+    /// The file that the history calls so, relative to the root. Of a name that is no UTF-8 it has what is read of it.
+    pub fn path_of(&self, file: &str) -> PathBuf {
+        let path = self.root().join(file);
+        if !file.contains('\u{fffd}') || path.exists() {
+            return path;
+        }
+        file.split('/').fold(self.root().to_owned(), |at, name| {
+            let names = std::fs::read_dir(&at).into_iter().flatten().flatten();
+            let mut names = names.map(|one| one.file_name());
+            let found = names.find(|known| known.to_string_lossy() == name);
+            at.join(found.unwrap_or_else(|| name.into()))
+        })
+    }
+
     /// The settings in force.
     pub fn loaded(&self) -> Arc<Loaded> {
         self.loaded

@@ -297,7 +297,7 @@ fn turn_facts(
     let (workspace, run) = session.run_of(run).ok()?;
     let mut all = facts(&run);
     let fields = all.as_object_mut()?;
-    let uri = to_proto::uri(server, &workspace.root().join(&run.file));
+    let uri = to_proto::uri(server, &workspace.path_of(&run.file));
     fields.insert("uri".to_owned(), json!(uri));
     fields.insert("running".to_owned(), json!(doing.is_some()));
     let message = doing.map(|turn| present::visible(&turn.message));

@@ -88,7 +88,7 @@ impl Session {
             if !waits || store.run_of_thread(&run.thread_id).ok()??.id != run.id {
                 return None;
             }
-            let path = workspace.root().join(&run.file);
+            let path = workspace.path_of(&run.file);
             let (view, thread) = self.find_thread(&run.thread_id, Some(&path)).ok()?;
             Some((thread.id, view.path))
         })

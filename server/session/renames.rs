@@ -79,7 +79,7 @@ impl Session {
             };
             for file in store.files_at(&name).unwrap_or_default() {
                 let open = store.open_threads(&file).unwrap_or_default();
-                if open.is_empty() || self.buffers.is_open(&workspace.root().join(&file)) {
+                if open.is_empty() || self.buffers.is_open(&workspace.path_of(&file)) {
                     continue;
                 }
                 let has_them = |path: &&PathBuf| {
@@ -127,7 +127,7 @@ impl Session {
                 let Some(file) = self.turns.file_of(&run) else {
                     continue;
                 };
-                let path = workspace.root().join(&file);
+                let path = workspace.path_of(&file);
                 // One that is gone is renamed, and whoever did it may tell of it yet.
                 if path.exists()
                     && let Some((new, id)) = self.copy_of(&run, &path, &thread)
@@ -205,7 +205,7 @@ impl Session {
             .iter()
             .filter(|change| change.file == from)
             .collect();
-        let stay = !steps.is_empty() && !undo::back(&steps, &view.text).1.is_empty();
+        let stay = !undo::without(&steps, Some(view.text.as_bytes())).is_whole();
         let settling = self.provenance.settle();
         if let Err(error) = store.go_on_in(run, (from, &to), id, !stay) {
             tracing::warn!(%error, "a turn of {from} goes on in {to}, and the history does not know it");

@@ -535,7 +535,7 @@ impl Session {
                 run.id
             )));
         }
-        let path = workspace.root().join(&run.file);
+        let path = workspace.path_of(&run.file);
         Ok((run, path))
     }
 

@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+mod without;
+
 use super::tries::Tries;
 use super::{Error, Session, Workspace};
-use crate::edits::{line_edits, take_all_back};
-use crate::files::{FileError, Text};
+use crate::edits::line_edits;
+use crate::files::{Buffer, FileError, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
 use crate::store::{Change, Round, Run, Store};
+
+use without::Stays;
+pub(super) use without::{Without, without};
 
 /// What of a run's newest turn is taken back; all of it, where nothing is told.
 #[derive(Default)]
@@ -140,7 +145,7 @@ impl Session {
             match is_done {
                 true => {
                     store.mark_undone(&run.id, turn, file)?;
-                    let path = workspace.root().join(file);
+                    let path = workspace.path_of(file);
                     undone.open += usize::from(workspace.tree.open_as(&path).is_some());
                 }
                 false => undone.left += 1,
@@ -148,7 +153,7 @@ impl Session {
         }
         // Last, for several files may have stood in one.
         for (file, folders) in store.made_folders(&run.id, turn)? {
-            let path = workspace.root().join(file);
+            let path = workspace.path_of(&file);
             workspace.tree.remove_folders(&path, folders);
         }
         if undone.left == files.len() {
@@ -172,7 +177,7 @@ impl Session {
         let paths: Vec<_> = files
             .iter()
             .chain([&run.file.as_str()])
-            .map(|file| workspace.root().join(file))
+            .map(|file| workspace.path_of(file))
             .collect();
         self.host.changed(&paths);
         Ok(undone)
@@ -219,8 +224,7 @@ impl Session {
         })
     }
 
-    /// `steps` are the turn's writes of this file in the order they were made; they are taken back in reverse,
-    /// for the author may have typed between them. `mode` is that of a file which was removed.
+    /// `mode` is that of a file which was removed.
     async fn undo_file(
         &self,
         workspace: &Workspace,
@@ -228,79 +232,85 @@ impl Session {
         steps: &[&Change],
         mode: Option<u32>,
     ) -> Result<Became, Error> {
-        let path = workspace.root().join(file);
+        let tree = &workspace.tree;
+        let path = tree.resolve_path(&workspace.path_of(file))?;
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
         let mut tries = Tries::new();
         loop {
-            let now = match workspace.tree.read_path(&path) {
-                Ok(text) if text.lossy => return Err(FileError::NotUtf8(file.to_owned()).into()),
-                Ok(text) => Some(text),
-                Err(FileError::NotFound(_)) => None,
-                Err(error) => return Err(error.into()),
+            let now = Now::read(tree, &path)?;
+            let bytes = now.as_ref().map(|now| now.bytes.as_slice());
+            let already = || {
+                Became::Back(match before {
+                    None => format!("{file}: is gone already"),
+                    Some(_) => format!("{file}: is as before the turn already"),
+                })
             };
-            return Ok(match (before, now) {
-                (None, None) => Became::Back(format!("{file}: is gone already")),
-                (None, Some(now)) => {
-                    let as_made = after == Some(now.text.as_bytes());
-                    if as_made && self.remove_made(workspace, &now).await? {
-                        workspace.index.forget(&path);
-                        Became::Back(format!("{file}: removed, the turn had made it"))
-                    } else {
-                        Became::Left(format!(
-                            "{file}: kept, you have changed or opened it since the turn made it"
-                        ))
-                    }
-                }
-                // The turn left it there: that it is gone is the author's doing.
-                (Some(_), None) if after.is_some() => Became::Left(format!(
-                    "{file}: not put back, you have removed or renamed it since"
-                )),
-                (Some(before), None) => {
-                    workspace.tree.make(&path, before, mode)?;
-                    workspace.index.refresh(&workspace.tree, &path);
-                    Became::Back(format!("{file}: put back"))
-                }
-                (Some(before), Some(now)) if before == now.text.as_bytes() => {
-                    Became::Back(format!("{file}: is as before the turn already"))
-                }
-                (Some(_), Some(_)) if after.is_none() => Became::Left(format!(
-                    "{file}: not put back, you have made another file of that name since"
-                )),
-                (Some(_), Some(now)) => {
-                    let (text, kept) = back(steps, &now.text);
-                    if text == *now.text && !kept.is_empty() {
-                        return Ok(Became::Left(stands_apart(file, &now, &kept)));
-                    }
-                    if !self.put(workspace, &path, &now, &text).await? {
+            if bytes == before && bytes != after {
+                return Ok(already());
+            }
+            let without = without(steps, bytes);
+            let Without {
+                content,
+                kept,
+                stays,
+            } = &without;
+            if content.as_deref() == bytes {
+                return Ok(match stays {
+                    Some(stays) => Became::Left(stays.left(file)),
+                    None if kept.is_empty() => already(),
+                    None => Became::Left(stands_apart(file, now.as_ref(), kept)),
+                });
+            }
+            match (&now, content) {
+                (Some(now), Some(content)) => {
+                    if !self.put(workspace, &path, now, content).await? {
                         if tries.again(&self.buffers, &path).await {
                             continue;
                         }
                         return Err(FileError::Changed(file.to_owned()).into());
                     }
-                    match kept.is_empty() {
-                        true => Became::Back(format!("{file}: put back")),
-                        false => Became::InPart(format!(
-                            "{file}: put back, but for what you have changed since at line {}",
-                            listed(&kept)
-                        )),
-                    }
                 }
+                (Some(now), None) => {
+                    if !self.remove_made(workspace, &path, now).await? {
+                        return Ok(Became::Left(Stays::Changed.left(file)));
+                    }
+                    workspace.index.forget(&path);
+                }
+                (None, Some(content)) => {
+                    tree.make(&path, content, mode)?;
+                    workspace.index.refresh(tree, &path);
+                }
+                (None, None) => {}
+            }
+            return Ok(match (stays, content) {
+                (Some(stays), _) => Became::InPart(stays.in_part(file)),
+                (None, None) => Became::Back(format!("{file}: removed, the turn had made it")),
+                (None, Some(_)) if kept.is_empty() => Became::Back(format!("{file}: put back")),
+                (None, Some(_)) => Became::InPart(format!(
+                    "{file}: put back, but for what you have changed since at line {}",
+                    listed(kept)
+                )),
             });
         }
     }
 
     /// Removes a file that is as the turn made it; `false`: it is the author's by now.
-    async fn remove_made(&self, workspace: &Workspace, now: &Text) -> Result<bool, Error> {
+    async fn remove_made(
+        &self,
+        workspace: &Workspace,
+        path: &Path,
+        now: &Now,
+    ) -> Result<bool, Error> {
         let tree = &workspace.tree;
-        if now.buffer.is_none() {
-            tree.remove(&now.path, &now.seen)?;
+        let Some(buffer) = &now.buffer else {
+            tree.remove(path, &now.seen())?;
             return Ok(true);
-        }
-        if !self.host.can_remove() || !tree.is_saved(&now.path, &now.text) {
+        };
+        if !self.host.can_remove() || !tree.is_saved(path, buffer.document.text()) {
             return Ok(false);
         }
-        let path = tree.open_as(&now.path).unwrap_or_else(|| now.path.clone());
+        let path = tree.open_as(path).unwrap_or_else(|| path.to_owned());
         let removed = self
             .host
             .apply_with(LABEL, Vec::new(), vec![FileOp::Remove(path)])
@@ -309,39 +319,95 @@ impl Session {
         Ok(true)
     }
 
-    /// Puts `text` in the place of what is there `now`; `false`: something else is by now.
+    /// Puts `content` in the place of what is there `now`; `false`: something else is by now.
     async fn put(
         &self,
         workspace: &Workspace,
         path: &Path,
-        now: &Text,
-        text: &str,
+        now: &Now,
+        content: &[u8],
     ) -> Result<bool, Error> {
-        let edits = line_edits(&now.text, text);
         let tree = &workspace.tree;
-        match &now.buffer {
-            _ if edits.is_empty() => Ok(true),
-            Some(buffer) => {
-                let edit = BufferEdit {
-                    path: tree.open_as(&now.path).unwrap_or_else(|| path.to_owned()),
-                    generation: buffer.generation,
-                    edits,
-                };
-                match self.host.apply(LABEL, vec![edit]).await {
-                    Ok(()) => Ok(true),
-                    Err(NotApplied::Changed) => Ok(false),
-                    Err(error) => Err(Error::Other(error.to_string())),
-                }
+        let Some(buffer) = &now.buffer else {
+            match tree.write_path(path, content, Some(&now.seen())) {
+                Err(FileError::Changed(_)) => return Ok(false),
+                written => written?,
             }
-            None => {
-                match tree.write_path(path, text.as_bytes(), Some(&now.seen)) {
-                    Err(FileError::Changed(_)) => return Ok(false),
-                    written => written?,
-                }
-                workspace.index.refresh(tree, path);
-                Ok(true)
-            }
+            workspace.index.refresh(tree, path);
+            return Ok(true);
+        };
+        let Ok(text) = std::str::from_utf8(content) else {
+            return Err(FileError::NotUtf8(self.relative(path)).into());
+        };
+        let edit = BufferEdit {
+            path: tree.open_as(path).unwrap_or_else(|| path.to_owned()),
+            generation: buffer.generation,
+            edits: line_edits(buffer.document.text(), text),
+        };
+        match self.host.apply(LABEL, vec![edit]).await {
+            Ok(()) => Ok(true),
+            Err(NotApplied::Changed) => Ok(false),
+            Err(error) => Err(Error::Other(error.to_string())),
         }
+    }
+}
+
+/// A file as it is, which need be no text.
+struct Now {
+    bytes: Vec<u8>,
+    buffer: Option<Buffer>,
+}
+
+impl Now {
+    /// `path` is resolved. `None`: there is none.
+    fn read(tree: &Tree, path: &Path) -> Result<Option<Self>, FileError> {
+        let buffer = tree.buffer(path);
+        let bytes = match &buffer {
+            Some(buffer) => Ok(buffer.document.text().as_bytes().to_vec()),
+            None => tree.read_bytes(path),
+        };
+        match bytes {
+            Ok(bytes) => Ok(Some(Self { bytes, buffer })),
+            Err(FileError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        Seen {
+            version: None,
+            hash: hash(&self.bytes),
+        }
+    }
+}
+
+impl Stays {
+    /// Why nothing of a file was taken back.
+    fn left(self, file: &str) -> String {
+        match self {
+            Self::Changed => {
+                format!("{file}: kept, you have changed or opened it since the turn made it")
+            }
+            Self::Removed => {
+                format!("{file}: not put back, you have removed or renamed it since")
+            }
+            Self::Made => {
+                format!("{file}: not put back, you have made another file of that name since")
+            }
+            Self::NoText => format!(
+                "{file}: not put back, you have changed it since, and it is no text of which lines could be taken back"
+            ),
+        }
+    }
+
+    /// Why the older writes of a file were not taken back.
+    fn in_part(self, file: &str) -> String {
+        let had = match self {
+            Self::Changed | Self::NoText => "changed",
+            Self::Removed => "removed",
+            Self::Made => "made",
+        };
+        format!("{file}: put back as it was when you had {had} it")
     }
 }
 
@@ -351,9 +417,9 @@ fn listed(lines: &[usize]) -> String {
 }
 
 /// Why nothing of what the turn wrote could be taken out of a file.
-fn stands_apart(file: &str, now: &Text, kept: &[usize]) -> String {
+fn stands_apart(file: &str, now: Option<&Now>, kept: &[usize]) -> String {
     let lines = listed(kept);
-    match now.buffer {
+    match now.and_then(|now| now.buffer.as_ref()) {
         Some(_) => format!(
             "{file}: not put back, you have changed all that the turn wrote there since (line {lines})"
         ),
@@ -365,17 +431,6 @@ fn stands_apart(file: &str, now: &Text, kept: &[usize]) -> String {
 }
 
 const LABEL: &str = "Undo last turn";
-
-/// The text without the turn's writes, and the lines that stay because the author has changed them since.
-pub(super) fn back(steps: &[&Change], now: &str) -> (String, Vec<usize>) {
-    let texts = steps.iter().map(|step| {
-        let text = |bytes: &'_ Option<Vec<u8>>| {
-            String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
-        };
-        (text(&step.before).into(), text(&step.after).into())
-    });
-    take_all_back(&texts.collect::<Vec<_>>(), now)
-}
 
 /// The modes of the files that a run removed, as its rounds (newest first) tell in an older history.
 fn modes(rounds: &[Round]) -> HashMap<String, u32> {

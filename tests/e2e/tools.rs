@@ -1,5 +1,6 @@
 //! The agent's tools, called by a scripted model through the built binary.
 
+mod between; // what the author writes between two writes of a turn
 mod compaction; // a conversation near its limit
 mod context; // what the model is told first
 mod open_files; // files that are open are removed and renamed

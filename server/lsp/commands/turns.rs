@@ -234,7 +234,7 @@ impl Call {
         let files: Vec<Value> = changes
             .into_iter()
             .map(|change| {
-                let uri = to_proto::uri(&self.server, &workspace.root().join(&change.file));
+                let uri = to_proto::uri(&self.server, &workspace.path_of(&change.file));
                 json!({"file": change.file, "uri": uri, "before": text(change.before), "after": text(change.after)})
             })
             .collect();

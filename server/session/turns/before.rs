@@ -45,7 +45,7 @@ impl Session {
                     RunStatus::Interrupted => format!("{why}: *Reply as agent* goes on with it"),
                     _ => why,
                 };
-                let path = workspace.root().join(&run.file);
+                let path = workspace.path_of(&run.file);
                 let among = threads.entry(run.file.clone()).or_insert_with(|| {
                     let view = self.view(&path);
                     view.map_or_else(|_| Arc::default(), |view| view.threads)

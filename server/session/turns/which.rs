@@ -45,7 +45,7 @@ impl Session {
             found.retain(|(_, run)| run.thread_id == id);
         }
         if found.len() > 1 {
-            let files = found.iter().map(|(home, run)| home.root().join(&run.file));
+            let files = found.iter().map(|(home, run)| home.path_of(&run.file));
             return Err(Error::AmbiguousThread {
                 prefix: id.to_owned(),
                 candidates: files.map(|file| file.display().to_string()).collect(),
@@ -70,7 +70,7 @@ impl Session {
         if run.id.starts_with(id) || !run.thread_id.starts_with(id) {
             return false;
         }
-        let path = workspace.root().join(&run.file);
+        let path = workspace.path_of(&run.file);
         let Ok(Some((_, thread))) = self.thread_in(&run.thread_id, std::slice::from_ref(&path))
         else {
             return false;

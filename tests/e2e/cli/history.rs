@@ -130,6 +130,26 @@ fn undo_counts_lines_as_the_file_has_them() {
 }
 
 #[test]
+fn a_turn_in_a_file_whose_name_is_no_utf_8_is_undone() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let workspace = Workspace::new();
+    let path = workspace
+        .path("src")
+        .join(std::ffi::OsStr::from_bytes(b"odd\xff.rs"));
+    std::fs::create_dir(workspace.path("src")).expect("a folder");
+    std::fs::write(&path, RENAME).expect("the file can be written");
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let id = ids(&workspace).remove(0);
+    let reply = ["reply", &id, "--yes", "--model", "offline"];
+    postil(&workspace, &reply).ok();
+    let text = || std::fs::read_to_string(&path).expect("the file can be read");
+    assert!(text().contains("// AGENT: "));
+    let undone = postil(&workspace, &["undo", &id]).ok();
+    assert_eq!(text(), RENAME, "{undone:?}");
+}
+
+#[test]
 fn what_is_not_taken_back_is_not_called_undone() {
     // All that the turn wrote is the author's by now.
     let mine = "fn mine() {}\n";
