@@ -30,6 +30,8 @@ struct Stat {
     modified: (i64, i64),
     /// Nobody can set this one; as `modified` where the system has no such time.
     changed: (i64, i64),
+    /// Permission bits; `None` where the system has none.
+    mode: Option<u32>,
 }
 
 enum Text {
@@ -96,6 +98,11 @@ impl Before {
         })
     }
 
+    /// The permission bits that a file had.
+    pub(super) fn mode(&self, path: &Path) -> Option<u32> {
+        self.files.get(path)?.0.mode
+    }
+
     /// What is other now, but for `known` and what the author and other turns wrote. Blocking.
     pub(super) fn compare(
         &self,
@@ -141,16 +148,9 @@ impl Before {
             .touched
             .last(path)
             .filter(|at| *at >= self.began);
-        let written = match stat {
-            Some(stat) => time(stat.changed),
-            // A file that is gone has left a trace in its folder alone.
-            None => path
-                .parent()
-                .and_then(self::stat)
-                .map_or(UNIX_EPOCH, |folder| time(folder.changed)),
-        };
+        let written = written(path, stat);
         // Saved by the author, or written by us, and by nobody since.
-        if touched.is_some_and(|at| written <= at + LAG) {
+        if touched.is_some_and(|at| is_before(written, at)) {
             return None;
         }
         let before = match earlier {
@@ -186,6 +186,26 @@ impl Before {
     }
 }
 
+/// Whether a file is as it was saved then, by the author or by us.
+pub(super) fn is_as_saved(path: &Path, saved: SystemTime) -> bool {
+    is_before(written(path, stat(path)), saved)
+}
+
+fn is_before(written: SystemTime, saved: SystemTime) -> bool {
+    written <= saved + LAG
+}
+
+fn written(path: &Path, stat: Option<Stat>) -> SystemTime {
+    match stat {
+        Some(stat) => time(stat.changed),
+        // A file that is gone has left a trace in its folder alone.
+        None => path
+            .parent()
+            .and_then(self::stat)
+            .map_or(UNIX_EPOCH, |folder| time(folder.changed)),
+    }
+}
+
 #[cfg(unix)]
 fn stat(path: &Path) -> Option<Stat> {
     use std::os::unix::fs::MetadataExt as _;
@@ -195,6 +215,7 @@ fn stat(path: &Path) -> Option<Stat> {
         inode: metadata.ino(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
+        mode: Some(metadata.mode() & 0o777),
     })
 }
 
@@ -211,6 +232,7 @@ fn stat(path: &Path) -> Option<Stat> {
         inode: metadata.creation_time(),
         modified,
         changed: modified,
+        mode: None,
     })
 }
 

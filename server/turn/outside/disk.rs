@@ -12,7 +12,7 @@ use crate::store::Change;
 use crate::tools::Context;
 
 use super::super::one_line;
-use super::beside::{Before, Found, Span};
+use super::beside::{Before, Found, Span, is_as_saved};
 use super::files;
 
 /// Bytes of a file whose text is kept.
@@ -29,10 +29,27 @@ pub(super) enum Stood {
     Unknown,
 }
 
+/// The last look at a file, and when it was.
+#[derive(Clone)]
+struct Looked {
+    stood: Stood,
+    at: SystemTime,
+}
+
+impl Looked {
+    fn now(path: &Path) -> Self {
+        let at = SystemTime::now();
+        Self {
+            stood: read(path),
+            at,
+        }
+    }
+}
+
 pub(super) struct Disk<'a> {
     cx: &'a Context,
     began: SystemTime,
-    looked: Mutex<BTreeMap<PathBuf, Stood>>,
+    looked: Mutex<BTreeMap<PathBuf, Looked>>,
     /// Written through us, which is recorded there.
     ours: Mutex<BTreeSet<PathBuf>>,
     told: Mutex<Told>,
@@ -148,11 +165,7 @@ impl<'a> Disk<'a> {
             let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *spans)
         };
-        let before = {
-            let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
-            before.clone()
-        };
-        let Some(before) = before else {
+        let Some(before) = self.before() else {
             self.told().unseen = !spans.is_empty();
             return;
         };
@@ -173,7 +186,8 @@ impl<'a> Disk<'a> {
                 path, before, now, ..
             } = found;
             if found.is_certain {
-                self.keep(path, before, now).await;
+                let at = SystemTime::now();
+                self.keep(path, before, Looked { stood: now, at }).await;
             } else {
                 let name = self.name(&path);
                 self.told().unsure.push(name);
@@ -181,7 +195,12 @@ impl<'a> Disk<'a> {
         }
     }
 
-    fn looked(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Stood>> {
+    fn before(&self) -> Option<Arc<Before>> {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.clone()
+    }
+
+    fn looked(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Looked>> {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,18 +208,29 @@ impl<'a> Disk<'a> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what stands in these files, of those that were not looked at yet and lie below the root.
+    /// Keeps what stands in these files, of those that lie below the root and were not looked at since they were saved.
     pub(super) fn look_at(&self, paths: &[PathBuf]) {
         for path in paths {
             let Ok(resolved) = self.cx.tree.resolve_path(path) else {
                 continue;
             };
             let mut looked = self.looked();
-            if looked.len() < MOST && !looked.contains_key(&resolved) {
-                let stood = read(&resolved);
-                looked.insert(resolved, stood);
+            let is_fresh = match looked.get(&resolved) {
+                Some(looked) => self.saved_since(&resolved, looked).is_none(),
+                None => looked.len() >= MOST,
+            };
+            if !is_fresh {
+                let now = Looked::now(&resolved);
+                looked.insert(resolved, now);
             }
         }
+    }
+
+    /// When a file was saved that was looked at before: what the look saw and what stands there now differ by the
+    /// author's words.
+    fn saved_since(&self, path: &Path, looked: &Looked) -> Option<SystemTime> {
+        let saved = self.cx.tree.buffers.touched.last(path);
+        saved.filter(|saved| *saved >= looked.at)
     }
 
     /// The files that an editor shows are looked at before anything begins.
@@ -213,8 +243,8 @@ impl<'a> Disk<'a> {
 
     /// After a write of ours: it is known, and recorded where it was made.
     pub(super) fn look_again(&self, resolved: &Path) {
-        let stood = read(resolved);
-        self.looked().insert(resolved.to_owned(), stood);
+        let now = Looked::now(resolved);
+        self.looked().insert(resolved.to_owned(), now);
         let mut ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
         ours.insert(resolved.to_owned());
     }
@@ -245,18 +275,21 @@ impl<'a> Disk<'a> {
             let Ok(resolved) = self.cx.tree.resolve_path(&path) else {
                 continue;
             };
-            let now = read(&resolved);
+            let now = Looked::now(&resolved);
             let looked = self.looked().get(&resolved).cloned();
+            let looked = looked
+                .filter(|looked| self.saved_since(&resolved, looked).is_none())
+                .map(|looked| looked.stood);
             let is_ours = {
                 let ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
                 ours.contains(&resolved)
             };
             // It may have been faster than its own word: then what it says that it changed counts.
             let before = match looked {
-                Some(looked) if is_ours || looked != now => looked,
+                Some(looked) if is_ours || looked != now.stood => looked,
                 looked => {
                     let diff = call.diffs.iter().find(|diff| diff.path == path);
-                    let made = diff.map_or(Stood::Unknown, |diff| reconstruct(diff, &now));
+                    let made = diff.map_or(Stood::Unknown, |diff| reconstruct(diff, &now.stood));
                     match looked {
                         Some(looked) if made == Stood::Unknown => looked,
                         _ => made,
@@ -269,20 +302,20 @@ impl<'a> Disk<'a> {
 
     /// Looks at everything once more, and says what was found in the whole turn.
     pub(super) async fn settle(&self) -> Told {
-        let looked: Vec<(PathBuf, Stood)> = self
+        let looked: Vec<(PathBuf, Looked)> = self
             .looked()
             .iter()
-            .map(|(path, stood)| (path.clone(), stood.clone()))
+            .map(|(path, looked)| (path.clone(), looked.clone()))
             .collect();
-        for (path, before) in looked {
-            let now = read(&path);
-            if now == before {
+        for (path, looked) in looked {
+            let now = Looked::now(&path);
+            if now.stood == looked.stood {
                 continue;
             }
             // The author saved it, or the editor took over what was written: not to be told apart, and
             // what the author wrote is not ours to undo.
             let shown = self.cx.tree.buffer(&path);
-            if let (Some(shown), Stood::Text(now)) = (&shown, &now)
+            if let (Some(shown), Stood::Text(now)) = (&shown, &now.stood)
                 && shown.document.text().as_bytes() == now
             {
                 let saved = self.cx.tree.buffers.touched.last(&path);
@@ -292,7 +325,14 @@ impl<'a> Disk<'a> {
                 }
                 continue;
             }
-            self.keep(path, before, now).await;
+            if let Some(saved) = self.saved_since(&path, &looked) {
+                if !is_as_saved(&path, saved) {
+                    let name = self.name(&path);
+                    self.told().unsure.push(name);
+                }
+                continue;
+            }
+            self.keep(path, looked.stood, now).await;
         }
         self.look_back().await;
         for path in self.looked().keys() {
@@ -314,8 +354,8 @@ impl<'a> Disk<'a> {
         relative.unwrap_or_else(|| path.display().to_string())
     }
 
-    async fn keep(&self, path: PathBuf, before: Stood, now: Stood) {
-        if before == now && now != Stood::Unknown {
+    async fn keep(&self, path: PathBuf, before: Stood, now: Looked) {
+        if before == now.stood && now.stood != Stood::Unknown {
             self.looked().insert(path, now);
             return;
         }
@@ -325,10 +365,14 @@ impl<'a> Disk<'a> {
             Stood::Text(text) => Some(Some(text.clone())),
             Stood::Unknown => None,
         };
-        let recorded = match (bytes(&before), bytes(&now), &self.cx.store) {
+        let recorded = match (bytes(&before), bytes(&now.stood), &self.cx.store) {
             (Some(before), Some(after), Some(store)) => {
                 let change = Change {
                     file: name.clone(),
+                    mode: match after {
+                        None => self.before().and_then(|before| before.mode(&path)),
+                        Some(_) => None,
+                    },
                     before,
                     after,
                     ..Change::default()

@@ -1,6 +1,7 @@
 //! What an outside agent's commands change, of which nobody tells: found, told, and undone where it is certain
 //! that it was the agent.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -108,6 +109,31 @@ fn what_a_command_changed_is_told_and_undone() {
     }
 }
 
+/// Undo is promised for each, and what was no text is as much the author's.
+#[test]
+fn what_is_no_text_and_what_can_be_run_comes_back_as_it_was() {
+    let workspace = workspace(&script(&command(vec![
+        disk("latin.txt", "caf\u{e9}\n"),
+        disk("image.bin", "new\0\n"),
+        disk("made.bin", "made\0\n"),
+        json!({"remove": "tool.sh"}),
+    ])));
+    workspace.write("latin.txt", b"caf\xe9\n");
+    workspace.write("image.bin", b"old\0\xff\n");
+    let tool = workspace.write("tool.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).expect("a mode");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(err.contains("Undo last turn puts it back"), "{err}");
+    let said = undo(&workspace);
+    let bytes = |file: &str| std::fs::read(workspace.path(file)).expect("it is there");
+    assert_eq!(bytes("latin.txt"), b"caf\xe9\n", "{said}");
+    assert_eq!(bytes("image.bin"), b"old\0\xff\n", "{said}");
+    assert!(!workspace.path("made.bin").exists(), "{said}");
+    let mode = tool.metadata().expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o755, "{said}");
+}
+
 #[test]
 fn what_changed_while_none_of_its_calls_ran_is_told_and_left() {
     let workspace = workspace(&script(&[
@@ -167,6 +193,67 @@ fn what_the_author_saves_meanwhile_is_not_the_agents() {
     assert_eq!(workspace.read("src/other.rs"), "fn other() { 1 }\n");
     assert_eq!(workspace.read("src/mine.rs"), "fn mine() { 2 }\n");
     assert_eq!(workspace.read("src/closed.rs"), "fn closed() { 3 }\n");
+}
+
+/// Calls that name the file, before and after the author saved it.
+#[test]
+fn what_the_author_saves_in_a_file_that_the_agent_changes_is_not_the_agents() {
+    let place = Workspace::new();
+    let gate = gate(&place);
+    let edit = |id: &str, path: &str, content: &str| {
+        let status = |status: &str| json!({"toolCallId": id, "title": "edit", "kind": "edit", "status": status, "files": [path]});
+        [
+            json!({"call": status("pending")}),
+            json!({"ask": {"toolCallId": id}}),
+            disk(path, content),
+            json!({"more": status("completed")}),
+        ]
+    };
+    let mut steps = Vec::new();
+    steps.extend(edit("a", "src/other.rs", "fn other() { 2 }\n"));
+    steps.extend(edit("b", "src/once.rs", "fn once() { 2 }\n"));
+    steps.push(json!({"call": {"toolCallId": "1", "title": "cargo fmt", "kind": "execute", "status": "in_progress"}}));
+    steps.push(json!({"gate": gate}));
+    steps.extend(edit(
+        "c",
+        "src/other.rs",
+        "fn other() { 3 }\nfn mine() {}\n",
+    ));
+    steps.push(json!({"say": "Done."}));
+    let workspace = workspace(&script(&steps));
+    workspace.write("src/other.rs", "fn other() { 1 }\n");
+    workspace.write("src/once.rs", "fn once() { 1 }\n");
+    let mut editor = at_the_gate(&workspace);
+    for (file, name) in [("src/other.rs", "mine"), ("src/once.rs", "mine")] {
+        editor.open(file);
+        let end = editor.text(file).len();
+        editor.splice(file, end..end, &format!("fn {name}() {{}}\n"));
+        editor.save(file);
+        editor.close(file);
+    }
+    // Served in order: when this is answered the save is known.
+    assert!(!editor.code_actions(FILE, 0).is_empty());
+    std::fs::write(&gate, "").expect("opened");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    editor.save(FILE);
+    let rounds = rounds(&workspace);
+    assert!(
+        rounds.iter().all(|round| round["role"] != "error"),
+        "{rounds:?}"
+    );
+    drop(editor);
+    let said = undo(&workspace);
+    let left = |file: &str| workspace.read(file);
+    assert_eq!(
+        left("src/other.rs"),
+        "fn other() { 1 }\nfn mine() {}\n",
+        "{said}"
+    );
+    assert_eq!(
+        left("src/once.rs"),
+        "fn once() { 1 }\nfn mine() {}\n",
+        "{said}"
+    );
 }
 
 #[test]
