@@ -69,6 +69,10 @@ fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
     terminal.wait("the answer", |s| {
         s.contains("# AGENT: `load` is used") && s.contains("# AUTHOR:")
     });
+    // Emacs tells of its edit though no key has come since the question.
+    terminal.wait("the author's turn", |s| {
+        s.lines().any(|line| line.trim_end() == "! # AUTHOR:")
+    });
     assert!(
         !workspace.read("notes.py").contains("AGENT"),
         "the buffer is not saved by us"
