@@ -74,37 +74,48 @@ end
 -- Milliseconds that an edit waits for the end of that: the server waits for 30 s.
 local PATIENCE = 25000
 
--- Whether Lua waits for a formatter, within Neovim's loop, as on saving: what that says is put in by the lines that it
--- was given. Others who wait may wait for the edit.
-local function is_formatting()
-  local waits, formats = false, false
-  local level, frame = 2, debug.getinfo(2, "fS")
-  while frame do
-    waits = waits or frame.func == vim.wait
-    formats = formats or frame.func == vim.lsp.buf.format or frame.source:find("[/\\]conform[/\\]") ~= nil
-    level = level + 1
-    frame = debug.getinfo(level, "fS")
-  end
-  return waits and formats
+-- Whether Lua waits, within Neovim's loop, as for a formatter on saving: what comes of that is put in by the lines that
+-- it was given. This plugin waits for a server's word alone, which may come behind the edit. To be called by the loop.
+local function is_waiting()
+  local frame, from = debug.getinfo(3, "f"), debug.getinfo(4, "S")
+  return frame ~= nil and frame.func == vim.wait and not (from and from.source:find("[/\\]postil[/\\]client%.lua$"))
 end
 
--- Waits for the end of both; `false`: it does not come.
+-- Whether a server was asked for changes of these buffers, which come for the text as it was then.
+local function is_asked(buffers)
+  for buffer in pairs(buffers) do
+    for _, client in ipairs(vim.lsp.get_clients({ bufnr = buffer })) do
+      for _, request in pairs(client.requests) do
+        if request.type == "pending" and (request.method:find("ormatting$") or request.method:find("rename$")) then
+          return true
+        end
+      end
+    end
+  end
+  return false
+end
+
+-- Waits for the end of all that; `false`: it does not come.
 local function wait_amid(buffers)
   local thread, began, wait = coroutine.running(), vim.uv.now(), 0
   -- Neovim calls handlers of requests in one, through `pcall`, out of which plain Lua 5.1 cannot yield: there is no wait there.
   while thread and jit do
-    local formatting
-    -- Who waits stands on the stack that this is called on, and not on that of the handler.
-    vim.defer_fn(function()
-      formatting = is_formatting()
-      coroutine.resume(thread)
-    end, wait)
+    local waiting
+    local timer = assert(vim.uv.new_timer())
+    timer:start(wait, 0, function()
+      timer:close()
+      -- Who waits stands on the stack that this is called on, and not on that of the handler.
+      vim.schedule(function()
+        waiting = is_waiting()
+        coroutine.resume(thread)
+      end)
+    end)
     coroutine.yield()
     local here = vim.api.nvim_get_current_buf()
     -- First: where nothing was called for long, the server has given the edit up by now.
     if vim.uv.now() - began > PATIENCE then
       return false
-    elseif not formatting and not (buffers[here] and is_amid(here)) then
+    elseif not waiting and not (buffers[here] and is_amid(here)) and not is_asked(buffers) then
       return true
     end
     wait = 10
@@ -169,11 +180,28 @@ local function without_last_end(buffers)
   end
 end
 
+-- Setting 'undolevels', even to what it is, ends the undo step that is being written.
+local function end_undo_step(buffer)
+  vim.bo[buffer].undolevels = vim.bo[buffer].undolevels
+end
+
+-- A new step; while one command of the author's takes several edits (`postil_joins`), that of the edit before it, unless
+-- the text has changed since.
+local function begin_undo_step(buffer, label)
+  local before = vim.b[buffer].postil_edit or {}
+  local follows = before.label == label and before.tick == vim.api.nvim_buf_get_changedtick(buffer)
+  if vim.b[buffer].postil_joins and follows then
+    vim.api.nvim_buf_call(buffer, vim.cmd.undojoin)
+  else
+    end_undo_step(buffer)
+  end
+end
+
 -- Takes the server's edits. Four things differ from Neovim's own handler. The versions of all files, and whether
 -- they can be changed, are checked before any is touched, and a text that went on is answered `applied = false` (the
 -- built-in one skips that file with a message and answers `true`). A text nobody has changed since it was opened has
--- version 0, which the built-in check ignores. The edit is an undo step of its own, so that `u`
--- parts it from what is being typed. And it waits while Neovim is at something that it would lead astray.
+-- version 0, which the built-in check ignores. The edit is an undo step of its own, so that `u` parts it from what is
+-- being typed. And it waits while Neovim is at something that it would lead astray.
 local function apply_edit(_, params, ctx)
   local edit = params.edit
   local opened = touched(edit)
@@ -213,19 +241,18 @@ local function apply_edit(_, params, ctx)
       return { applied = false, failureReason = why }
     end
   end
-  -- Setting 'undolevels', even to what it is, ends the undo step that is being written.
-  local function end_undo_step()
-    for buffer in pairs(buffers) do
-      vim.bo[buffer].undolevels = vim.bo[buffer].undolevels
-    end
+  for buffer in pairs(buffers) do
+    begin_undo_step(buffer, params.label)
   end
-  end_undo_step()
   without_last_end(buffers)
   local function apply()
     vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
   end
   local applied, problem = pcall(keeping_selection, buffers, apply)
-  end_undo_step()
+  for buffer in pairs(buffers) do
+    end_undo_step(buffer)
+    vim.b[buffer].postil_edit = { label = params.label, tick = vim.api.nvim_buf_get_changedtick(buffer) }
+  end
   -- Without the line of Neovim's own that it comes from.
   return { applied = applied, failureReason = not applied and tostring(problem):gsub("^.-:%d+: ", "") or nil }
 end

@@ -14,6 +14,7 @@ in_both!(
     an_answer_waits_for_the_end_of_a_block_insert,
     an_answer_waits_for_a_motion_and_a_line_number,
     an_answer_waits_for_a_formatter,
+    an_answer_waits_for_what_a_server_was_asked_to_change,
     an_edit_that_the_server_has_given_up_is_not_made,
     an_answer_waits_for_nothing_in_plain_lua,
     an_answer_leaves_selected_what_is,
@@ -122,20 +123,19 @@ fn an_answer_waits_for_a_motion_and_a_line_number(program: &str) {
     }
 }
 
-/// As conform.nvim does it on saving, by the name of its file.
+/// On saving, whichever it is.
 fn an_answer_waits_for_a_formatter(program: &str) {
     let workspace = python_project();
     let model = Model::start(vec![Step::text("Here.").held()]);
     let mut nvim = asked(program, &workspace, &model);
     nvim.lua(
-        "local formatter = [[
+        "vim.api.nvim_create_autocmd('BufWritePre', { callback = function()
             local given = text()
             formats = true
             vim.wait(20000, function() return edits > 0 end, 10)
             vim.wait(100)
             kept = text() == given
-        ]]
-        vim.api.nvim_create_autocmd('BufWritePre', { callback = load(formatter, '@/conform/runner.lua') })",
+        end })",
     );
     nvim.keys(":write<CR>");
     nvim.wait("the formatter", "formats");
@@ -143,6 +143,40 @@ fn an_answer_waits_for_a_formatter(program: &str) {
     nvim.wait_text("# AGENT: Here.\n");
     assert_eq!(nvim.lua("return kept"), json!(true));
     assert!(!workspace.read("notes.py").contains("AGENT"));
+}
+
+/// Which it does for the text that it was asked about, without a version.
+fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.lua(
+        "vim.lsp.start({ name = 'theirs', cmd = function() return {
+            request = function(method, _, answer, replied)
+                if method == 'initialize' then
+                    answer(nil, { capabilities = { documentFormattingProvider = true } })
+                elseif method == 'textDocument/formatting' then
+                    function formatted(edits) replied(7); answer(nil, edits) end
+                end
+                return true, 7
+            end,
+            notify = function() return true end,
+            is_closing = function() return false end,
+            terminate = function() end,
+        } end })",
+    );
+    nvim.wait("theirs", "#vim.lsp.get_clients({ bufnr = 0 }) == 2");
+    nvim.lua("vim.lsp.buf.format({ name = 'theirs', async = true })");
+    nvim.wait("the request", "formatted ~= nil");
+    waits(&mut nvim, &model);
+    let line = "range = { start = { line = 5, character = 0 }, ['end'] = { line = 5, character = 4 } }";
+    nvim.lua(&format!("formatted({{ {{ newText = '  ', {line} }} }})"));
+    nvim.wait_text("# AGENT: Here.\n");
+    let text = nvim.text();
+    assert!(
+        text.ends_with("\ndef load(path):\n  return Path(path).read_text()"),
+        "{text}"
+    );
 }
 
 fn an_edit_that_the_server_has_given_up_is_not_made(program: &str) {

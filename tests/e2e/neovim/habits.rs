@@ -10,6 +10,7 @@ use crate::model::{Model, Step};
 in_both!(
     a_long_question_stays_in_one_line,
     threads_that_are_begun_at_once_go_each_to_its_line,
+    threads_that_are_removed_at_once_are_one_undo_step,
     a_file_that_is_read_anew_keeps_its_threads,
     a_buffer_that_got_another_name_and_is_read_anew_is_served,
     gits_own_files_have_no_server,
@@ -52,6 +53,27 @@ fn threads_that_are_begun_at_once_go_each_to_its_line(program: &str) {
         nvim.text(),
         "# AUTHOR: why?\ndef a():\n    pass\n\n\n# AUTHOR: why?\ndef b():\n    pass\n\n\n# AUTHOR: why?\ndef c():\n    pass"
     );
+}
+
+fn threads_that_are_removed_at_once_are_one_undo_step(program: &str) {
+    const ASKED: &str = "# AUTHOR: one?\nx = 1\n# AUTHOR: two?\ny = 2\n# AUTHOR: three?\nz = 3";
+    let workspace = python_project();
+    workspace.write("asked.py", format!("{ASKED}\n"));
+    let mut nvim = open(program, &workspace, NONE, "asked.py");
+    nvim.wait_codes("pending pending pending");
+    nvim.keys("Gow = 4<Esc>:%Postil! resolve<CR>");
+    nvim.wait_codes("");
+    assert_eq!(nvim.text(), "x = 1\ny = 2\nz = 3\nw = 4");
+    nvim.keys("u");
+    nvim.wait_codes("pending pending pending");
+    assert_eq!(nvim.text(), format!("{ASKED}\nw = 4"));
+    // Two commands are two steps.
+    nvim.keys(":1Postil resolve<CR>");
+    nvim.wait_codes("pending pending");
+    nvim.keys(":2Postil resolve<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys("u");
+    nvim.wait_codes("pending pending");
 }
 
 fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {

@@ -45,11 +45,18 @@ local function meant(call, done, wanted)
   end)
 end
 
--- One after the other: each changes the text that the next is about. The first that fails ends it.
+-- One after the other: each changes the text that the next is about. The first that fails ends it. Threads that
+-- are removed so are one undo step, unless something else is changed in between.
 local function in_turn(call, verb, threads, at)
-  if threads[at or 1] then
-    asks.verb(call.client, verb, threads[at or 1], function()
-      in_turn(call, verb, threads, (at or 1) + 1)
+  at = at or 1
+  if vim.api.nvim_buf_is_valid(call.buffer) then
+    vim.b[call.buffer].postil_joins = verb == "dismissThread" and threads[at] and at > 1 or nil
+  end
+  if threads[at] then
+    asks.verb(call.client, verb, threads[at], function()
+      in_turn(call, verb, threads, at + 1)
+    end, function()
+      in_turn(call, verb, threads, #threads + 1)
     end)
   end
 end
