@@ -465,6 +465,14 @@ function M.start_here()
   if why then
     return why
   end
+  local theirs = not enabled() and by_lspconfig()
+  if theirs then
+    -- It knows of no server that it has not started, and starts them for a buffer alone: one that is gone at once.
+    local buffer = vim.api.nvim_create_buf(false, false)
+    theirs.manager:try_add(buffer, config.root_dir, true)
+    vim.api.nvim_buf_delete(buffer, { force = true })
+    return
+  end
   local start = vim.fn.has("nvim-0.11") == 1 and vim.lsp.start or vim.lsp.start_client
   if not start(config, { attach = false, silent = true }) then
     return "the server does not start; :checkhealth postil tells more"

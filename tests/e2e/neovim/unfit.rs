@@ -534,6 +534,16 @@ fn with_the_real_lspconfig(program: &str) {
         "what nvim-lspconfig was given is lost"
     );
     drop(nvim);
+    // One that no file has started is known to it, too.
+    let env = [("POSTIL_WAY", "lspconfig"), ("POSTIL_LSPCONFIG", &folder)];
+    let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+    nvim.keys(":Postil! threads<CR>");
+    nvim.wait_note("no threads");
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    let all = nvim.lua("return #vim.lsp.get_clients({ _uninitialized = true })");
+    assert_eq!(all, 1, "another server for the same folder");
+    drop(nvim);
     // What the user does at its start is done beside ours, which in 0.10 keeps the version.
     let env = [("POSTIL_WAY", "later"), ("POSTIL_LSPCONFIG", &folder)];
     let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
