@@ -169,7 +169,8 @@ fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
     nvim.lua("vim.lsp.buf.format({ name = 'theirs', async = true })");
     nvim.wait("the request", "formatted ~= nil");
     waits(&mut nvim, &model);
-    let line = "range = { start = { line = 5, character = 0 }, ['end'] = { line = 5, character = 4 } }";
+    let line =
+        "range = { start = { line = 5, character = 0 }, ['end'] = { line = 5, character = 4 } }";
     nvim.lua(&format!("formatted({{ {{ newText = '  ', {line} }} }})"));
     nvim.wait_text("# AGENT: Here.\n");
     let text = nvim.text();
