@@ -3,7 +3,7 @@
 //! §Workspace Diagnostics): a client asks again as soon as it is answered.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +24,15 @@ const SERVER_CANCELLED: i64 = -32802;
 
 struct Asked {
     server: Arc<Server>,
-    /// Result ids of what the client has, by URI.
-    previous: HashMap<String, String>,
+    /// What the client has of each file. It may write its name otherwise than we do (VS Code encodes more of it).
+    previous: HashMap<PathBuf, Vec<Known>>,
     part: Option<Value>,
     cancel: CancellationToken,
+}
+
+struct Known {
+    uri: String,
+    result_id: String,
 }
 
 pub(in crate::lsp) async fn workspace(
@@ -35,28 +40,8 @@ pub(in crate::lsp) async fn workspace(
     params: Params,
     cancel: CancellationToken,
 ) -> Result<Value> {
-    let mut params = params.unwrap_or_default();
-    let previous = params
-        .get("previousResultIds")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            Some((
-                entry.get("uri")?.as_str()?.to_owned(),
-                entry.get("value")?.as_str()?.to_owned(),
-            ))
-        })
-        .collect();
-    let asked = Arc::new(Asked {
-        part: params
-            .get_mut("partialResultToken")
-            .map(Value::take)
-            .filter(|token| token.is_string() || token.is_i64()),
-        previous,
-        cancel,
-        server,
-    });
+    let asked = tokio::task::spawn_blocking(move || Asked::new(server, params, cancel));
+    let asked = Arc::new(asked.await.map_err(|_| Error::internal_error())?);
     // What changes from here on is heard of.
     let mut news = asked.server.publisher.news();
     let (items, fresh) = asked.clone().read(None).await?;
@@ -113,6 +98,30 @@ async fn gather(news: &mut News) -> Result<Option<BTreeSet<PathBuf>>> {
 }
 
 impl Asked {
+    fn new(server: Arc<Server>, params: Params, cancel: CancellationToken) -> Self {
+        let mut params = params.unwrap_or_default();
+        let mut previous: HashMap<PathBuf, Vec<Known>> = HashMap::new();
+        let told = params.get("previousResultIds").and_then(Value::as_array);
+        for entry in told.into_iter().flatten() {
+            let text = |name: &str| Some(entry.get(name)?.as_str()?.to_owned());
+            if let (Some(uri), Some(result_id)) = (text("uri"), text("value"))
+                && let Some(path) = server.documents.path(&uri)
+            {
+                let known = Known { uri, result_id };
+                previous.entry(path).or_default().push(known);
+            }
+        }
+        Self {
+            part: params
+                .get_mut("partialResultToken")
+                .map(Value::take)
+                .filter(|token| token.is_string() || token.is_i64()),
+            previous,
+            cancel,
+            server,
+        }
+    }
+
     /// Reads files (`None`: all that have something, or had), off the threads that answer. Reports that were
     /// not sent as parts, and whether any is new to the client.
     async fn read(self: Arc<Self>, only: Option<BTreeSet<PathBuf>>) -> Result<(Vec<Value>, bool)> {
@@ -123,20 +132,17 @@ impl Asked {
     fn reports(&self, only: Option<BTreeSet<PathBuf>>) -> Result<(Vec<Value>, bool)> {
         let whole = only.is_none();
         let files = match only {
-            Some(changed) => changed
-                .into_iter()
-                .map(|path| (to_proto::uri(&self.server, &path), path))
-                .collect(),
+            Some(changed) => changed,
             None => self.files()?,
         };
         let session = self.server.session()?;
         let (mut items, mut fresh) = (Vec::new(), false);
-        for (uri, path) in files {
+        for path in files {
             if self.cancel.is_cancelled() {
                 return Err(Error::request_cancelled());
             }
             let (version, list) = of(&self.server, session, &path);
-            let previous = self.previous.get(&uri).map(String::as_str);
+            let (uri, previous) = self.named(&path);
             // Of a changed file of which nothing was shown, nothing is still nothing.
             if !whole && previous.is_none() && list.is_empty() {
                 continue;
@@ -166,30 +172,28 @@ impl Asked {
         Ok((items, fresh))
     }
 
+    /// The name by which a file is told of, and the id that the client has for it.
+    fn named(&self, path: &Path) -> (String, Option<&str>) {
+        let open = self.server.documents.uri(path);
+        let all = self.previous.get(path).into_iter().flatten();
+        let fits = |known: &&Known| open.as_ref().is_none_or(|open| *open == known.uri);
+        match all.into_iter().find(fits) {
+            Some(known) => (known.uri.clone(), Some(&known.result_id)),
+            None => (to_proto::uri(&self.server, path), None),
+        }
+    }
+
     /// Every file that has something to show, and every one of which the client had something.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>> {
+    fn files(&self) -> Result<BTreeSet<PathBuf>> {
         let session = self.server.session()?;
-        let mut paths = session.files_with_threads();
+        let mut files: BTreeSet<PathBuf> = session.files_with_threads().into_iter().collect();
         for workspace in session.workspaces() {
             let settings = workspace.root().join(crate::config::PROJECT_FILE);
             if settings.is_file() && is_settings(&workspace, &settings) {
-                paths.push(settings);
+                files.insert(settings);
             }
         }
-        let mut known = BTreeSet::new();
-        let mut files = Vec::new();
-        let ours = paths
-            .into_iter()
-            .map(|path| (to_proto::uri(&self.server, &path), path));
-        let theirs = self
-            .previous
-            .keys()
-            .filter_map(|uri| Some((uri.clone(), self.server.documents.path(uri)?)));
-        for (uri, path) in ours.chain(theirs) {
-            if known.insert(uri.clone()) {
-                files.push((uri, path));
-            }
-        }
+        files.extend(self.previous.keys().cloned());
         Ok(files)
     }
 }

@@ -277,3 +277,59 @@ fn a_client_that_does_not_ask_again_is_told_what_a_turn_does() {
         })
     });
 }
+
+/// VS Code hands an id back under its own spelling of the name, in which more is encoded than in ours.
+#[test]
+fn a_file_is_known_however_the_client_writes_its_name() {
+    let workspace = Workspace::new();
+    let name = "src/(a)/[id].rs";
+    workspace.write(name, CODE);
+    let mut editor = start(&workspace);
+    let ask = |editor: &mut Editor, have: &[(&str, &Value)]| {
+        let have = have.iter();
+        let have: Vec<Value> = have
+            .map(|(uri, id)| json!({"uri": uri, "value": id}))
+            .collect();
+        editor.ask("workspace/diagnostic", json!({"previousResultIds": have}))
+    };
+    let first = ask(&mut editor, &[]);
+    let first = items(&editor.answer(first).expect("a report"));
+    let theirs = editor.uri(name);
+    assert_ne!(first[0]["uri"], theirs);
+    let have = &first[0]["resultId"];
+    // Of nothing else than the other file there is anything new.
+    let waiting = ask(&mut editor, &[(&theirs, have)]);
+    editor.open_text("b.rs", "rust", CODE);
+    let changed = items(&editor.answer(waiting).expect("a report"));
+    let full: Vec<&Value> = changed
+        .iter()
+        .filter(|item| item["kind"] == "full")
+        .collect();
+    let uris: Vec<&Value> = full.iter().map(|item| &item["uri"]).collect();
+    assert_eq!(uris, [&json!(editor.uri("b.rs"))]);
+    // It is told of once, by the client's name, also where the client has it by both.
+    let ours = first[0]["uri"].as_str().expect("a URI");
+    let other = editor.uri("b.rs");
+    let known = [
+        (&*other, &full[0]["resultId"]),
+        (ours, have),
+        (&*theirs, have),
+    ];
+    for have in [&known[..], &known[1..]] {
+        let all = ask(&mut editor, have);
+        editor.open(name);
+        editor.replace(name, "// AUTHOR:\n", "// AUTHOR: really?\n");
+        let all = items(&editor.answer(all).expect("a report"));
+        let told = all.iter().filter(|item| {
+            let uri = item["uri"].as_str().expect("a URI");
+            uri == ours || uri == theirs
+        });
+        let told: Vec<&Value> = told.collect();
+        assert_eq!(told.len(), 1, "{all:?}");
+        assert_eq!(
+            (&told[0]["uri"], &told[0]["kind"]),
+            (&json!(theirs), &json!("full"))
+        );
+        editor.close(name);
+    }
+}
