@@ -143,6 +143,9 @@ async fn all(
     for (place, failure) in failed {
         let told = json!({"root": place.root.to_string_lossy(), "error": failure.message});
         join(&mut together, json!({"unavailable": [told]}));
+        if let Some(success) = together.get_mut("success") {
+            *success = json!(false);
+        }
     }
     if let Some(runs) = together.get_mut("runs").and_then(Value::as_array_mut) {
         // Each place gave its newest.
@@ -159,7 +162,7 @@ async fn all(
     Ok(together.into())
 }
 
-/// Lists are appended, numbers added.
+/// Lists are appended, numbers added; what is so of all is so.
 fn join(together: &mut Value, more: Value) {
     match (together, more) {
         (Value::Object(together), Value::Object(more)) => {
@@ -179,6 +182,7 @@ fn join(together: &mut Value, more: Value) {
         }
         _ => {}
     }
+        (Value::Bool(together), Value::Bool(more)) => *together &= more,
 }
 
 /// The place and full id of a thread: a prefix has to be unique over all places.

@@ -210,3 +210,22 @@ fn runs_of_several_roots_are_the_newest_of_all() {
         assert_eq!(agent.call("workflow_thread", call)["run_id"], run);
     }
 }
+
+/// The answer of several folders is as good as that of the worst.
+#[test]
+fn actions_that_fail_in_one_of_several_roots_are_no_success() {
+    let workspace = two();
+    workspace.write("one/c.rs", "// AUTHOR: done\nfn c() {}\n");
+    // No repository is there to commit into.
+    workspace.write("two/d.rs", "// AUTHOR: commit\nfn d() {}\n");
+    let roots = ["one", "two"].map(|root| workspace.path(root));
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0], &roots[1]]);
+    let done = agent.call("process_all_actions", json!({}));
+    assert_eq!(done["actions"][0]["success"], true, "{done}");
+    assert_eq!(done["actions"][1]["success"], false, "{done}");
+    assert_eq!(done["success"], false, "{done}");
+    std::fs::remove_dir_all(&roots[1]).expect("removed");
+    let done = agent.call("process_all_actions", json!({}));
+    assert_eq!(done["unavailable"][0]["root"], json!(roots[1]), "{done}");
+    assert_eq!(done["success"], false, "{done}");
+}
