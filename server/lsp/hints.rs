@@ -7,6 +7,7 @@ use tower_lsp::jsonrpc::Result;
 
 use super::{Params, Server, from_proto, invalid, to_proto, uri_of};
 use crate::present;
+use crate::threads::Thread;
 
 /// Characters of a hint; the tooltip has the rest.
 const SHORT: usize = 60;
@@ -25,9 +26,7 @@ pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
         return Ok(json!([]));
     };
     // Asked at every scroll: nothing is read where nothing runs.
-    let file = session.relative(&path);
-    let running = session.running_turns();
-    if running.iter().all(|turn| turn.file != file) {
+    if session.running_turns().is_empty() {
         return Ok(json!([]));
     }
     let Ok(view) = session.view(&path) else {
@@ -35,8 +34,9 @@ pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
     };
     let document = to_proto::document(&view);
     let encoding = server.capabilities().encoding;
-    let hint = |turn: &crate::session::TurnState| {
-        let thread = view.threads.iter().find(|t| t.id == turn.thread_id)?;
+    let hint = |thread: &Thread| {
+        let turn = session.turn_of(&path, thread);
+        let turn = turn.filter(|turn| turn.running)?;
         let end = thread.messages.last()?.range.end;
         let position = document.position(end, encoding);
         let inside = range.start.line <= position.line && position.line <= range.end.line;
@@ -49,11 +49,5 @@ pub(super) fn of(server: &Arc<Server>, params: Params) -> Result<Value> {
             })
         })
     };
-    Ok(Value::Array(
-        running
-            .iter()
-            .filter(|turn| turn.file == file)
-            .filter_map(hint)
-            .collect(),
-    ))
+    Ok(view.threads.iter().filter_map(hint).collect())
 }

@@ -268,3 +268,42 @@ fn a_turn_answers_in_the_other_folder_that_its_file_went_to() {
         }));
     }
 }
+
+#[test]
+fn a_running_turn_is_hinted_at_in_its_own_folder() {
+    let model = Model::start(vec![Step::text("So.").held()]);
+    let workspace = Workspace::new();
+    let files = ["one", "two"].map(|folder| format!("{folder}/{FILE}"));
+    for file in &files {
+        workspace.write(file, format!("{THREAD}{CODE}"));
+    }
+    let folders = Some(["one", "two"].map(|folder| workspace.path(folder)).to_vec());
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            capabilities: json!({"textDocument": {"inlayHint": {"dynamicRegistration": false}}}),
+            folders,
+            env: model.env(),
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        },
+    );
+    for file in &files {
+        editor.open(file);
+        editor.wait_codes(file, &["pending"]);
+    }
+    let [one, two] = &files;
+    editor
+        .take_action(one, 0, "Plan only (read-only)")
+        .expect("the turn starts");
+    model.wait_for_requests(1);
+    let mut hints = |file: &str| {
+        let range =
+            json!({"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}});
+        let params = json!({"textDocument": {"uri": editor.uri(file)}, "range": range});
+        let hints = editor.request("textDocument/inlayHint", params);
+        hints.expect("hints").as_array().map(Vec::len)
+    };
+    assert_eq!((hints(one), hints(two)), (Some(1), Some(0)));
+    model.release();
+}
