@@ -49,11 +49,24 @@ impl Key {
         value
     }
 
+    /// What somebody wrote in place of a key, for a server that wants none (`dummy`), is a word like others: a key is as
+    /// long as this at least, and has letters and digits.
+    const SHORTEST: usize = 12;
+
+    /// What is to be hidden.
+    fn secret(&self) -> Option<&str> {
+        let key = self.0.to_str().ok()?;
+        let is_secret = key.len() >= Self::SHORTEST
+            && key.contains(|c: char| c.is_ascii_digit())
+            && key.contains(|c: char| c.is_ascii_alphabetic());
+        is_secret.then_some(key)
+    }
+
     /// `text` without the key, should a server have repeated it.
     pub(super) fn hide(&self, text: &str) -> String {
-        match self.0.to_str() {
-            Ok(key) if text.contains(key) => text.replace(key, HIDDEN),
-            _ => text.to_owned(),
+        match self.secret() {
+            Some(key) => text.replace(key, HIDDEN),
+            None => text.to_owned(),
         }
     }
 }
@@ -68,16 +81,8 @@ pub(super) struct Hider {
 }
 
 impl Hider {
-    /// What somebody wrote in place of a key, for a server that wants none (`dummy`), is a word like others: a key is as
-    /// long as this at least, and has letters and digits.
-    const SHORTEST: usize = 12;
-
     pub(super) fn new(key: Option<&Key>) -> Self {
-        let key = key.and_then(|key| key.0.to_str().ok()).filter(|key| {
-            key.len() >= Self::SHORTEST
-                && key.contains(|c: char| c.is_ascii_digit())
-                && key.contains(|c: char| c.is_ascii_alphabetic())
-        });
+        let key = key.and_then(Key::secret);
         Self {
             key: key.map(str::to_owned),
             held: Mutex::default(),

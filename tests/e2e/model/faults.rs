@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use postil::models::{Event, Limits, Model as _, ModelError, Remote};
+use postil::models::{Event, Key, KeySource, Limits, Model as _, ModelError, Remote};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -334,6 +334,28 @@ async fn fault_23_a_connection_that_is_kept_alive_for_nothing_is_given_up() {
     assert_eq!(text_of(&answer.expect("an answer")), "Done.");
     let why = |e: &Event| matches!(e, Event::Retry { why, .. } if why.contains("keep-alives"));
     assert!(heard.iter().any(why), "{heard:?}");
+}
+
+/// Some write one where a server wants none, and it stays a word of what we say ourselves.
+#[tokio::test]
+async fn a_word_in_the_place_of_a_key_is_no_secret() {
+    for (key, said) in [
+        ("x", "(400, x)"),
+        ("1", "(400, 1)"),
+        ("anthropic", "(400, anthropic)"),
+        (KEY, "(400, …)"),
+    ] {
+        let model = Model::start(vec![Step::error(400, "invalid_request_error", key)]);
+        let mut setup = setup(model.url());
+        setup.key = KeySource::Found {
+            key: Key::new(key).expect("a key"),
+            from: String::from("ANTHROPIC_API_KEY"),
+        };
+        let provider = Remote::new(setup).expect("a provider");
+        let (answer, _) = ask(&provider, vec![user("hello")]).await;
+        let error = answer.expect_err("a refusal").to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[tokio::test]
