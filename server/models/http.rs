@@ -22,7 +22,8 @@ pub struct Limits {
     pub longest_wait: Duration,
     /// Without a byte for so long, a connection counts as dead. Not a limit of the whole answer.
     pub idle: Duration,
-    /// Keep-alives and nothing else for so long count as dead, too.
+    /// Keep-alives and nothing else for so long count as dead, too; and so does a server on this machine that does not
+    /// begin to answer: it may read a long prompt for minutes before.
     pub quiet: Duration,
     /// Bytes of one answer on the wire, uncompressed.
     pub max_bytes: usize,

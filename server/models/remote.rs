@@ -248,13 +248,17 @@ impl Remote {
             Some(key) if self.setup.wire == Wire::Messages => send.header("x-api-key", key.bare()),
             Some(key) => send.header(AUTHORIZATION, key.bearer()),
         };
-        let response = match tokio::time::timeout(self.limits.idle, send.send()).await {
+        let patience = match self.url.host_str().is_some_and(http::is_loopback) {
+            true => self.limits.quiet,
+            false => self.limits.idle,
+        };
+        let response = match tokio::time::timeout(patience, send.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.place.unreachable(&root_cause(&error))),
             Err(_) => {
                 return Err(Fault::passing(ModelError::Unavailable(format!(
                     "{address} did not answer within {} s: ask again, or choose another model",
-                    self.limits.idle.as_secs()
+                    patience.as_secs()
                 ))));
             }
         };

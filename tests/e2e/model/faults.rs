@@ -358,6 +358,23 @@ async fn a_word_in_the_place_of_a_key_is_no_secret() {
     }
 }
 
+/// It may read a long prompt for minutes, and say nothing before its first word.
+#[tokio::test]
+async fn a_model_on_this_machine_is_waited_for_as_long_as_one_that_is_quiet() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let limits = Limits {
+        idle: Duration::ZERO,
+        quiet: Duration::from_secs(1),
+        retries: 0,
+        ..quick()
+    };
+    let provider = Remote::new(setup(&format!("http://{address}"))).expect("a provider");
+    let (answer, _) = ask(&provider.with_limits(limits), vec![user("hello")]).await;
+    let error = answer.expect_err("no answer").to_string();
+    assert!(error.contains("did not answer within 1 s"), "{error}");
+}
+
 #[tokio::test]
 async fn fault_23_an_error_that_never_ends_is_told_with_what_came() {
     use std::io::{Read as _, Write as _};
