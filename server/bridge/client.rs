@@ -58,7 +58,7 @@ pub(super) async fn ask(
 ) -> Answered {
     let mut line = serde_json::to_vec(&Call {
         version: VERSION,
-        root: root.to_owned(),
+        root: root.to_string_lossy().into_owned(),
         tool: verb.name.to_owned(),
         arguments: arguments.clone(),
     })

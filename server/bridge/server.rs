@@ -349,8 +349,8 @@ async fn answer(
     let Some(session) = session.upgrade() else {
         return Reply::Failure(Failure::new("failed", "the editor's session is over"));
     };
-    if call.root != root {
-        let text = format!("{} is not served here", call.root.display());
+    if call.root != root.to_string_lossy() {
+        let text = format!("{} is not served here", call.root);
         return Reply::Failure(Failure::new("file", text));
     }
     match verbs::call(&session, root, &call.tool, &call.arguments, cancel).await {

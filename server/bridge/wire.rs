@@ -18,8 +18,8 @@ pub(super) const LONGEST_ANSWER: u64 = 256 << 20;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Call {
     pub version: u32,
-    /// The workspace folder, canonical.
-    pub root: PathBuf,
+    /// The workspace folder, canonical, as far as its name is text; its socket is its own.
+    pub root: String,
     pub tool: String,
     pub arguments: Value,
 }

@@ -397,3 +397,56 @@ fn an_editor_that_is_waited_for_is_told_of() {
     );
     assert_eq!(said.wait().expect("it ends").code(), Some(1));
 }
+
+/// Bytes that are no UTF-8 are the name of a folder like others.
+#[test]
+fn the_editor_of_a_folder_whose_name_is_no_text_is_asked() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = Workspace::new();
+    let folder = workspace
+        .root()
+        .join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&folder).expect("made");
+    let file = folder.join("b.py");
+    std::fs::write(&file, PY).expect("written");
+    let editor = Editor::start_with(
+        &workspace,
+        Options {
+            env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
+            folders: Some(vec![folder.clone()]),
+            ..Options::default()
+        },
+    );
+    editor.wait_for("the socket", |state| {
+        state.stderr.contains("listening on").then_some(())
+    });
+    let uri = crate::harness::uri_of(&file);
+    let text = format!("{PY}typed = 1\n");
+    editor.state().buffers.insert(
+        uri.clone(),
+        crate::harness::Buffer {
+            text: text.clone(),
+            version: 1,
+        },
+    );
+    editor.notify(
+        "textDocument/didOpen",
+        json!({"textDocument": {"uri": uri, "languageId": "python", "version": 1, "text": text}}),
+    );
+    let here = |args: &[&str]| {
+        let mut command = workspace.postil();
+        ran(command
+            .current_dir(&folder)
+            .args(args)
+            .output()
+            .expect("postil runs"))
+    };
+    let listed = here(&["threads", "--json"]).ok().json();
+    let id = listed["threads"][0]["id"].as_str().expect("an id");
+    here(&["dismiss", id]).ok();
+    assert_eq!(std::fs::read_to_string(&file).expect("read"), PY);
+    editor.wait_for("the change", |state| {
+        let text = &state.buffers[&uri].text;
+        (!text.contains("AUTHOR") && text.contains("typed")).then_some(())
+    });
+}
