@@ -65,8 +65,9 @@ impl Verb {
     }
 }
 
-/// Runs that are listed where nobody says how many.
+/// Runs that are listed where nobody says how many, and rounds that are found.
 pub const RUNS: usize = 50;
+pub const HITS: usize = 20;
 
 /// Every verb that agents are offered, in the order of the documents.
 pub const ALL: [Verb; 13] = [
@@ -527,7 +528,7 @@ impl Scope {
 
     fn search(&self, input: &WorkflowSearch) -> Result<Answer, Failure> {
         let store = self.workspace.store()?;
-        let hits = store.search(&input.words, input.limit.unwrap_or(20))?;
+        let hits = store.search(&input.words, input.limit.unwrap_or(HITS))?;
         let hits: Vec<Value> = hits.iter().map(hit).collect();
         Ok(json!({"hits": hits}).into())
     }
@@ -587,6 +588,7 @@ pub fn hit(hit: &Hit) -> Value {
         "file": hit.run.file,
         "round": hit.seq,
         "role": hit.role.as_deref().unwrap_or("unknown"),
+        "time": whole_seconds(hit.time),
         "snippet": hit.snippet,
     })
 }

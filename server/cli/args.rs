@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::{ArgValueCandidates as Offers, CompletionCandidate};
 
 use super::complete;
+use crate::verbs::{HITS, RUNS};
 
 /// A conversation with an agent in the margins of your code.
 ///
@@ -384,7 +385,7 @@ pub(super) enum WorkflowCommand {
         #[arg(long, add = offers(complete::statuses))]
         status: Option<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 50, allow_hyphen_values = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// The rounds of a run, in pages
@@ -421,7 +422,7 @@ pub(super) enum WorkflowCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 20, allow_hyphen_values = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = HITS, allow_hyphen_values = true, value_parser = whole::<usize>)]
         limit: usize,
     },
     /// A whole run as a document

@@ -209,7 +209,7 @@ async fn carry_out(
         "openConversation" => conversation::open(&call.server, &call.run_or_thread()?).await,
         "listThreads" => call.list_threads().await,
         "workflowThread" => call.workflow_thread(),
-        "workflowList" => call.workflow_list(),
+        "workflowList" => call.workflow_list().await,
         "workflowSearch" => call.workflow_search().await,
         "workflowRounds" => margin::rounds(
             &call.server,

@@ -147,17 +147,19 @@ async fn all(
             *success = json!(false);
         }
     }
-    if let Some(runs) = together.get_mut("runs").and_then(Value::as_array_mut) {
-        // Each place gave its newest.
-        let started = |run: &Value| {
-            run.get("started")
-                .and_then(Value::as_str)
-                .map(str::to_owned)
+    // Each place gave its newest.
+    for (list, time, most) in [
+        ("runs", "started", verbs::RUNS),
+        ("hits", "time", verbs::HITS),
+    ] {
+        let Some(items) = together.get_mut(list).and_then(Value::as_array_mut) else {
+            continue;
         };
-        runs.sort_by_cached_key(|run| std::cmp::Reverse(started(run)));
+        let when = |item: &Value| item.get(time).and_then(Value::as_str).map(str::to_owned);
+        items.sort_by_cached_key(|item| std::cmp::Reverse(when(item)));
         let limit = arguments.get("limit").and_then(Value::as_u64);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        runs.truncate(limit.unwrap_or(verbs::RUNS));
+        items.truncate(limit.unwrap_or(most));
     }
     Ok(together.into())
 }

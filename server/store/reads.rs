@@ -14,6 +14,7 @@ pub struct Hit {
     pub run: Run,
     pub seq: u64,
     pub role: Option<String>,
+    pub time: Timestamp,
     /// The words with some of the text around them, on one line.
     pub snippet: String,
 }
@@ -197,7 +198,7 @@ impl Store {
         let connection = self.light();
         let read = || -> rusqlite::Result<Vec<Hit>> {
             let mut statement = connection.prepare(
-                "SELECT runs.*, rounds.seq, rounds.role,
+                "SELECT runs.*, rounds.seq, rounds.role, rounds.time,
                         snippet(words, 0, '', '', '…', 24) AS snippet
                  FROM words JOIN rounds ON rounds.num = words.rowid JOIN runs ON runs.num = rounds.run
                  WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",
@@ -208,6 +209,7 @@ impl Store {
                     run: run_from(row)?,
                     seq: number(row, "seq")?,
                     role: row.get("role")?,
+                    time: time(row, "time")?,
                     snippet: snippet.split_whitespace().collect::<Vec<_>>().join(" "),
                 })
             })?;

@@ -6,9 +6,9 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use super::call::{Call, blocking};
 use crate::host::Level;
 use crate::lsp::{conversation, from_proto, invalid, to_proto};
-use crate::present;
 use crate::store::{Format, RunStatus, StoreError};
-use crate::verbs::{facts, hit};
+use crate::verbs::{HITS, RUNS, facts, hit};
+use crate::{present, session};
 
 /// Characters of a message that are shown in a box.
 const SHOWN: usize = 1_000;
@@ -70,48 +70,65 @@ impl Call {
         Ok(json!({"run_id": run.id, "status": run.status.name(), "text": page.text}))
     }
 
-    pub(super) fn workflow_list(&self) -> Result<Value> {
+    /// How many are told of where nobody says it.
+    fn limit(&self, usual: usize) -> Result<usize> {
+        let limit = self.number("limit")?;
+        Ok(limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+    }
+
+    pub(super) async fn workflow_list(&self) -> Result<Value> {
         let status = match self.text("status")? {
             None => None,
             Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
                 invalid(format!("`status` is not known: {}", name.escape_debug()))
             })?),
         };
-        let limit = usize::try_from(self.number("limit")?.unwrap_or(50)).unwrap_or(usize::MAX);
-        let thread = self.text("thread_id")?;
-        let mut runs = Vec::new();
-        for workspace in self.session.workspaces() {
-            let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-            let found = store.runs(thread, status, limit);
-            let found = found.map_err(|error| history(&error))?;
-            runs.extend(found.into_iter().map(|run| (store.clone(), run)));
-        }
-        runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.started));
-        runs.truncate(limit);
-        let shown = runs.iter().map(|(store, run)| {
-            let asked = store.question(&run.id).map_err(|error| history(&error))?;
-            let mut shown = facts(run);
-            shown["question"] = json!(asked.map(|asked| present::short(&asked, 200)));
-            Ok(shown)
-        });
-        shown.collect()
+        let limit = self.limit(RUNS)?;
+        let thread = self.text("thread_id")?.map(str::to_owned);
+        blocking(&self.session, move |session| {
+            let (mut runs, mut known, mut unknown) = (Vec::new(), false, None);
+            for workspace in session.workspaces() {
+                let store = workspace.store().map_err(|error| to_proto::error(&error))?;
+                match session.runs(&workspace, thread.as_deref(), status, limit) {
+                    Ok(found) => {
+                        known = true;
+                        runs.extend(found.into_iter().map(|run| (store.clone(), run)));
+                    }
+                    // Another folder may have it.
+                    Err(error @ session::Error::UnknownThread(_)) => unknown = Some(error),
+                    Err(error) => return Err(to_proto::error(&error)),
+                }
+            }
+            if let Some(error) = unknown.filter(|_| !known) {
+                return Err(to_proto::error(&error));
+            }
+            runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.started));
+            runs.truncate(limit);
+            let shown = runs.iter().map(|(store, run)| {
+                let asked = store.question(&run.id).map_err(|error| history(&error))?;
+                let mut shown = facts(run);
+                shown["question"] = json!(asked.map(|asked| present::short(&asked, 200)));
+                Ok(shown)
+            });
+            shown.collect()
+        })
+        .await
     }
 
     /// As `postil workflow search --json` has it.
     pub(super) async fn workflow_search(&self) -> Result<Value> {
         let words = self.need("words", self.text("words")?)?.to_owned();
-        let limit = usize::try_from(self.number("limit")?.unwrap_or(20)).unwrap_or(usize::MAX);
+        let limit = self.limit(HITS)?;
         blocking(&self.session, move |session| {
             let mut hits = Vec::new();
             for workspace in session.workspaces() {
                 let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-                let found = store
-                    .search(&words, limit)
-                    .map_err(|error| history(&error))?;
-                hits.extend(found.iter().map(hit));
+                let found = store.search(&words, limit);
+                hits.extend(found.map_err(|error| history(&error))?);
             }
+            hits.sort_by_key(|hit| std::cmp::Reverse(hit.time));
             hits.truncate(limit);
-            Ok(Value::Array(hits))
+            Ok(hits.iter().map(hit).collect())
         })
         .await
     }

@@ -229,3 +229,30 @@ fn actions_that_fail_in_one_of_several_roots_are_no_success() {
     assert_eq!(done["unavailable"][0]["root"], json!(roots[1]), "{done}");
     assert_eq!(done["success"], false, "{done}");
 }
+
+#[test]
+fn hits_of_several_roots_are_the_newest_of_all() {
+    let workspace = two();
+    let roots = ["one", "two"].map(|root| workspace.path(root));
+    for root in &roots {
+        let asked = "// AUTHOR: where is load used?\nfn load() {}\n";
+        std::fs::write(root.join("c.rs"), asked).expect("written");
+        let mut command = workspace.postil();
+        command.current_dir(root);
+        command.args(["reply", "--all", "--model", "offline"]);
+        assert!(command.output().expect("postil runs").status.success());
+    }
+    let mut agent = Agent::with_roots(&workspace, &[&roots[0], &roots[1]]);
+    let mut hits = |limit: usize| {
+        let words = json!({"words": "where used", "limit": limit});
+        let found = agent.call("workflow_search", words);
+        found["hits"].as_array().expect("hits").clone()
+    };
+    let all = hits(100);
+    let times: Vec<&str> = all.iter().filter_map(|hit| hit["time"].as_str()).collect();
+    assert_eq!(times.len(), all.len(), "{all:?}");
+    assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
+    let from = |root: &std::path::Path| all.iter().any(|hit| hit["root"] == json!(root));
+    assert!(from(&roots[0]) && from(&roots[1]), "{all:?}");
+    assert_eq!(hits(1), all[..1]);
+}

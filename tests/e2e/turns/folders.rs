@@ -307,3 +307,39 @@ fn a_running_turn_is_hinted_at_in_its_own_folder() {
     assert_eq!((hints(one), hints(two)), (Some(1), Some(0)));
     model.release();
 }
+
+#[test]
+fn the_history_of_both_folders_is_searched_and_listed() {
+    let workspace = Workspace::new();
+    for folder in ["one", "two"] {
+        let asked = "// AUTHOR: where is load used?\nfn load() {}\n";
+        workspace.write(&format!("{folder}/{folder}.rs"), asked);
+        let mut command = workspace.postil();
+        command.current_dir(workspace.path(folder));
+        command.args(["reply", "--all", "--model", "offline"]);
+        assert!(command.output().expect("postil runs").status.success());
+    }
+    let mut editor = opened(&workspace);
+    let mut found = |limit: usize| {
+        let words = json!({"words": "where used", "limit": limit});
+        let hits = editor.command("postil.workflowSearch", words);
+        hits.expect("hits").as_array().expect("hits").clone()
+    };
+    let all = found(100);
+    let newest = found(1);
+    assert_eq!((&newest[0], newest.len()), (&all[0], 1));
+    assert_eq!(newest[0]["file"], "two.rs", "{all:?}");
+    assert_eq!(all.last().expect("hits")["file"], "one.rs", "{all:?}");
+
+    // The beginning of an id is as good as elsewhere, also where one folder has no such thread.
+    let mut list = |id: &str| editor.command("postil.workflowList", json!({"thread_id": id}));
+    let id = all.last().expect("hits")["thread_id"]
+        .as_str()
+        .expect("an id");
+    let runs = list(&id[..6]).expect("runs");
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+    assert_eq!(runs[0]["thread_id"], id);
+    assert_eq!(list(id).expect("runs"), runs);
+    let error = list("fffff").expect_err("there is none").to_string();
+    assert!(error.contains("unknown_thread"), "{error}");
+}
