@@ -110,7 +110,21 @@ impl Scope {
             }
             (last, end) = (last + 1, next);
         }
-        Ok(json!({
+        let mut cut = None;
+        if last < first && count > 0 {
+            // It is too long by itself.
+            last = first;
+            end = start + MOST;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let length = document.line(first - 1).len();
+            cut = Some(format!(
+                "line {first} was cut: {} of its {length} bytes are not shown",
+                length.saturating_sub(end - start)
+            ));
+        }
+        let mut value = json!({
             "file": self.session.relative(&path),
             "version": buffer.generation,
             "language": buffer.language_id,
@@ -118,8 +132,11 @@ impl Scope {
             "last_line": last,
             "lines": document.lines(),
             "text": text.get(start..end).unwrap_or_default(),
-        })
-        .into())
+        });
+        if let Some(cut) = cut {
+            value["cut"] = json!(cut);
+        }
+        Ok(value.into())
     }
 
     /// Through the tool that our own agents edit with: the same trust, questions and guards, and threads stay.

@@ -7,6 +7,7 @@ pub use agent::Agent;
 use agent::output;
 
 mod agent; // a client in miniature
+mod buffers; // documents that are open in an editor
 mod editor; // through the server of an editor
 mod namesakes; // threads with the same first words
 mod outside; // clients that nobody here wrote
