@@ -86,14 +86,17 @@ impl Outgoing {
             // Written here where the pipe has room; else the writer's task goes on.
             match queue.write(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Ok(())) => return Ok(()),
-                Poll::Ready(Err(_)) => return Err(Unsent::Closed),
+                Poll::Ready(Err(_)) => {
+                    self.wake.notify_one();
+                    return Err(Unsent::Closed);
+                }
                 Poll::Pending => self.wake.notify_one(),
             }
         }
         Ok(())
     }
 
-    /// Writes what waits, until the pipe is closed.
+    /// Writes what waits, until the pipe is closed, by whichever side.
     pub async fn run(&self) {
         loop {
             self.wake.notified().await;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, INDEXING_FACTOR, locked};
@@ -258,16 +259,14 @@ impl Child {
         );
         let tail = Tail::default();
         let mut reading = tokio::spawn(Arc::clone(&connection).read(stdout));
-        let other = [
-            tokio::spawn({
-                let connection = Arc::clone(&connection);
-                async move { connection.write().await }
-            }),
-            tokio::spawn({
-                let connection = Arc::clone(&connection);
-                async move { connection.follow().await }
-            }),
-        ];
+        let mut writing = tokio::spawn({
+            let connection = Arc::clone(&connection);
+            async move { connection.write().await }
+        });
+        let following = tokio::spawn({
+            let connection = Arc::clone(&connection);
+            async move { connection.follow().await }
+        });
         let errors = tokio::spawn(tail.clone().follow(stderr));
 
         let wanted = tokio::select! {
@@ -279,10 +278,15 @@ impl Child {
                 connection.end(&why(status.ok(), &tail));
                 false
             }
-            _ = &mut reading => {
+            closed = async {
+                tokio::select! {
+                    _ = &mut reading => "it closed its output",
+                    _ = &mut writing => "it closed its input",
+                }
+            } => {
                 let status = tokio::time::timeout(Duration::from_millis(50), process.wait()).await;
                 let status = status.ok().and_then(Result::ok);
-                connection.end(&if status.is_some() { why(status, &tail) } else { String::from("it closed its output") });
+                connection.end(&if status.is_some() { why(status, &tail) } else { closed.to_owned() });
                 false
             }
             () = connection.ended() => false,
@@ -307,9 +311,9 @@ impl Child {
             process::unguard(pid);
         }
         self.pid.store(0, Ordering::Relaxed);
-        reading.abort();
-        errors.abort();
-        other.iter().for_each(tokio::task::JoinHandle::abort);
+        [reading, writing, following, errors]
+            .iter()
+            .for_each(JoinHandle::abort);
         if wanted {
             return End::Stopped;
         }

@@ -58,6 +58,16 @@ async fn a_fall_in_a_request_is_retried_once() {
 }
 
 #[tokio::test]
+async fn one_that_closes_its_input_and_lives_on_is_replaced() {
+    let bench = Bench::new(json!({"on": {"textDocument/definition": "shut-once"}}));
+    let path = bench.open("a.scripted", "scripted", 1, "name def name\n");
+    for _ in 0..2 {
+        bench.define(&path).await.unwrap();
+    }
+    assert_eq!(bench.children.states()[0].restarts, 1);
+}
+
+#[tokio::test]
 async fn what_is_asked_in_the_moment_of_the_fall_is_answered_by_the_next_one() {
     // What it has started holds its output open: its end is known a moment after its input is closed.
     let bench = Bench::new(json!({"start": "grandchild"}));
