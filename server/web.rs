@@ -145,31 +145,10 @@ fn of_test(host: &str) -> Option<Vec<IpAddr>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What the user opened: a host, or one of its ports.
-#[derive(Clone, Debug)]
-struct Opened {
-    host: String,
-    port: Option<u16>,
-}
-
-impl Opened {
-    fn read(text: &str) -> Option<Self> {
-        let url = Url::parse(&format!("http://{}/", text.trim())).ok()?;
-        let host = url.host_str()?.to_owned();
-        // A port that is the scheme's own is left out by the parser, and yet it was named.
-        let named = text.trim().rsplit_once(':').map(|(_, port)| port.parse());
-        let port = match named {
-            Some(Ok(port)) if !text.trim().ends_with(']') => Some(port),
-            _ => url.port(),
-        };
-        Some(Self { host, port })
-    }
-}
-
 /// The way to the web, as the user's settings have it.
 #[derive(Clone)]
 pub struct Web {
-    opened: Vec<Opened>,
+    opened: Vec<Pattern>,
     proxy: Option<String>,
     resolver: Arc<dyn Resolve>,
 }
@@ -218,18 +197,14 @@ impl Web {
     /// `opened`: hosts (`localhost:3000`) that may be asked though they are not public. `proxy`: its address.
     pub fn new(opened: &[String], proxy: Option<&str>) -> Self {
         Self {
-            opened: opened
-                .iter()
-                .filter_map(|text| Opened::read(text))
-                .collect(),
+            opened: hosts::read(opened),
             proxy: proxy.map(str::to_owned),
             resolver: Arc::new(System),
         }
     }
 
     fn is_opened(&self, host: &str, port: u16) -> bool {
-        let fits = |opened: &Opened| opened.host == host && opened.port.is_none_or(|p| p == port);
-        self.opened.iter().any(fits)
+        self.opened.iter().any(|opened| opened.opens(host, port))
     }
 
     /// Whether an address may be asked, as far as it shows by itself.

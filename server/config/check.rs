@@ -5,9 +5,14 @@ use serde_json::Value;
 /// Whether `value` is what `schema` (as schemars writes it) says; else what is wrong, to stand behind
 /// the name of the setting.
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    if let (Some(_), Some(host)) = (schema.get("x-host"), value.as_str())
-        && let Err(wrong) = crate::web::Pattern::read(host)
-    {
+    if let (Some(kind), Some(host)) = (schema.get("x-host"), value.as_str()) {
+        let wrong = match crate::web::Pattern::read(host) {
+            Ok(host) if kind == "one" && !host.is_one() => {
+                String::from("means several hosts: name each of them")
+            }
+            Ok(_) => return Ok(()),
+            Err(wrong) => wrong,
+        };
         return Err(format!("{} {wrong}", text(value)));
     }
     for any in ["anyOf", "oneOf"] {

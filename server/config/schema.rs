@@ -241,8 +241,14 @@ pub(super) enum Word {
 /// A host, with a port or without, or all below one.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(extend("x-host" = true))]
+#[schemars(extend("x-host" = "any"))]
 pub(super) struct Host(String);
+
+/// A host, with a port or without.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("x-host" = "one"))]
+pub(super) struct OneHost(String);
 
 impl RawNetwork {
     fn into_settings(self) -> Network {
@@ -298,7 +304,7 @@ pub(super) struct RawWeb {
     /// Hosts that may be asked though they are no public ones: `localhost:3000`, `10.0.0.7`,
     /// `wiki.example.org`. A name stands for this machine and private networks; a cloud's metadata service and
     /// the like only where their address stands here.
-    pub allow: Vec<String>,
+    pub allow: Vec<OneHost>,
     /// The proxy that all requests of these tools go through, and what commands ask through `sandbox.network`:
     /// `http://proxy.example.org:3128`. It resolves names itself. Absent: none, whatever the environment says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -606,7 +612,7 @@ impl Raw {
             agents: agents.filter(|a| !a.programs.is_empty()).collect(),
             sandbox: self.sandbox.into_settings(),
             web: Web {
-                allow: self.web.allow,
+                allow: self.web.allow.into_iter().map(|host| host.0).collect(),
                 proxy: self.web.proxy.filter(|proxy| !proxy.trim().is_empty()),
             },
             worktrees: Worktrees {

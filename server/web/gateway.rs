@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::hosts::{Pattern, entry};
+use super::hosts::{self, Pattern, entry};
 use super::{CONNECT, Cannot, HOP, Target, Web, address};
 use counted::counted;
 use upstream::Upstream;
@@ -60,15 +60,11 @@ impl Gateway {
     /// what need not be public, `proxy`: the next on the way, as for [`Web::new`]; a host that the list names whole need
     /// not be public either.
     pub fn new(hosts: Option<&[String]>, opened: &[String], proxy: Option<&str>) -> Self {
-        let read = |list: &[String]| {
-            let read = list.iter().filter_map(|text| Pattern::read(text).ok());
-            read.collect::<Vec<_>>()
-        };
-        let hosts = hosts.map(read);
-        let named = hosts.iter().flatten().filter_map(Pattern::whole);
-        let opened: Vec<String> = opened.iter().cloned().chain(named).collect();
+        let hosts = hosts.map(hosts::read);
+        let mut web = Web::new(opened, proxy);
+        web.opened.extend(hosts.iter().flatten().cloned());
         Self {
-            web: Web::new(&opened, proxy),
+            web,
             hosts,
             room: Arc::new(Semaphore::new(AT_ONCE)),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
@@ -80,8 +76,8 @@ impl Gateway {
     /// serves in its own network.
     pub fn direct(&self) -> Vec<&'static str> {
         let opened = |host: &&str| {
-            let bare = |text: &str| text.trim_matches(['[', ']']).to_owned();
-            self.web.opened.iter().any(|own| bare(&own.host) == **host)
+            let is = |own: &Pattern| own.is_one() && own.host.trim_matches(['[', ']']) == *host;
+            self.web.opened.iter().any(is)
         };
         let all = ["localhost", "127.0.0.1", "::1"].into_iter();
         all.filter(|host| !opened(host)).collect()

@@ -13,7 +13,7 @@ const USUAL: [u16; 2] = [80, 443];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// As addresses are compared: small letters, international names as `xn--…`, no dot at the end.
-    host: String,
+    pub(super) host: String,
     /// It stood behind `*.`: what lies below it, and not the host itself.
     below: bool,
     port: Option<u16>,
@@ -61,9 +61,13 @@ impl Pattern {
     }
 
     /// Whether it stands for just this one host, and so for wherever that is.
-    pub(super) fn whole(&self) -> Option<String> {
-        let port = self.port.map(|port| format!(":{port}"));
-        (!self.below).then(|| format!("{}{}", self.host, port.unwrap_or_default()))
+    pub fn is_one(&self) -> bool {
+        !self.below
+    }
+
+    /// Whether this host and port are named, public or not.
+    pub(super) fn opens(&self, host: &str, port: u16) -> bool {
+        self.is_one() && self.host == host && self.port.is_none_or(|own| own == port)
     }
 
     pub(super) fn fits(&self, target: &Target) -> bool {
@@ -78,6 +82,12 @@ impl Pattern {
         let port = target.port();
         named && self.port.map_or(USUAL.contains(&port), |own| own == port)
     }
+}
+
+/// Those of a list; what cannot be read opens nothing.
+pub(super) fn read(list: &[String]) -> Vec<Pattern> {
+    let read = list.iter().map(|text| Pattern::read(text));
+    read.filter_map(Result::ok).collect()
 }
 
 /// How the list would name it.

@@ -391,3 +391,26 @@ fn a_current_folder_that_is_gone_is_told_and_another_can_be_named() {
         "{here:?}"
     );
 }
+
+#[test]
+fn a_host_that_would_never_fit_is_told() {
+    for (entry, says) in [
+        (
+            "http://localhost:3000",
+            "is an address: name the host alone",
+        ),
+        ("*.example.org", "means several hosts: name each of them"),
+        ("::1", "is no host"),
+    ] {
+        let workspace = Workspace::new();
+        workspace.configure(&format!("[web]\nallow = ['localhost:3000', '{entry}']\n"));
+        let doctor = postil(&workspace, &["doctor"]);
+        let told = format!("`web.allow` has a wrong entry: number 2 \"{entry}\" {says}");
+        assert!(doctor.out.contains(&told), "{doctor:?}");
+    }
+    let workspace = Workspace::new();
+    workspace
+        .configure("[web]\nallow = ['localhost:3000', '10.0.0.7', '[::1]', 'wiki.example.org']\n");
+    let doctor = postil(&workspace, &["doctor"]);
+    assert!(!doctor.out.contains("wrong entry"), "{doctor:?}");
+}
