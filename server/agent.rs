@@ -204,13 +204,17 @@ impl Face {
         aloud: bool,
         connection: ConnectionTo<Client>,
     ) -> Result<SessionModeState, Error> {
-        let known = self.chats.get(id).map(|chat| chat.clone());
-        let chat = match known {
-            Some(chat) => chat,
-            None => self.window(id, root, connection)?,
-        };
+        if let Ok(chat) = self.chat(id) {
+            chat.recall(aloud)?;
+            return Ok(modes(&chat));
+        }
+        let chat = self.window(id, root, connection.clone())?;
         if let Err(error) = chat.recall(aloud) {
             self.chats.remove(id);
+            connection.spawn(async move {
+                chat.end().await;
+                Ok(())
+            })?;
             return Err(error);
         }
         Ok(modes(&chat))

@@ -437,3 +437,16 @@ fn a_window_is_opened_again_by_another_process() {
     let elsewhere = client.request("session/list", json!({}));
     assert_eq!(elsewhere["result"]["sessions"], json!([]));
 }
+
+#[test]
+fn a_window_in_which_nothing_was_said_yet_outlives_a_vain_load() {
+    let (workspace, model) = bench(vec![Step::text("It returns 7.")]);
+    let mut client = Client::start(&workspace, &model, None);
+    let load = json!({"cwd": workspace.root(), "mcpServers": [], "sessionId": client.session});
+    for method in ["session/load", "session/resume"] {
+        let loaded = client.request(method, load.clone());
+        assert!(loaded["error"].is_object(), "{loaded}");
+    }
+    let end = client.prompt(text("what does load return?"));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+}
