@@ -482,16 +482,14 @@ async fn show_progress(
     {
         return;
     }
-    let tell = |value: Value| {
-        server
-            .client
-            .report("$/progress", json!({"token": token, "value": value}))
-    };
+    let told = |value: Value| json!({"token": token, "value": value});
+    // Without its end it would be shown for ever.
+    let must_tell = |value: Value| server.client.notify("$/progress", told(value));
     let title = server.capabilities().names_us.progress(&title);
-    tell(json!({"kind": "begin", "title": title, "cancellable": true}));
+    must_tell(json!({"kind": "begin", "title": title, "cancellable": true}));
     loop {
         let Some(mut step) = steps.recv().await else {
-            return tell(json!({"kind": "end"}));
+            return must_tell(json!({"kind": "end"}));
         };
         // What came meanwhile is older than the last.
         while !matches!(step, Progress::End { .. }) {
@@ -502,10 +500,13 @@ async fn show_progress(
         }
         match step {
             Progress::Begin { title: message } | Progress::Report { message } => {
-                tell(json!({"kind": "report", "message": message}));
+                let step = told(json!({"kind": "report", "message": message}));
+                server.client.report("$/progress", step);
                 tokio::time::sleep(REPORT_EVERY).await;
             }
-            Progress::End { message } => return tell(json!({"kind": "end", "message": message})),
+            Progress::End { message } => {
+                return must_tell(json!({"kind": "end", "message": message}));
+            }
             Progress::Said { .. } | Progress::Call { .. } | Progress::Called { .. } => {}
         }
     }
