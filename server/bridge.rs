@@ -9,6 +9,12 @@
 //!
 //! Elsewhere than on Unix there is no such way: the calls work on the files.
 
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::verbs::Failure;
+
 #[cfg(unix)]
 mod client;
 #[cfg(unix)]
@@ -27,39 +33,50 @@ pub use server::{Listening, listen};
 pub use elsewhere::{Listening, call, listen, serving};
 
 /// Why an editor's server did not answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum NoAnswer {
     /// None runs; nothing was asked.
     Absent(String),
     /// One runs that cannot be spoken with; nothing was asked.
     Stranger(String),
-    /// One runs and does not answer; nothing was asked. This says what to do.
-    Silent(String),
-    /// One runs that does not tell what it has open, for this reason; nothing was asked.
-    Unclear(String),
+    /// One runs that does not tell what it has open; nothing was asked. This says why, and what to do.
+    Unheard(Failure),
     /// It was asked, and what became of it is not known.
     Lost(String),
 }
 
-/// Nothing is written behind the back of an editor that does not answer.
-pub fn silent(root: &str) -> String {
-    format!(
-        "an editor that has {root} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again"
-    )
+impl NoAnswer {
+    /// For a call that is not carried out otherwise, about the workspace `root`: nothing is done behind the back of an
+    /// editor that is there.
+    pub fn failure(self, root: &Path) -> Failure {
+        match self {
+            Self::Absent(why) => Failure::new("no_editor", format!("{why}: nothing was done")),
+            Self::Stranger(why) => Failure::new(
+                "editor_version",
+                format!(
+                    "{why}, and what it has not saved of {} is not known: nothing was done; have that editor start its server again with this version (`postil --version`), or close it, then do this again",
+                    root.display()
+                ),
+            ),
+            Self::Unheard(failure) => failure,
+            Self::Lost(why) => Failure::new(
+                "editor_lost",
+                format!(
+                    "the editor's server was lost in the middle ({why}), and what it did is not known: look at the file there before you do it again"
+                ),
+            ),
+        }
+    }
 }
 
-/// The same of an editor whose server cannot be spoken with, for which `why` is the reason.
-pub fn stranger(root: &str, why: &str) -> String {
-    format!(
-        "{why}, and what it has not saved of {root} is not known: nothing was done; have that editor start its server again with this version (`postil --version`), or close it, then do this again"
-    )
-}
-
-/// The same of one that does not tell what it has open: it may be closing, or defective.
-pub fn unclear(root: &str, why: &str) -> String {
-    format!(
-        "an editor that has {root} open does not tell what it has not saved ({why}): nothing was done; do this again, and if that does not help, close that editor first"
-    )
+/// A document that an editor has open.
+#[derive(Deserialize)]
+pub struct Open {
+    /// Relative to the workspace.
+    pub file: String,
+    /// The disk does not have what the editor shows.
+    #[serde(default)]
+    pub unsaved: bool,
 }
 
 #[cfg(not(unix))]

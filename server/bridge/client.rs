@@ -48,6 +48,17 @@ pub(super) fn absent() -> NoAnswer {
     NoAnswer::Absent(String::from("no editor has this workspace open"))
 }
 
+/// One that does not tell what it has open: it may be closing, or defective.
+pub(super) fn unclear(root: &Path, why: &str) -> NoAnswer {
+    NoAnswer::Unheard(Failure::new(
+        "editor_unclear",
+        format!(
+            "an editor that has {} open does not tell what it has not saved ({why}): nothing was done; do this again, and if that does not help, close that editor first",
+            root.display()
+        ),
+    ))
+}
+
 /// One call of one server.
 pub(super) async fn ask(
     mut stream: UnixStream,
@@ -62,7 +73,7 @@ pub(super) async fn ask(
         tool: verb.name.to_owned(),
         arguments: arguments.clone(),
     })
-    .map_err(|error| NoAnswer::Absent(error.to_string()))?;
+    .map_err(|error| unclear(root, &error.to_string()))?;
     line.push(b'\n');
     let asking = async {
         stream.write_all(&line).await?;
@@ -104,7 +115,7 @@ pub(super) async fn ask(
 }
 
 /// A connection to a server of this user. An error: nobody listens there, or why it cannot be spoken with.
-pub(super) async fn connect(server: &Place) -> Result<UnixStream, NoAnswer> {
+pub(super) async fn connect(server: &Place, root: &Path) -> Result<UnixStream, NoAnswer> {
     let socket = server.socket.display();
     let why = match UnixStream::connect(&server.socket).await {
         Ok(stream) => match stream.peer_cred() {
@@ -125,7 +136,7 @@ pub(super) async fn connect(server: &Place) -> Result<UnixStream, NoAnswer> {
     };
     match is_left(&server.pointer) {
         true => Err(absent()),
-        false => Err(NoAnswer::Unclear(why)),
+        false => Err(unclear(root, &why)),
     }
 }
 

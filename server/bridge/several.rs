@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{self, Answered, Place};
-use super::{NoAnswer, silent, stranger, unclear};
+use super::{NoAnswer, Open};
 use crate::os;
+use crate::session::Undone;
 use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
 /// How long each is asked what it has open. One that is suspended does not answer.
@@ -23,26 +24,9 @@ const ALONE: Duration = Duration::from_secs(5);
 const ENDING: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
-struct Open {
-    /// Relative to the workspace.
-    file: String,
-    #[serde(default)]
-    unsaved: bool,
-}
-
-#[derive(Deserialize)]
 struct Standing {
     id: String,
     file: String,
-}
-
-/// A part of what [`crate::session::Undone`] tells.
-#[derive(Default, Deserialize, Serialize)]
-struct Undone {
-    files: Vec<String>,
-    left: usize,
-    kept: bool,
-    open: usize,
 }
 
 /// An editor's server.
@@ -82,15 +66,15 @@ async fn list_by(
     verb: &str,
     list: &str,
 ) -> Result<Vec<Value>, NoAnswer> {
-    let unclear = |why: &str| NoAnswer::Unclear(String::from(why));
+    let unclear = |why: &str| client::unclear(root, why);
     let verb = verbs::any(verb).ok_or_else(|| unclear("a defect"))?;
     let never = CancellationToken::new();
     match client::ask(stream, root, verb, &json!({}), &never).await {
         Ok(Ok(mut answer)) => {
             list_of(&mut answer.value, list).ok_or_else(|| unclear("its answer cannot be read"))
         }
-        Ok(Err(failure)) => Err(NoAnswer::Unclear(failure.message)),
-        Err(NoAnswer::Lost(why)) => Err(NoAnswer::Unclear(why)),
+        Ok(Err(failure)) => Err(unclear(&failure.message)),
+        Err(NoAnswer::Lost(why)) => Err(unclear(&why)),
         Err(other) => Err(other),
     }
 }
@@ -103,13 +87,26 @@ impl Editor {
         arguments: &Value,
         cancel: &CancellationToken,
     ) -> Answered {
-        let stream = client::connect(&self.place).await?;
+        let stream = client::connect(&self.place, root).await?;
         client::ask(stream, root, verb, arguments, cancel).await
+    }
+
+    /// What it made of a call that is for it and no other.
+    async fn done(
+        &self,
+        root: &Path,
+        verb: &Verb,
+        arguments: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let answered = self.call(root, verb, arguments, cancel).await;
+        let answer = answered.map_err(|none| none.failure(root))??;
+        Ok(answer.value)
     }
 
     /// The list that it answers with.
     async fn list(&self, root: &Path, verb: &str, list: &str) -> Result<Vec<Value>, NoAnswer> {
-        let stream = client::connect(&self.place).await?;
+        let stream = client::connect(&self.place, root).await?;
         list_by(stream, root, verb, list).await
     }
 
@@ -117,7 +114,7 @@ impl Editor {
     async fn open(&self, root: &Path, stream: UnixStream) -> Result<Vec<Value>, NoAnswer> {
         match list_by(stream, root, "buffer_read", "buffers").await {
             // What it had when it ended is as gone as that of one that ended before.
-            Err(NoAnswer::Unclear(_)) => {
+            Err(NoAnswer::Unheard(_)) => {
                 tokio::time::sleep(ENDING).await;
                 self.list(root, "buffer_read", "buffers").await
             }
@@ -135,11 +132,21 @@ impl Editor {
     }
 }
 
+fn silent(root: &Path) -> NoAnswer {
+    NoAnswer::Unheard(Failure::new(
+        "editor_silent",
+        format!(
+            "an editor that has {} open does not answer, and what it has not saved is not known: nothing was done; go on in it (`fg`, where it is suspended) or close it, then do this again",
+            root.display()
+        ),
+    ))
+}
+
 impl<'a> Editors<'a> {
     /// Each is asked what it has open.
     pub(super) async fn of(places: Vec<Place>, root: &'a Path) -> Self {
         let connecting = places.into_iter().map(async |place| {
-            let stream = client::connect(&place).await;
+            let stream = client::connect(&place, root).await;
             (place, stream)
         });
         let mut found = join_all(connecting).await;
@@ -152,7 +159,7 @@ impl<'a> Editors<'a> {
         let asked = found.into_iter().map(async |(place, stream)| {
             let mut editor = Editor {
                 place,
-                listed: Err(NoAnswer::Silent(silent(&root.display().to_string()))),
+                listed: Err(silent(root)),
                 open: Vec::new(),
             };
             match stream {
@@ -186,23 +193,12 @@ impl<'a> Editors<'a> {
             .all
             .iter()
             .filter_map(|editor| editor.listed.as_ref().err());
-        unheard.min_by_key(|why| match why {
-            NoAnswer::Silent(_) => 0,
-            NoAnswer::Unclear(_) => 1,
-            _ => 2,
-        })
+        unheard.min_by_key(|why| matches!(why, NoAnswer::Stranger(_)))
     }
 
     /// The same in words that say what to do.
     fn not_heard(&self) -> Option<Failure> {
-        let root = self.root.display().to_string();
-        Some(match self.unheard()? {
-            NoAnswer::Silent(why) => Failure::new("editor_silent", why.clone()),
-            NoAnswer::Unclear(why) | NoAnswer::Absent(why) | NoAnswer::Lost(why) => {
-                Failure::new("editor_unclear", unclear(&root, why))
-            }
-            NoAnswer::Stranger(why) => Failure::new("editor_version", stranger(&root, why)),
-        })
+        Some(self.unheard()?.clone().failure(self.root))
     }
 
     /// Has the one carry out a call that it is for, or several together.
@@ -393,24 +389,12 @@ impl<'a> Editors<'a> {
         let mut actions = list_of(&mut answer, "actions").unwrap_or_default();
         for (editor, file) in elsewhere {
             let one = json!({ "path": file });
-            match editor.call(self.root, verb, &one, cancel).await {
-                Ok(Ok(mut answer)) => {
-                    actions.extend(list_of(&mut answer.value, "actions").unwrap_or_default());
+            match editor.done(self.root, verb, &one, cancel).await {
+                Ok(mut done) => {
+                    actions.extend(list_of(&mut done, "actions").unwrap_or_default());
                 }
-                Ok(Err(Failure { message, .. }))
-                | Err(
-                    NoAnswer::Absent(message)
-                    | NoAnswer::Stranger(message)
-                    | NoAnswer::Silent(message)
-                    | NoAnswer::Unclear(message),
-                ) => {
-                    actions.push(json!({"success": false, "file": file, "note": message}));
-                }
-                Err(NoAnswer::Lost(why)) => {
-                    let note = format!(
-                        "the editor's server was lost in the middle ({why}): look at the file there"
-                    );
-                    actions.push(json!({"success": false, "file": file, "note": note}));
+                Err(failure) => {
+                    actions.push(json!({"success": false, "file": file, "note": failure.message}))
                 }
             }
         }
@@ -441,42 +425,31 @@ impl<'a> Editors<'a> {
             return Some(only.call(self.root, verb, arguments, cancel).await);
         }
         let mut undone = Undone::default();
-        let mut why = None;
+        let mut code = None;
         for (editor, file) in homes.into_iter().zip(&files) {
             let one = json!({"run_id": run_id, "turn": turn, "files": [file]});
-            let said = match editor.call(self.root, verb, &one, cancel).await {
-                Ok(Ok(answer)) => match serde_json::from_value::<Undone>(answer.value) {
-                    Ok(more) => {
-                        undone.files.extend(more.files);
-                        undone.left += more.left;
-                        undone.kept |= more.kept;
-                        undone.open += more.open;
-                        continue;
-                    }
-                    Err(error) => error.to_string(),
-                },
-                Ok(Err(failure)) => {
-                    why.get_or_insert(failure.code);
-                    failure.message
+            let done = editor.done(self.root, verb, &one, cancel).await;
+            let done = done.and_then(|done| {
+                serde_json::from_value::<Undone>(done)
+                    .map_err(|error| Failure::new("failed", error.to_string()))
+            });
+            match done {
+                Ok(more) => {
+                    undone.files.extend(more.files);
+                    undone.left += more.left;
+                    undone.kept |= more.kept;
+                    undone.open += more.open;
                 }
-                Err(
-                    NoAnswer::Absent(why)
-                    | NoAnswer::Stranger(why)
-                    | NoAnswer::Silent(why)
-                    | NoAnswer::Unclear(why),
-                ) => {
-                    format!("{file}: not put back, {why}")
+                Err(failure) => {
+                    undone.files.push(format!("{file}: {}", failure.message));
+                    undone.left += 1;
+                    code.get_or_insert(failure.code);
                 }
-                Err(NoAnswer::Lost(why)) => format!(
-                    "{file}: the editor's server was lost in the middle ({why}), and what it did is not known"
-                ),
-            };
-            undone.files.push(said);
-            undone.left += 1;
+            }
         }
         if undone.left == files.len() {
-            let why = why.unwrap_or_else(|| String::from("failed"));
-            return Some(Ok(Err(Failure::new(&why, undone.files.join("; ")))));
+            let code = code.unwrap_or_else(|| String::from("failed"));
+            return Some(Ok(Err(Failure::new(&code, undone.files.join("; ")))));
         }
         Some(Ok(Ok(json!(undone).into())))
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Cx, Stop};
-use crate::bridge::{self, NoAnswer};
+use crate::bridge::{self, NoAnswer, Open};
 use crate::os;
 use crate::present::visible;
 use crate::session::Error;
@@ -24,16 +24,6 @@ pub(super) const YOURS_TO_SAVE: &str =
 
 /// An editor that takes longer is told of.
 const SILENCE: Duration = Duration::from_secs(3);
-
-/// A document that is open in the editor.
-#[derive(Deserialize)]
-pub(super) struct Open {
-    /// Relative to the workspace.
-    pub file: String,
-    /// The disk does not have what the editor shows.
-    #[serde(default)]
-    pub unsaved: bool,
-}
 
 /// What came of a command: of the editor's server where it has `arguments` and one serves the workspace, else of `here`,
 /// which is done on the files and not begun before.
@@ -94,22 +84,16 @@ async fn through_editor_of<T: DeserializeOwned>(
             "the editor's server was lost before anything was done ({why}): try again"
         ))
         .into()),
-        Err(NoAnswer::Lost(why)) => Err(Error::Other(format!(
-            "the editor's server was lost in the middle ({why}), and what it did is not known: look at the file there before you do it again"
-        ))
-        .into()),
         Err(NoAnswer::Stranger(why)) => {
             cx.out.warn(&format!(
                 "{why}: this is done on the files, and what is unsaved there is not seen"
             ));
             Ok(None)
         }
-        Err(NoAnswer::Unclear(why)) => {
-            let root = root.display().to_string();
-            Err(Error::Other(visible(&bridge::unclear(&root, &why))).into())
-        }
-        Err(NoAnswer::Silent(why)) => Err(Error::Other(visible(&why)).into()),
         Err(NoAnswer::Absent(_)) => Ok(None),
+        Err(none @ (NoAnswer::Unheard(_) | NoAnswer::Lost(_))) => {
+            Err(Stop::Said(none.failure(root)))
+        }
     }
 }
 

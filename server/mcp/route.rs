@@ -182,9 +182,9 @@ fn join(together: &mut Value, more: Value) {
             let sum = together.as_u64().unwrap_or_default() + more.as_u64().unwrap_or_default();
             *together = json!(sum);
         }
+        (Value::Bool(together), Value::Bool(more)) => *together &= more,
         _ => {}
     }
-        (Value::Bool(together), Value::Bool(more)) => *together &= more,
 }
 
 /// The place and full id of a thread: a prefix has to be unique over all places.
@@ -290,21 +290,13 @@ pub(super) async fn on(
                 ),
             ));
         }
+        Err(NoAnswer::Unheard(failure)) if verb.effect != Effect::Reads => return Err(failure),
         // It may have the file itself unsaved: what is on disk is not what the agent asks for.
-        Err(NoAnswer::Silent(why)) if verb.needs_editor() => {
-            return Err(Failure::new("editor_silent", why));
+        Err(none @ (NoAnswer::Unheard(_) | NoAnswer::Stranger(_))) if verb.needs_editor() => {
+            return Err(none.failure(&place.root));
         }
-        Err(NoAnswer::Unclear(why)) if verb.needs_editor() || verb.effect != Effect::Reads => {
-            let text = bridge::unclear(&place.root.display().to_string(), &why);
-            return Err(Failure::new("editor_unclear", text));
-        }
-        Err(NoAnswer::Silent(_)) => String::from("the editor does not answer"),
-        Err(
-            NoAnswer::Lost(why)
-            | NoAnswer::Absent(why)
-            | NoAnswer::Stranger(why)
-            | NoAnswer::Unclear(why),
-        ) => why,
+        Err(NoAnswer::Unheard(_)) => String::from("the editor does not tell what it has open"),
+        Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
     };
     if verb.needs_editor() {
         let text = format!(

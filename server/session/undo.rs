@@ -27,7 +27,7 @@ pub struct Wanted<'a> {
 }
 
 /// What became of an undo.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Undone {
     /// A sentence for each file.
     pub files: Vec<String>,

@@ -80,6 +80,33 @@ fn an_editor_that_fails_to_tell_is_refused_with_its_own_words() {
     }
 }
 
+/// Nor is the agent sent to the file, of which the editor may show more than the disk has.
+#[test]
+fn an_open_document_is_not_looked_for_on_disk_beside_an_editor_of_another_version() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let socket = workspace.data().join("s.sock");
+    point(&workspace, "editor", &socket);
+    serve(
+        UnixListener::bind(socket).expect("a socket"),
+        "{\"version\":1}\n",
+        Duration::ZERO,
+    );
+    let edit = json!({"path": "src/a.rs", "version": 1, "old_text": "a", "new_text": "b"});
+    for (verb, arguments) in [
+        ("buffer_read", json!({"path": "src/a.rs"})),
+        ("buffer_read", json!({})),
+        ("buffer_edit", edit),
+    ] {
+        let (sentence, code) = agent.refused(verb, arguments);
+        assert_eq!(code, "editor_version", "{sentence}");
+        assert!(
+            sentence.contains("another version of postil") && !sentence.contains("edit the file"),
+            "{sentence}"
+        );
+    }
+}
+
 #[test]
 fn an_editor_that_ends_while_it_is_asked_is_gone() {
     let workspace = workspace();
