@@ -31,7 +31,7 @@ mod finding;
 mod framing;
 mod methods;
 mod outgoing;
-mod positions;
+pub mod positions;
 mod process;
 mod questions;
 mod registry;
@@ -223,13 +223,12 @@ impl Shared {
     }
 
     /// The open buffers that a child of this row would be asked about.
-    fn open_for(&self, row: &Row, root: &Path) -> Vec<(PathBuf, String)> {
+    fn open_for(&self, row: &Row, root: &Path) -> Vec<PathBuf> {
         let mine = |path: &Path| path.starts_with(root) && self.speaks(row, path);
         self.buffers
             .paths()
             .into_iter()
             .filter(|p| mine(p))
-            .map(|p| (p, String::new()))
             .collect()
     }
 
@@ -395,16 +394,6 @@ impl Children {
             .ask(file, language, method, params, encoding, false, cancel)
             .await?
             .answer)
-    }
-
-    /// The newest diagnostics of `file`, raw but with positions in UTF-8, and whether they belong to the
-    /// text as it is now.
-    pub async fn diagnostics(
-        &self,
-        file: &Path,
-        cancel: &CancellationToken,
-    ) -> Result<(Vec<Value>, bool), ChildError> {
-        self.newest_diagnostics(file, cancel).await
     }
 
     // The children's documents follow the editor's; each returns at once.

@@ -223,7 +223,9 @@ impl Children {
         json!({"textDocument": {"uri": uri::from_path(file)}, "position": positions::to_json(position)})
     }
 
-    pub(super) async fn newest_diagnostics(
+    /// The newest diagnostics of `file`, raw but with positions in UTF-8, and whether they belong to the
+    /// text as it is now.
+    pub async fn diagnostics(
         &self,
         file: &Path,
         cancel: &CancellationToken,

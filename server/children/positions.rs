@@ -160,6 +160,7 @@ impl Walk<'_> {
     }
 }
 
+/// Clients send great numbers for "the end of the line".
 fn number(object: &Map<String, Value>, key: &str) -> Option<u32> {
     let number = object.get(key)?.as_u64()?;
     Some(u32::try_from(number).unwrap_or(u32::MAX))

@@ -225,7 +225,7 @@ impl Child {
     }
 
     /// One run, from start to end.
-    async fn live(&self, attempt: u32, open: &mut Vec<(PathBuf, String)>) -> End {
+    async fn live(&self, attempt: u32, open: &mut Vec<PathBuf>) -> End {
         let stopped = |reason: String| ChildError::Stopped(self.row.command.clone(), reason);
         let started = process::start(
             &self.key.program,
@@ -297,8 +297,8 @@ impl Child {
         }
         connection.end("it ended");
         for path in locked(&connection.documents).paths() {
-            if !open.iter().any(|(p, _)| *p == path) {
-                open.push((path, String::from("plaintext")));
+            if !open.contains(&path) {
+                open.push(path);
             }
         }
         // Not its group alone: what it has started must not outlive it.
@@ -329,12 +329,7 @@ impl Child {
     }
 
     /// Initializes it and stays until it is not wanted any more.
-    async fn serve(
-        &self,
-        connection: &Arc<Connection>,
-        attempt: u32,
-        open: &mut Vec<(PathBuf, String)>,
-    ) {
+    async fn serve(&self, connection: &Arc<Connection>, attempt: u32, open: &mut Vec<PathBuf>) {
         let timeout = Duration::from_secs(self.shared.limits().timeout.max(1)) * INDEXING_FACTOR;
         let params = self.initialize_params(connection);
         let answer = tokio::select! {
@@ -383,11 +378,11 @@ impl Child {
             );
         }
         connection.activity.started();
-        for (path, language) in open
+        for path in open
             .drain(..)
             .chain(self.shared.open_for(&self.row, &self.key.root))
         {
-            let language = self.shared.language_id(&path, &language);
+            let language = self.shared.language_id(&path, "plaintext");
             connection.sync(Some((&path, &language)));
         }
         self.set(attempt, Step::Ready(Arc::clone(connection)));

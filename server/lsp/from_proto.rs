@@ -8,8 +8,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tower_lsp::lsp_types::Url;
 
+pub(super) use crate::children::positions::position;
 use crate::os;
-use crate::text::{Change, Position, Range};
+use crate::text::{Change, Range};
 
 /// The path of a `file:` URI, links resolved as far as it exists; `None` for other schemes.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
@@ -79,25 +80,11 @@ pub(super) fn many_files(message: &[u8]) -> Option<Vec<PathBuf>> {
     Some(changes.filter_map(|change| named(&change.uri)).collect())
 }
 
-pub(super) fn position(value: &Value) -> Option<Position> {
-    Some(Position {
-        line: number(value.get("line")?)?,
-        character: number(value.get("character")?)?,
-    })
-}
-
 pub(super) fn range(value: &Value) -> Option<Range> {
     Some(Range {
         start: position(value.get("start")?)?,
         end: position(value.get("end")?)?,
     })
-}
-
-/// Clients send great numbers for "the end of the line".
-fn number(value: &Value) -> Option<u32> {
-    value
-        .as_u64()
-        .map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// `contentChanges` of `didChange`; `None`: not as LSP 3.17 §TextDocumentContentChangeEvent has it.

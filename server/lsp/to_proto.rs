@@ -11,6 +11,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 use tower_lsp::lsp_types::{self, Url};
 
 use super::Server;
+pub(super) use crate::children::positions::to_json as position;
 use crate::config::Problem;
 use crate::present::{self, Diagnostic, Severity};
 use crate::session::{self, View};
@@ -19,10 +20,6 @@ use crate::text::{Document, Places, Position, Range};
 
 /// LSP 3.17 §ErrorCodes: a request that failed, and not for a defect here.
 pub(super) const REQUEST_FAILED: i64 = -32803;
-
-pub(super) fn position(position: Position) -> Value {
-    json!({"line": position.line, "character": position.character})
-}
 
 pub(super) fn range(range: Range) -> Value {
     json!({"start": position(range.start), "end": position(range.end)})

@@ -23,7 +23,7 @@ impl Call {
         let position = from_proto::position(position)
             .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
         let line = usize::try_from(position.line).unwrap_or(usize::MAX);
-        let show = self.argument.get("show").and_then(Value::as_bool) == Some(true);
+        let show = self.flag("show")? == Some(true);
         self.session.let_close().await;
         // git may take its time with a long history.
         let why = blocking(&self.session, move |session| {

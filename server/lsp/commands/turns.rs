@@ -8,7 +8,6 @@ use tower_lsp::jsonrpc::Result;
 use super::call::{Call, blocking, failed};
 use crate::host::{Level, Question};
 use crate::lsp::to_proto;
-use crate::present;
 use crate::session::{Session, TurnChanges, TurnOptions, Wanted, commit_waits};
 use crate::store::Run;
 use crate::threads::{Action, Status, Thread};
@@ -130,8 +129,7 @@ impl Call {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
             };
-            let text = present::visible(&format!("postil: {why}{more}"));
-            host.message(Level::Warning, &text);
+            host.message(Level::Warning, &format!("postil: {why}{more}"));
         }
     }
 
@@ -257,7 +255,7 @@ impl Call {
         let folder = workspace.root().to_string_lossy();
         self.session.host.message(
             Level::Info,
-            &format!("{} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back.", present::visible(&folder)),
+            &format!("{folder} is trusted: turns may edit its files, and language servers start in it. `postil trust --revoke` takes that back."),
         );
         Ok(json!({"success": true, "folder": folder}))
     }
