@@ -16,10 +16,6 @@ const KEEP = 300;
 const DRAWN = 3000;
 /** Milliseconds after which it is looked again at most what other windows left, and said that this one is there. */
 const AGAIN = 30_000;
-/** Under this the workspace remembers what its windows showed when they kept something. */
-const WINDOWS = "drafts.windows";
-/** So many of them. */
-const MOST = 8;
 
 interface Draft {
     text: string;
@@ -73,8 +69,6 @@ export class Drafts implements vscode.Disposable {
     /** On their way into a file, which may take longer than a box is drawn. */
     private readonly sending = new Set<{ text: string }>();
     private readonly kept: Kept<Draft>;
-    /** What this window shows. */
-    private readonly shown: string;
     /** The editors that were there when that last changed. */
     private seen = editors();
     /** Since when. */
@@ -123,27 +117,16 @@ export class Drafts implements vscode.Disposable {
 
     /** `edited`: the message whose box was just opened with this in it. */
     constructor(
-        private readonly context: vscode.ExtensionContext,
+        context: vscode.ExtensionContext,
         private readonly log: vscode.LogOutputChannel,
         private readonly edited: (text: string) => Edited | undefined,
     ) {
-        const { workspaceFile, workspaceFolders = [] } = vscode.workspace;
-        const shown = workspaceFile ? [workspaceFile] : workspaceFolders.map(({ uri }) => uri);
-        this.shown = shown.join("\n");
-        // A window that gets a second folder, or whose folders are saved as a workspace, is loaded anew and shows something
-        // else. VS Code mostly takes along what the workspace remembers, and not in a browser.
-        const folders = workspaceFile ? workspaceFolders.map(({ uri }) => uri.toString()) : [];
-        const windows = new Set([this.shown, ...this.remembered(), ...folders]);
-        // The storage of a workspace is another one for a second window on it.
-        this.kept = new Kept(path.join(context.globalStorageUri.fsPath, "drafts"), [...windows]);
+        // The storage of a workspace is another one for a second window on it, and for one whose folders are saved as a
+        // workspace, or that gets a second one.
+        this.kept = new Kept(path.join(context.globalStorageUri.fsPath, "drafts"), () => (vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri.toString()));
         this.after(DRAWN, () => {
             this.take();
         });
-    }
-
-    /** What windows of this workspace showed, the last first. */
-    private remembered(): string[] {
-        return this.context.workspaceState.get<string[]>(WINDOWS, []);
     }
 
     /** What windows left that are gone. One that was loaded anew may take a while to go. */
@@ -313,11 +296,6 @@ export class Drafts implements vscode.Disposable {
         }
         if (all.length > 0) {
             this.beat();
-            const before = this.remembered();
-            if (before[0] !== this.shown) {
-                const others = before.filter((one) => one !== this.shown);
-                void this.context.workspaceState.update(WINDOWS, [this.shown, ...others].slice(0, MOST));
-            }
         }
     }
 

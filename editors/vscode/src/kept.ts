@@ -1,14 +1,19 @@
-// What a window keeps on the disk for the next one on the same folders: a file for each window, so that two do not take
-// each other's. Knows nothing of the editor.
+// What a window keeps on the disk for the next one that has one of its folders: a file for each window, so that two do
+// not take each other's. Knows nothing of the editor.
 
-import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 
-/** Milliseconds after which a window that has not said that it is there is gone, though its process is not. */
-export const STALE = 120_000;
-/** Milliseconds in which a window that is there says so, also after the machine was suspended and all are stale. */
-export const SILENT = 45_000;
+/**
+ * A window that says nothing between so many looks is gone, though its process is not. So many take longer than it does
+ * to say something, also where the machine sleeps between two of them.
+ */
+export const LOOKS = 6;
+
+/** How the name of what is kept ends. */
+const END = "json";
+/** Behind it, of what is not in place yet: cut off there, it is no more than a moment newer than what is. */
+const PART = ".part";
 
 function isAlive(pid: number): boolean {
     try {
@@ -23,130 +28,103 @@ function isMissing(error: unknown): boolean {
     return (error as NodeJS.ErrnoException).code === "ENOENT";
 }
 
-function prefixOf(window: string): string {
-    return `${createHash("sha256").update(window).digest("hex").slice(0, 16)}-`;
+interface Left<Item> {
+    folders: string[];
+    items: Item[];
 }
 
 export class Kept<Item> {
     private readonly folder: string;
+    private readonly folders: () => string[];
     private readonly pid: number;
     private readonly isThere: (pid: number) => boolean;
-    /** How the names of files begin in which it looks. */
-    private readonly prefixes: readonly string[];
-    /** The name of this window's file. An earlier process may have had this one's number. */
+    /** How the names of this window's files begin. An earlier process may have had this one's number. */
     private readonly own: string;
     /** How many files were taken over. */
     private count = 0;
     /** The names of what was taken over, until it is kept as this window's. */
     private taken: string[] = [];
-    /** The names of what nobody else takes any more, but could not be read yet. */
-    private readonly unread = new Set<string>();
-    /** Files that were stale when they were looked at: of when they are, and since when that is known. */
-    private readonly silent = new Map<string, { of: number; since: number }>();
+    /** Files of processes that are there: of when each was, and at how many looks. */
+    private readonly silent = new Map<string, { of: number; looks: number }>();
 
-    /** `windows`: what it shows, by which the next one on the same is known, and what windows showed whose words are its too. */
-    constructor(folder: string, [window = "", ...others]: readonly string[], pid = process.pid, isThere = isAlive, begun = Date.now()) {
+    /** `folders`: those that the window has by now. */
+    constructor(folder: string, folders: () => string[], pid = process.pid, isThere = isAlive, begun = Date.now()) {
         this.folder = folder;
+        this.folders = folders;
         this.pid = pid;
         this.isThere = isThere;
-        this.prefixes = [window, ...others].map(prefixOf);
-        this.own = `${prefixOf(window)}${pid}-${begun}.json`;
+        this.own = `${pid}-${begun}.`;
     }
 
     /**
      * What windows left that are gone; each thing is given to one. `others`: there is more, of windows that are not gone,
-     * or that could not be read. `clock`: milliseconds that go on evenly.
+     * or that could not be read.
      */
-    take(now = Date.now(), clock = performance.now()): { items: Item[]; others: boolean } {
+    take(): { items: Item[]; others: boolean } {
         const items: Item[] = [];
         let others = false;
-        const each = (suffix: string, act: (name: string) => void): void => {
-            for (const name of this.names(suffix)) {
-                try {
-                    if (this.unread.has(name) || this.isGone(name, now, clock)) {
-                        act(name);
+        const attempt = (act: () => void): void => {
+            try {
+                act();
+            } catch (error) {
+                // Where it is missing another window was sooner, or nothing was kept.
+                others ||= !isMissing(error);
+            }
+        };
+        attempt(() => {
+            for (const name of readdirSync(this.folder).filter((name) => !name.startsWith(this.own))) {
+                attempt(() => {
+                    if (this.isGone(name)) {
+                        items.push(...this.read(name));
                     } else {
                         others = true;
                     }
-                } catch (error) {
-                    // Where it is missing another window was sooner.
-                    others ||= !isMissing(error);
-                }
+                });
             }
-        };
-        try {
-            each(".json.part", (name) => {
-                this.finish(name);
-            });
-            each(".json", (name) => {
-                items.push(...this.read(name, now));
-            });
-        } catch (error) {
-            others ||= !isMissing(error);
-        }
+        });
         return { items, others };
     }
 
-    private isGone(name: string, now: number, clock: number): boolean {
-        const of = Number(/-(\d+)/.exec(name)?.[1]);
+    private isGone(name: string): boolean {
+        const of = Number.parseInt(name, 10);
         if (of === this.pid || !this.isThere(of)) {
             return true;
         }
         const { mtimeMs } = statSync(path.join(this.folder, name));
-        if (now - mtimeMs < STALE) {
-            this.silent.delete(name);
-            return false;
-        }
         const known = this.silent.get(name);
-        if (known?.of !== mtimeMs) {
-            this.silent.set(name, { of: mtimeMs, since: clock });
-            return false;
-        }
-        return clock - known.since >= SILENT;
+        const looks = known?.of === mtimeMs ? known.looks + 1 : 1;
+        this.silent.set(name, { of: mtimeMs, looks });
+        return looks >= LOOKS;
     }
 
-    /** What a window had written and not put in place when it went is newer than what is there. */
-    private finish(name: string): void {
-        const part = path.join(this.folder, name);
-        if (parsed(readFileSync(part, "utf8")) === undefined) {
-            rmSync(part, { force: true });
-        } else {
-            renameSync(part, part.slice(0, -".part".length));
+    private read(name: string): Item[] {
+        const file = path.join(this.folder, name);
+        const left = parsed<Item>(readFileSync(file, "utf8"));
+        if (!left || name.endsWith(PART)) {
+            rmSync(file, { force: true });
+            return [];
         }
-    }
-
-    private read(name: string, now: number): Item[] {
-        let taken = name;
-        if (!this.unread.has(name)) {
-            const file = path.join(this.folder, name);
-            // Or other windows would find it stale still, and take it again.
-            utimesSync(file, new Date(now), new Date(now));
-            taken = `${name.slice(0, name.indexOf("-"))}-${this.own.slice(this.own.indexOf("-") + 1, -".json".length)}-${(this.count += 1)}.json`;
-            // Only one of several windows can do this.
-            renameSync(file, path.join(this.folder, taken));
-            this.unread.add(taken);
+        const folders = this.folders();
+        if (!left.folders.some((folder) => folders.includes(folder))) {
+            return [];
         }
-        const read = parsed(readFileSync(path.join(this.folder, taken), "utf8"));
-        this.unread.delete(taken);
+        const taken = `${this.own}${(this.count += 1)}.${END}`;
+        // Only one of several windows can do this.
+        renameSync(file, path.join(this.folder, taken));
         this.taken.push(taken);
-        return Array.isArray(read) ? (read as Item[]) : [];
-    }
-
-    private names(suffix: string): string[] {
-        const ours = [this.own, `${this.own}.part`, ...this.taken];
-        const isKnown = (name: string): boolean => name.endsWith(suffix) && this.prefixes.some((prefix) => name.startsWith(prefix));
-        return readdirSync(this.folder).filter((name) => isKnown(name) && !ours.includes(name));
+        return left.items;
     }
 
     /** All that is to be kept now, which says that this window is there too; what was before is not any more. */
     put(items: Item[]): void {
+        const file = path.join(this.folder, this.own + END);
         if (items.length > 0) {
+            const left: Left<Item> = { folders: this.folders(), items };
             mkdirSync(this.folder, { recursive: true });
-            const part = path.join(this.folder, `${this.own}.part`);
-            writeFileSync(part, JSON.stringify(items), { mode: 0o600 });
-            renameSync(part, path.join(this.folder, this.own));
+            writeFileSync(file + PART, JSON.stringify(left), { mode: 0o600 });
+            renameSync(file + PART, file);
         } else {
-            rmSync(path.join(this.folder, this.own), { force: true });
+            rmSync(file, { force: true });
         }
         for (const name of this.taken.splice(0)) {
             rmSync(path.join(this.folder, name), { force: true });
@@ -154,10 +132,11 @@ export class Kept<Item> {
     }
 }
 
-/** `undefined`: it was cut off as it was written. */
-function parsed(text: string): unknown {
+/** `undefined`: it was cut off as it was written, or is none of ours. */
+function parsed<Item>(text: string): Left<Item> | undefined {
     try {
-        return JSON.parse(text) as unknown;
+        const left = JSON.parse(text) as Partial<Left<Item>>;
+        return left.folders && left.items && { folders: left.folders, items: left.items };
     } catch {
         return undefined;
     }
