@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::ModelError;
 use super::chat::NEW_LIMIT;
 use super::http::Fault;
+use super::key::KeySource;
 use super::remote::status;
 
 /// Characters of a server's own words in a message.
@@ -163,8 +164,7 @@ pub(super) struct Place {
     pub address: String,
     /// What to correct where the address is wrong.
     pub base_from: String,
-    /// Where the key came from; `None`: none is sent.
-    pub key_from: Option<String>,
+    pub key: KeySource,
     pub provider: String,
     pub model: String,
     /// Tokens that the model is taken to hold, where the table does not have it.
@@ -266,13 +266,15 @@ impl Place {
             300..=399 => last(format!(
                 "{address} answered with a redirect, which is not followed with a key: correct {base_from}"
             )),
-            401 => Fault::last(ModelError::NoKey(match &self.key_from {
-                Some(key) => format!(
-                    "the key in {key} was refused by {address} (401, {said}): set a valid key there and start postil again"
-                ),
-                None => format!(
+            401 => Fault::last(ModelError::NoKey(match &self.key {
+                KeySource::None => format!(
                     "{address} wants a key (401, {said}): name the variable that has it as providers.{}.apiKeyEnv in your config.toml",
                     self.provider
+                ),
+                key => format!(
+                    "the key in {} was refused by {address} (401, {said}): {}",
+                    key.place(),
+                    key.remedy()
                 ),
             })),
             402 => last(format!(
@@ -283,7 +285,10 @@ impl Place {
             )),
             403 => last(format!(
                 "the key in {} has no access to {model} at {address} (403, {said}): choose another model or another key",
-                self.key_from.as_deref().unwrap_or("the settings")
+                match &self.key {
+                    KeySource::None => String::from("the settings"),
+                    key => key.place(),
+                }
             )),
             404 | 405 if self.may_be_chat => last(format!(
                 "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}",

@@ -206,6 +206,14 @@ impl KeySource {
         }
     }
 
+    /// What to do where the key was refused.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "have it give a valid key, and ask again",
+            _ => "set a valid key there and start your editor (or the command) again with it",
+        }
+    }
+
     /// The key, `None` where none is wanted.
     ///
     /// # Errors

@@ -106,10 +106,7 @@ impl Remote {
                 .trim_end_matches(setup.wire.path())
                 .to_owned(),
             base_from: setup.base_from.clone(),
-            key_from: match &setup.key {
-                KeySource::None => None,
-                source => Some(source.place()),
-            },
+            key: setup.key.clone(),
             provider: setup.provider.clone(),
             model: setup.model.clone(),
             assumed: prices::facts(&setup.provider, &setup.model)

@@ -165,7 +165,7 @@ impl Chooser<'_> {
         if let Some((variable, text)) = variable.and_then(|v| Some((v, self.variable(v)?))) {
             let key = Key::new(&text).ok_or_else(|| {
                 ModelError::NoKey(format!(
-                    "the value of {variable} holds characters that no key has: set it again and start postil again"
+                    "the value of {variable} holds characters that no key has: set it anew and start your editor (or the command) again with it"
                 ))
             })?;
             return Ok(KeySource::Found {
@@ -185,7 +185,7 @@ impl Chooser<'_> {
             }),
             (None, None) => Ok(KeySource::None),
             (None, Some(variable)) => Err(ModelError::NoKey(format!(
-                "no key for {name}/{model}: set {variable} in the environment and start postil again, or set model = \"offline\""
+                "no key for {name}/{model}: set {variable} in the environment and start your editor (or the command) again with it, or set model = \"offline\""
             ))),
         }
     }

@@ -155,6 +155,22 @@ fn attack_08_a_key_from_a_program_is_used_and_found_nowhere() {
     }
 }
 
+/// It is asked anew the next time: nothing is to be started again.
+#[test]
+fn a_key_from_a_program_that_is_refused_is_to_be_given_anew() {
+    let model = Model::start(vec![Step::error(401, "invalid_api_key", "no such key")]);
+    let workspace = project(&format!(
+        "model = \"mine/gpt-6.1-sol\"\n[providers.mine]\nbaseUrl = \"{}\"\napi = \"responses\"\napiKeyCommand = [\"echo\", \"sk-old\"]\n",
+        model.v1()
+    ));
+    let said = text(&reply(&workspace, &[]));
+    let wanted = "the key in apiKeyCommand (echo) was refused";
+    assert!(
+        said.contains(wanted) && said.contains("have it give a valid key, and ask again"),
+        "{said}"
+    );
+}
+
 /// No file below `folder` holds the key.
 fn assert_nowhere(folder: &std::path::Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {

@@ -122,7 +122,13 @@ async fn fault_23_each_refusal_says_why_and_what_to_do() {
     let cases: Vec<(Vec<Step>, &[&str])> = vec![
         (
             vec![Step::error(401, "authentication_error", &echo)],
-            &["ANTHROPIC_API_KEY", "refused", "401", "set a valid key"],
+            &[
+                "ANTHROPIC_API_KEY",
+                "refused",
+                "401",
+                "set a valid key",
+                "start your editor (or the command) again",
+            ],
         ),
         (
             vec![Step::error(403, "permission_error", "no access")],
