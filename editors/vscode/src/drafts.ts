@@ -150,11 +150,9 @@ export class Drafts implements vscode.Disposable {
         this.timers.add(timer);
     }
 
-    /** The message in whose box a text stands. The box says nothing of it: it is known by the first words in it. */
-    private message(document: vscode.TextDocument): Edited | undefined {
-        const key = document.uri.toString();
-        const text = document.getText();
-        if (isEdit(document) && text !== "" && !this.edits.has(key)) {
+    /** The message in whose box `text` stands. The box says nothing of it: it is known by the first words in it. */
+    private message(key: string, text: string): Edited | undefined {
+        if (text !== "" && !this.edits.has(key)) {
             // Drawn anew it has what was written in it.
             const back = [...this.away].find((draft) => draft.was !== undefined && draft.text === text);
             this.edits.set(key, back?.file !== undefined && back.was !== undefined ? { file: back.file, was: back.was } : this.edited(text));
@@ -163,12 +161,16 @@ export class Drafts implements vscode.Disposable {
     }
 
     private write(document: vscode.TextDocument): void {
-        const key = document.uri.toString();
-        const edited = this.message(document);
-        if (!isReply(document) && !edited) {
+        const isMessage = isEdit(document);
+        if (!isMessage && !isReply(document)) {
             return;
         }
+        const key = document.uri.toString();
         const text = document.getText();
+        const edited = isMessage ? this.message(key, text) : undefined;
+        if (isMessage && !edited) {
+            return;
+        }
         if (text.trim() !== "" && text !== edited?.was) {
             const known = this.written.get(key);
             const thread = threadOf(document) ?? "";

@@ -200,17 +200,19 @@ export class Teller implements vscode.Disposable {
             // What it does at each moment is not worth to take what was selected in a message.
             due.label = AT_WORK;
         }
+        this.prune(one);
         if (this.isFree(one)) {
-            this.prune(one, view.range);
-            if (due.range && due.range.isEqual(view.range)) {
+            if (due.range && this.isAt(one, view.range)) {
+                delete due.range;
+            } else if (due.range?.isEqual(view.range)) {
                 // The window moved it with the text. What is equal to what it was is not sent.
                 view.range = due.range.with(undefined, due.range.end.translate(0, 1));
             }
             this.set(one, view);
             return;
         }
-        this.prune(one, this.place(one));
-        if (Object.keys(due).length === 0) {
+        // Where the window has moved it with the text, its panel alone is to be told, when that takes nothing from anybody.
+        if (Object.keys(due).every((key) => key === "range" && this.isAt(one, this.place(one)))) {
             return;
         }
         if (one.notes.some((note) => note.edited)) {
@@ -290,16 +292,18 @@ export class Teller implements vscode.Disposable {
     }
 
     /** Without what is so already. */
-    private prune({ view, due, at, astray }: Told, range: vscode.Range | undefined): void {
+    private prune({ view, due }: Told): void {
         if (due.label === view.label) {
             delete due.label;
         }
         if (due.contextValue === view.contextValue) {
             delete due.contextValue;
         }
-        if (range && due.range?.isEqual(range) && due.range.start.line === at && !astray) {
-            delete due.range;
-        }
+    }
+
+    /** Whether it is to be at `range`, and the window has it there. */
+    private isAt({ due, at, astray }: Told, range: vscode.Range): boolean {
+        return due.range?.isEqual(range) === true && due.range.start.line === at && !astray;
     }
 
     private set(one: Told, view: vscode.CommentThread): void {

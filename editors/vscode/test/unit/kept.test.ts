@@ -17,7 +17,7 @@ function within(work: (folder: string) => void): void {
 let begun = 0;
 
 /** A window on these folders; with a process that is there, as all others are, unless `there` says otherwise. */
-function window(folder: string, pid: number, on = ["/a"], there = (_: number) => true): Kept<string> {
+function window(folder: string, pid: number, on = ["/a"], there: (pid: number) => boolean = () => true): Kept<string> {
     return new Kept<string>(folder, () => on, pid, there, (begun += 1));
 }
 
