@@ -98,7 +98,7 @@ export class Endings implements vscode.Disposable {
         const [only, ...more] = ended;
         if (only && more.length === 0) {
             const thread = this.located(only)?.thread;
-            const end = thread?.is_paused ? "has paused" : "has ended";
+            const end = thread?.is_paused ? "has paused" : only.status === "interrupted" ? "was cut off" : "has ended";
             const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} ${end}${thread ? `: ${short(thread.title)}` : ""}`;
             if (await say(`postil: ${what}`, "Show")) {
                 const located = this.located(only);

@@ -48,7 +48,7 @@ export function activate(context: vscode.ExtensionContext): Api {
             const keys = Object.keys(properties).map((key) => key.slice("postil.".length));
             return explicit(keys, (key) => configuration.inspect(key));
         },
-        shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<boolean>(what, true),
+        shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<unknown>(what) !== false,
         review: (change, token) => reviews.ask(change, token),
         pressed: (verb, argument) => pressed(verb, argument),
     });

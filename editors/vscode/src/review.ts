@@ -406,6 +406,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         const folder = path.dirname(change.file);
         item.description = [folder === "." ? "" : folder, lines(node), whole].filter((part) => part !== "").join(" · ");
         item.tooltip = change.file;
+        // In place of the tooltip, which does not say what is changed.
+        item.accessibilityInformation = { label: [change.file, lines(node), whole].filter((part) => part !== "").join(", ") };
         item.contextValue = "changed";
         item.command = { command: "postil.review.diff", title: "Show Changes", arguments: [node] };
         return item;

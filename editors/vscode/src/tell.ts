@@ -29,6 +29,8 @@ const APART = GATHERS + 50;
 const DRAWN = 700;
 /** Milliseconds after which it is known where in the text one was made. */
 const LATE = 500;
+/** The last wait for what the window tells late. */
+const LATEST = 4000;
 /** So many are made anew at once. */
 const AT_ONCE = 10;
 /** Milliseconds after a press of a thread's own button in which its author is still there. */
@@ -380,18 +382,26 @@ export class Teller implements vscode.Disposable {
                 const next = this.made(one, this.place(one), { comments: [] });
                 this.take(one, next);
             } else {
-                setTimeout(() => {
-                    // That it was folded in that moment is told later.
-                    const left = replies();
-                    const isSeen = this.seen.has(view.uri.toString()) && !one.busy;
-                    if (isSeen && one.view === view && !one.dropped && view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
-                        one.made = Date.now();
-                        this.take(one, this.made(one, this.place(one), {}));
-                    }
-                }, LATE);
+                this.rescue(one, view, boxes);
             }
             this.set(one, one.view);
         }, APART);
+    }
+
+    /** That it was folded in the moment without messages is told later, on a busy machine much later. */
+    private rescue(one: Told, view: vscode.CommentThread, boxes: vscode.TextDocument[], wait = LATE): void {
+        setTimeout(() => {
+            if (one.view !== view || one.dropped || one.busy || !this.seen.has(view.uri.toString())) {
+                return;
+            }
+            const left = replies();
+            if (view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
+                one.made = Date.now();
+                this.take(one, this.made(one, this.place(one), {}));
+            } else if (wait < LATEST) {
+                this.rescue(one, view, boxes, 2 * wait);
+            }
+        }, wait);
     }
 
     dispose(): void {

@@ -111,6 +111,14 @@ export async function keys(code, windows, model) {
     }
     equal((await window.lines()).slice(0, 4), ["use a;", "use b;", "use c;", "// AUTHOR: what is it?"], "what was typed above it");
 
+    // The Comments panel has where it is now as soon as its file is not seen.
+    await window.file("main.rs");
+    await window.command("Comments: Focus on Comments View");
+    await window.until("its line in the panel", async () => /what is it\?[^]*Ln 4\b/.test(plain(await window.page.locator(".comments-panel").innerText())));
+    await window.command("View: Hide Panel");
+    await window.file("load.rs");
+    await window.until("it is shown again", async () => (await margin(window))[0]?.at(-1) === "One.");
+
     // Folded by Escape and unfolded again.
     const message = window.page.locator(".review-widget .review-comment .comment-body").first();
     const fold = async () => {
