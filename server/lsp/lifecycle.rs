@@ -278,18 +278,24 @@ pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
             // In one line there is little room, and of one folder alone it goes without saying.
             let folder = format!("{}{MAIN_SEPARATOR}", workspace.root().display());
             let short = told.strip_prefix(&folder).filter(|_| workspaces.len() == 1);
-            untold.push(present::one_line(short.unwrap_or(&told)));
+            let told = present::one_line(short.unwrap_or(&told));
+            untold.push((told, problem.file.is_some()));
         }
         server.publisher.urgent(file);
     }
     // One, for of several many an editor shows the last alone.
-    let more = untold.len().saturating_sub(TOLD);
-    untold.truncate(TOLD);
-    if more > 0 {
-        untold.push(format!("{more} more: `postil doctor` lists them"));
+    let left = untold.split_off(untold.len().min(TOLD));
+    let mut told: Vec<String> = untold.into_iter().map(|(told, _)| told).collect();
+    if !left.is_empty() {
+        let more = left.len();
+        told.push(match left.iter().all(|(_, in_file)| *in_file) {
+            true => format!("{more} more: `postil doctor` lists them"),
+            // The editor's it does not know.
+            false => format!("{more} more, of the editor's settings too"),
+        });
     }
-    if !untold.is_empty() {
-        let text = format!("postil: {}", untold.join("; "));
+    if !told.is_empty() {
+        let text = format!("postil: {}", told.join("; "));
         session.host.message(Level::Warning, &text);
     }
 }

@@ -42,7 +42,7 @@ impl Session {
                 }
                 let why = run.error.clone().unwrap_or_default();
                 let why = match run.status {
-                    RunStatus::Interrupted => format!("{why}: *Reply as agent* goes on with it"),
+                    RunStatus::Interrupted => format!("{why}: Reply as agent goes on with it"),
                     _ => why,
                 };
                 let path = workspace.path_of(&run.file);

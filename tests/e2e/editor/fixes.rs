@@ -273,6 +273,18 @@ fn problems_of_the_clients_settings_are_told_once() {
         })
         .count();
     assert_eq!(times, 1);
+    drop(state);
+    // Of many not all; `postil doctor`, which does not know them, is not named.
+    editor.state().settings = json!({"turn": {"aa": 1, "bb": 1, "cc": 1, "dd": 1, "ee": 1}});
+    editor.notify(
+        "workspace/didChangeConfiguration",
+        json!({"settings": null}),
+    );
+    let text = told("turn.aa")["message"].to_string();
+    assert!(
+        text.contains("; 2 more, of the editor's settings too"),
+        "{text}"
+    );
 }
 
 #[test]
