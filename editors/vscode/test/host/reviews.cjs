@@ -30,6 +30,7 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         // Decided, and asked about anew while the diff is still being closed.
         const first = reviews.ask(proposed(root, "c.py", "1\n"), never);
         const [file] = reviews.getChildren();
+        assert.equal(reviews.getTreeItem(file).accessibilityInformation.label, "c.py, +1 \u22121");
         await reviews.diff(file);
         assert.equal(await text(file.right), "1\n");
         const closing = reviews.accept(file);

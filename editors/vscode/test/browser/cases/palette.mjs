@@ -70,7 +70,8 @@ export async function palette(code, windows) {
     await window.until("code lenses", async () => (await lenses.count()) > 0);
     writeFileSync(code.machine, JSON.stringify({ "postil.editor.codeLens": false }));
     await window.until("no code lens", async () => (await lenses.count()) === 0);
-    writeFileSync(code.machine, "{}");
+    // What is neither on nor off is as if it were not set.
+    writeFileSync(code.machine, JSON.stringify({ "postil.editor.codeLens": null }));
     await window.until("code lenses again", async () => (await lenses.count()) > 0);
 
     // What no editor may set is written where it counts.
