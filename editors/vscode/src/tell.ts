@@ -204,11 +204,8 @@ export class Teller implements vscode.Disposable {
         }
         this.prune(one);
         if (this.isFree(one)) {
-            if (due.range && this.isAt(one, view.range)) {
+            if (this.isAt(one, view.range)) {
                 delete due.range;
-            } else if (due.range?.isEqual(view.range)) {
-                // The window moved it with the text. What is equal to what it was is not sent.
-                view.range = due.range.with(undefined, due.range.end.translate(0, 1));
             }
             this.set(one, view);
             return;
@@ -309,6 +306,11 @@ export class Teller implements vscode.Disposable {
     }
 
     private set(one: Told, view: vscode.CommentThread): void {
+        const { range } = one.due;
+        if (range?.isEqual(view.range)) {
+            // The window moved it with the text. What is equal to what it was is not sent.
+            view.range = range.with(undefined, range.end.translate(0, 1));
+        }
         Object.assign(view, one.due);
         if (one.due.range) {
             one.at = one.due.range.start.line;
