@@ -22,8 +22,8 @@ pub struct Limits {
     pub longest_wait: Duration,
     /// Without a byte for so long, a connection counts as dead. Not a limit of the whole answer.
     pub idle: Duration,
-    /// Keep-alives and nothing else for so long count as dead, too; and so does a server on this machine that does not
-    /// begin to answer: it may read a long prompt for minutes before.
+    /// Keep-alives and nothing else for so long count as dead, too; and so does a server on this machine that sends not
+    /// one byte of an answer: it may read a long prompt for minutes before.
     pub quiet: Duration,
     /// Bytes of one answer on the wire, uncompressed.
     pub max_bytes: usize,
@@ -241,10 +241,24 @@ pub(super) async fn head_of(response: reqwest::Response, limit: usize, within: D
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// The events of a stream: server-sent events by the standard's rules, watched for idleness and bounded.
+/// Nothing came for as long as was waited. After more than the usual silence nobody waits as long again.
+pub(super) fn silent(what: &str, waited: Duration, limits: &Limits) -> Fault {
+    let error = ModelError::Unavailable(format!(
+        "{what} {} s: ask again, or choose another model",
+        waited.as_secs()
+    ));
+    match waited > limits.idle {
+        true => Fault::last(error),
+        false => Fault::passing(error),
+    }
+}
+
+/// The events of a stream: server-sent events by the standard's rules, watched for idleness and bounded. The first byte
+/// is waited for with `patience`.
 pub(super) fn events(
     response: reqwest::Response,
     limits: &Limits,
+    patience: Duration,
 ) -> impl Stream<Item = Result<SseEvent, Fault>> + Send + use<> {
     struct Watch<S> {
         bytes: S,
@@ -260,15 +274,20 @@ pub(super) fn events(
         limits: limits.clone(),
         over: false,
     };
-    let watched = futures::stream::unfold(watch, |mut watch| async move {
+    let watched = futures::stream::unfold(watch, move |mut watch| async move {
         if watch.over {
             return None;
         }
-        let item = match tokio::time::timeout(watch.limits.idle, watch.bytes.next()).await {
-            Err(_) => Err(Fault::passing(ModelError::Unavailable(format!(
-                "the model sent nothing for {} s: ask again, or choose another model",
-                watch.limits.idle.as_secs()
-            )))),
+        let patience = match watch.total {
+            0 => patience,
+            _ => watch.limits.idle,
+        };
+        let item = match tokio::time::timeout(patience, watch.bytes.next()).await {
+            Err(_) => Err(silent(
+                "the model sent nothing for",
+                patience,
+                &watch.limits,
+            )),
             Ok(None) => return None,
             Ok(Some(Err(error))) => Err(cut(&root_cause(&error))),
             Ok(Some(Ok(chunk))) => {

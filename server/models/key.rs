@@ -49,16 +49,17 @@ impl Key {
         value
     }
 
-    /// What somebody wrote in place of a key, for a server that wants none (`dummy`), is a word like others: a key is as
-    /// long as this at least, and has letters and digits.
-    const SHORTEST: usize = 12;
+    /// What somebody wrote in place of a key, for a server that wants none (`dummy`), is a word like others: a key has
+    /// letters and digits, or is longer than words are.
+    const SHORTEST: usize = 6;
+    const LONGER: usize = 16;
 
     /// What is to be hidden.
     fn secret(&self) -> Option<&str> {
         let key = self.0.to_str().ok()?;
-        let is_secret = key.len() >= Self::SHORTEST
-            && key.contains(|c: char| c.is_ascii_digit())
+        let is_mixed = key.contains(|c: char| c.is_ascii_digit())
             && key.contains(|c: char| c.is_ascii_alphabetic());
+        let is_secret = key.len() >= Self::LONGER || key.len() >= Self::SHORTEST && is_mixed;
         is_secret.then_some(key)
     }
 

@@ -253,10 +253,11 @@ impl Remote {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.place.unreachable(&root_cause(&error))),
             Err(_) => {
-                return Err(Fault::passing(ModelError::Unavailable(format!(
-                    "{address} did not answer within {} s: ask again, or choose another model",
-                    patience.as_secs()
-                ))));
+                return Err(http::silent(
+                    &format!("{address} did not answer within"),
+                    patience,
+                    &self.limits,
+                ));
             }
         };
         let status = response.status();
@@ -309,7 +310,7 @@ impl Remote {
             rest();
             Ok(hider.whole(assembly.finish(&self.setup.model)))
         };
-        let events = http::events(response, &self.limits);
+        let events = http::events(response, &self.limits, patience);
         futures::pin_mut!(events);
         let mut assembly = self.assembly();
         let mut last = Instant::now();
