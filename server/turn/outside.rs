@@ -458,7 +458,8 @@ impl Client for Work<'_> {
         };
         self.disk.look_at(&files(&call));
         let chosen = permission::decide(self, &call, &asked.choices).await;
-        // While it waited for the answer it did nothing.
+        // While it waited for the answer it did nothing: what the author saved meanwhile is no change of its own.
+        self.disk.look_at(&files(&call));
         let now = Some(SystemTime::now());
         let mut state = self.state();
         state.heard = now;

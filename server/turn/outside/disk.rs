@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::acp::{Call, Diff};
-use crate::files::{FileError, Seen};
+use crate::files::{FileError, Seen, Tree};
 use crate::store::Change;
 use crate::tools::Context;
 
@@ -33,16 +33,20 @@ pub(super) enum Stood {
 #[derive(Clone)]
 struct Looked {
     stood: Stood,
+    /// The permission bits that it had.
+    mode: Option<u32>,
     at: SystemTime,
 }
 
 impl Looked {
-    fn now(path: &Path) -> Self {
+    fn now(tree: &Tree, path: &Path) -> Self {
         let at = SystemTime::now();
-        Self {
-            stood: read(path),
-            at,
-        }
+        Self::read(tree, path, read(path), at)
+    }
+
+    fn read(tree: &Tree, path: &Path, stood: Stood, at: SystemTime) -> Self {
+        let mode = tree.mode(path);
+        Self { stood, mode, at }
     }
 }
 
@@ -186,8 +190,8 @@ impl<'a> Disk<'a> {
                 path, before, now, ..
             } = found;
             if found.is_certain {
-                let at = SystemTime::now();
-                self.keep(path, before, Looked { stood: now, at }).await;
+                let now = Looked::read(&self.cx.tree, &path, now, SystemTime::now());
+                self.keep(path, before, now).await;
             } else {
                 let name = self.name(&path);
                 self.told().unsure.push(name);
@@ -220,7 +224,7 @@ impl<'a> Disk<'a> {
                 None => looked.len() >= MOST,
             };
             if !is_fresh {
-                let now = Looked::now(&resolved);
+                let now = Looked::now(&self.cx.tree, &resolved);
                 looked.insert(resolved, now);
             }
         }
@@ -243,7 +247,7 @@ impl<'a> Disk<'a> {
 
     /// After a write of ours: it is known, and recorded where it was made.
     pub(super) fn look_again(&self, resolved: &Path) {
-        let now = Looked::now(resolved);
+        let now = Looked::now(&self.cx.tree, resolved);
         self.looked().insert(resolved.to_owned(), now);
         let mut ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
         ours.insert(resolved.to_owned());
@@ -275,7 +279,7 @@ impl<'a> Disk<'a> {
             let Ok(resolved) = self.cx.tree.resolve_path(&path) else {
                 continue;
             };
-            let now = Looked::now(&resolved);
+            let now = Looked::now(&self.cx.tree, &resolved);
             let looked = self.looked().get(&resolved).cloned();
             let looked = looked
                 .filter(|looked| self.saved_since(&resolved, looked).is_none())
@@ -308,7 +312,7 @@ impl<'a> Disk<'a> {
             .map(|(path, looked)| (path.clone(), looked.clone()))
             .collect();
         for (path, looked) in looked {
-            let now = Looked::now(&path);
+            let now = Looked::now(&self.cx.tree, &path);
             if now.stood == looked.stood {
                 continue;
             }
@@ -370,7 +374,10 @@ impl<'a> Disk<'a> {
                 let change = Change {
                     file: name.clone(),
                     mode: match after {
-                        None => self.before().and_then(|before| before.mode(&path)),
+                        None => {
+                            let looked = self.looked().get(&path).and_then(|looked| looked.mode);
+                            looked.or_else(|| self.before()?.mode(&path))
+                        }
                         Some(_) => None,
                     },
                     before,

@@ -112,16 +112,25 @@ fn what_a_command_changed_is_told_and_undone() {
 /// Undo is promised for each, and what was no text is as much the author's.
 #[test]
 fn what_is_no_text_and_what_can_be_run_comes_back_as_it_was() {
+    let delete = |status: &str| json!({"toolCallId": "d", "title": "rm", "kind": "delete", "status": status, "files": [".own.sh"]});
     let workspace = workspace(&script(&command(vec![
         disk("latin.txt", "caf\u{e9}\n"),
         disk("image.bin", "new\0\n"),
         disk("made.bin", "made\0\n"),
         json!({"remove": "tool.sh"}),
+        // Hidden, so that no scan lists it: a call names it.
+        json!({"call": delete("pending")}),
+        json!({"ask": {"toolCallId": "d"}}),
+        json!({"remove": ".own.sh"}),
+        json!({"more": delete("completed")}),
     ])));
     workspace.write("latin.txt", b"caf\xe9\n");
     workspace.write("image.bin", b"old\0\xff\n");
-    let tool = workspace.write("tool.sh", "#!/bin/sh\n");
-    std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).expect("a mode");
+    let modes = [("tool.sh", 0o755), (".own.sh", 0o700)];
+    for (name, mode) in modes {
+        let tool = workspace.write(name, "#!/bin/sh\n");
+        std::fs::set_permissions(&tool, PermissionsExt::from_mode(mode)).expect("a mode");
+    }
     let (code, out, err) = reply(&workspace);
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(err.contains("Undo last turn puts it back"), "{err}");
@@ -130,8 +139,10 @@ fn what_is_no_text_and_what_can_be_run_comes_back_as_it_was() {
     assert_eq!(bytes("latin.txt"), b"caf\xe9\n", "{said}");
     assert_eq!(bytes("image.bin"), b"old\0\xff\n", "{said}");
     assert!(!workspace.path("made.bin").exists(), "{said}");
-    let mode = tool.metadata().expect("it is there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o755, "{said}");
+    for (name, mode) in modes {
+        let tool = workspace.path(name).metadata().expect("it is there");
+        assert_eq!(tool.permissions().mode() & 0o777, mode, "{name}: {said}");
+    }
 }
 
 #[test]
