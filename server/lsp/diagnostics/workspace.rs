@@ -13,7 +13,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
 use super::{is_settings, of, report};
 use crate::lsp::publish::News;
-use crate::lsp::{Params, Server, to_proto};
+use crate::lsp::{Params, Server, from_proto, to_proto};
 
 /// Files of one partial result.
 const PART: usize = 64;
@@ -143,6 +143,11 @@ impl Asked {
             }
             let (version, list) = of(&self.server, session, &path);
             let (uri, previous) = self.named(&path);
+            // It is told of once, and what the client has by another name is withdrawn.
+            for other in self.other_names(&path, &uri) {
+                items.push(json!({"kind": "full", "uri": other, "version": null, "items": []}));
+                fresh = true;
+            }
             // Of a changed file of which nothing was shown, nothing is still nothing.
             if !whole && previous.is_none() && list.is_empty() {
                 continue;
@@ -181,6 +186,14 @@ impl Asked {
             Some(known) => (known.uri.clone(), Some(&known.result_id)),
             None => (to_proto::uri(&self.server, path), None),
         }
+    }
+
+    /// By what else the client has a file than by `uri`, in whatever way that is spelt.
+    fn other_names(&self, path: &Path, uri: &str) -> Vec<&str> {
+        let all = self.previous.get(path).into_iter().flatten();
+        all.map(|known| known.uri.as_str())
+            .filter(|other| *other != uri && from_proto::path(other) != from_proto::path(uri))
+            .collect()
     }
 
     /// Every file that has something to show, and every one of which the client had something.

@@ -333,3 +333,28 @@ fn a_file_is_known_however_the_client_writes_its_name() {
         editor.close(name);
     }
 }
+
+#[test]
+fn what_the_client_has_of_a_file_by_another_name_is_withdrawn() {
+    let workspace = Workspace::new();
+    workspace.write("real.rs", CODE);
+    std::os::unix::fs::symlink("real.rs", workspace.path("link.rs")).expect("a link");
+    let mut editor = start(&workspace);
+    let all = |editor: &mut Editor, have: Value| {
+        let report = editor.request("workspace/diagnostic", json!({"previousResultIds": have}));
+        items(&report.expect("a report"))
+    };
+    let first = all(&mut editor, json!([]));
+    assert_eq!(first[0]["uri"], editor.uri("real.rs"));
+    editor.open("link.rs");
+    let second = all(&mut editor, known(&first));
+    let told = |file: &str| {
+        let uri = editor.uri(file);
+        let told = second.iter().filter(|item| item["uri"] == uri);
+        told.map(|item| item["items"].as_array().map_or(0, Vec::len))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told("real.rs"), [0], "{second:?}");
+    assert_eq!(told("link.rs").len(), 1, "{second:?}");
+    assert_ne!(told("link.rs"), [0], "{second:?}");
+}
