@@ -441,7 +441,13 @@ impl<'a> Editors<'a> {
                     undone.open += more.open;
                 }
                 Err(failure) => {
-                    undone.files.push(format!("{file}: {}", failure.message));
+                    let told = failure.message;
+                    undone
+                        .files
+                        .push(match told.starts_with(&format!("{file}: ")) {
+                            true => told,
+                            false => format!("{file}: {told}"),
+                        });
                     undone.left += 1;
                     code.get_or_insert(failure.code);
                 }

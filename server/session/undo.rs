@@ -277,6 +277,12 @@ impl Session {
                     }
                     workspace.index.forget(&path);
                 }
+                // A name that is no text is not known to the history.
+                (None, Some(_)) if file.contains('\u{fffd}') => {
+                    return Err(Error::Other(String::from(
+                        "it is gone, and its name, which is no text, was not kept; what stood in it is in the history",
+                    )));
+                }
                 (None, Some(content)) => {
                     tree.make(&path, content, mode)?;
                     workspace.index.refresh(tree, &path);

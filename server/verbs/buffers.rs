@@ -119,10 +119,12 @@ impl Scope {
                 end -= 1;
             }
             let length = document.line(first - 1).len();
-            cut = Some(format!(
-                "line {first} was cut: {} of its {length} bytes are not shown",
-                length.saturating_sub(end - start)
-            ));
+            cut = length
+                .checked_sub(end - start)
+                .filter(|left| *left > 0)
+                .map(|left| {
+                    format!("line {first} was cut: {left} of its {length} bytes are not shown")
+                });
         }
         let mut value = json!({
             "file": self.session.relative(&path),
