@@ -286,6 +286,10 @@ impl Child {
             } => {
                 let status = tokio::time::timeout(Duration::from_millis(50), process.wait()).await;
                 let status = status.ok().and_then(Result::ok);
+                // As above, of one that fell while it was written to.
+                if status.is_some() && !reading.is_finished() {
+                    let _ = tokio::time::timeout(Duration::from_millis(30), &mut reading).await;
+                }
                 connection.end(&if status.is_some() { why(status, &tail) } else { closed.to_owned() });
                 false
             }
