@@ -95,8 +95,7 @@ fn skip_escape(first: char, chars: &mut std::iter::Peekable<std::str::Chars>) {
     }
 }
 
-/// Characters that a reader cannot see, or that make them see another text.
-/// Whether `c` cannot be seen or turns the direction of the text.
+/// Whether a reader cannot see `c`, or sees another text because of it.
 pub fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -67,13 +67,11 @@ impl Terminal {
         self.tmux(&["send-keys", "-t", "t", "-l", text]);
     }
 
-    /// One key by its name. Escape is taken before the next comes: a terminal cannot tell it and a key from Alt and
+    /// One key by its name, taken before the next comes: a terminal cannot tell Escape and a key from Alt and
     /// that key.
     pub(crate) fn key(&self, name: &str) {
         self.tmux(&["send-keys", "-t", "t", name]);
-        if name == "Escape" {
-            std::thread::sleep(Duration::from_millis(400));
-        }
+        std::thread::sleep(Duration::from_millis(400));
     }
 
     /// Whether the screen fits within this time.
