@@ -1,5 +1,5 @@
-// What a window keeps on the disk for the next one that has one of its folders: a file for each window, so that two do
-// not take each other's. Knows nothing of the editor.
+// What a window keeps on the disk for the next one that has one of its folders, or none as it: a file for each window, so
+// that two do not take each other's. Knows nothing of the editor.
 
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
@@ -47,10 +47,13 @@ export class Kept<Item> {
     /** Files of processes that are there: of when each was, and at how many looks. */
     private readonly silent = new Map<string, { of: number; looks: number }>();
 
-    /** `folders`: those that the window has by now. */
+    /** `folders`: those that the window has by now. One without any has its words from another such one. */
     constructor(folder: string, folders: () => string[], pid = process.pid, isThere = isAlive, begun = Date.now()) {
         this.folder = folder;
-        this.folders = folders;
+        this.folders = () => {
+            const all = folders();
+            return all.length > 0 ? all : [""];
+        };
         this.pid = pid;
         this.isThere = isThere;
         this.own = `${pid}-${begun}.`;

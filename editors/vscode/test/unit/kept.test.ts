@@ -103,6 +103,19 @@ test("a window that shows other folders now has the words of before", () => {
     });
 });
 
+test("a window without a folder has the words of one without", () => {
+    within((folder) => {
+        const open = (pid: number, ...on: string[]) => alone(folder, pid, on);
+        open(1).put(["said on none"]);
+        open(2, "/a").put(["said on a"]);
+        assert.deepEqual(open(3, "/a").take().items, ["said on a"]);
+        const next = open(4);
+        assert.deepEqual(next.take(), { items: ["said on none"], others: false });
+        next.put([]);
+        assert.deepEqual(open(5).take(), { items: [], others: false });
+    });
+});
+
 test("what cannot be read now is read later, and what was cut off goes", () => {
     within((folder) => {
         alone(folder, 1).put(["said"]);
