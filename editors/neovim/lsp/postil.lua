@@ -75,28 +75,49 @@ end
 local PATIENCE = 25000
 
 -- Whether Lua waits, within Neovim's loop, as for a formatter on saving: what comes of that is put in by the lines that
--- it was given. This plugin waits for a server's word alone, which may come behind the edit. To be called by the loop.
-local function is_waiting()
+-- it was given. This plugin waits for a server's word alone, which may come behind the edit, and so does whoever has
+-- Neovim wait for what a command of this server says. To be called by the loop.
+local function is_waiting(id)
   local frame, from = debug.getinfo(3, "f"), debug.getinfo(4, "S")
-  return frame ~= nil and frame.func == vim.wait and not (from and from.source:find("[/\\]postil[/\\]client%.lua$"))
+  if not frame or frame.func ~= vim.wait then
+    return false
+  elseif not from then
+    return true
+  end
+  -- `client:request_sync(method, params)`, `vim.lsp.buf_request_sync(buffer, method, params)`
+  local _, method = debug.getlocal(4, 2)
+  local _, params = debug.getlocal(4, 3)
+  local client = vim.lsp.get_client_by_id(id) or {}
+  local commands = vim.tbl_get(client, "server_capabilities", "executeCommandProvider", "commands") or {}
+  local command = method == "workspace/executeCommand" and vim.tbl_get(params, "command")
+  return not (vim.list_contains(commands, command) or from.source:find("[/\\]postil[/\\]client%.lua$"))
 end
+
+-- Milliseconds in which a server that was asked for changes gives them, if it ever does.
+local ANSWERS = 10000
+
+-- When each such request was first seen.
+local asked = setmetatable({}, { __mode = "k" })
 
 -- Whether a server was asked for changes of these buffers, which come for the text as it was then.
 local function is_asked(buffers)
+  local now, found = vim.uv.now(), false
   for buffer in pairs(buffers) do
     for _, client in ipairs(vim.lsp.get_clients({ bufnr = buffer })) do
       for _, request in pairs(client.requests) do
-        if request.type == "pending" and (request.method:find("ormatting$") or request.method:find("rename$")) then
-          return true
+        local formats = request.bufnr == buffer and request.method:find("ormatting$")
+        if request.type == "pending" and (formats or request.method:find("rename$")) then
+          asked[request] = asked[request] or now
+          found = found or now - asked[request] < ANSWERS
         end
       end
     end
   end
-  return false
+  return found
 end
 
 -- Waits for the end of all that; `false`: it does not come.
-local function wait_amid(buffers)
+local function wait_amid(buffers, id)
   local thread, began, wait = coroutine.running(), vim.uv.now(), 0
   -- Neovim calls handlers of requests in one, through `pcall`, out of which plain Lua 5.1 cannot yield: there is no wait there.
   while thread and jit do
@@ -106,7 +127,7 @@ local function wait_amid(buffers)
       timer:close()
       -- Who waits stands on the stack that this is called on, and not on that of the handler.
       vim.schedule(function()
-        waiting = is_waiting()
+        waiting = is_waiting(id)
         coroutine.resume(thread)
       end)
     end)
@@ -205,7 +226,7 @@ end
 local function apply_edit(_, params, ctx)
   local edit = params.edit
   local opened = touched(edit)
-  if next(opened) and not wait_amid(opened) then
+  if next(opened) and not wait_amid(opened, ctx.client_id) then
     local why = "a completion, a question, an operator, a command or a formatter took too long"
     return { applied = false, failureReason = why, busy = true }
   end

@@ -416,6 +416,8 @@ function M.own_root(buffer, config)
   return own_root(vim.api.nvim_buf_get_name(buffer), config.root_markers or {})
 end
 
+local FAILS = "the server does not start; :checkhealth postil tells more"
+
 -- Starts the server for a buffer, or gives the reason why not. `anew`: though it ended by itself.
 function M.start(buffer, anew)
   local why = not vim.api.nvim_buf_is_valid(buffer) and "this buffer is gone" or M.unfit(buffer)
@@ -445,7 +447,7 @@ function M.start(buffer, anew)
   require("postil.beside").before(buffer)
   -- What Neovim would say is a line of its own code.
   if not vim.lsp.start(config, { bufnr = buffer, silent = true, reuse_client = config.reuse_client }) then
-    return "the server does not start; :checkhealth postil tells more"
+    return FAILS
   end
 end
 
@@ -471,11 +473,11 @@ function M.start_here()
     local buffer = vim.api.nvim_create_buf(false, false)
     theirs.manager:try_add(buffer, config.root_dir, true)
     vim.api.nvim_buf_delete(buffer, { force = true })
-    return
+    return #vim.lsp.get_clients({ name = "postil", _uninitialized = true }) == 0 and FAILS or nil
   end
   local start = vim.fn.has("nvim-0.11") == 1 and vim.lsp.start or vim.lsp.start_client
   if not start(config, { attach = false, silent = true }) then
-    return "the server does not start; :checkhealth postil tells more"
+    return FAILS
   end
 end
 

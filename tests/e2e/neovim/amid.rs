@@ -15,6 +15,8 @@ in_both!(
     an_answer_waits_for_a_motion_and_a_line_number,
     an_answer_waits_for_a_formatter,
     an_answer_waits_for_what_a_server_was_asked_to_change,
+    an_answer_waits_for_no_server_that_never_answers,
+    an_answer_waits_for_nobody_who_waits_for_it,
     an_edit_that_the_server_has_given_up_is_not_made,
     an_answer_waits_for_nothing_in_plain_lua,
     an_answer_leaves_selected_what_is,
@@ -145,11 +147,8 @@ fn an_answer_waits_for_a_formatter(program: &str) {
     assert!(!workspace.read("notes.py").contains("AGENT"));
 }
 
-/// Which it does for the text that it was asked about, without a version.
-fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
-    let workspace = python_project();
-    let model = Model::start(vec![Step::text("Here.").held()]);
-    let mut nvim = asked(program, &workspace, &model);
+/// Another server of this buffer, which `formatted` has answer.
+fn with_a_formatter(nvim: &mut Nvim) {
     nvim.lua(
         "vim.lsp.start({ name = 'theirs', cmd = function() return {
             request = function(method, _, answer, replied)
@@ -166,6 +165,14 @@ fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
         } end })",
     );
     nvim.wait("theirs", "#vim.lsp.get_clients({ bufnr = 0 }) == 2");
+}
+
+/// Which it does for the text that it was asked about, without a version.
+fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![Step::text("Here.").held()]);
+    let mut nvim = asked(program, &workspace, &model);
+    with_a_formatter(&mut nvim);
     nvim.lua("vim.lsp.buf.format({ name = 'theirs', async = true })");
     nvim.wait("the request", "formatted ~= nil");
     waits(&mut nvim, &model);
@@ -178,6 +185,57 @@ fn an_answer_waits_for_what_a_server_was_asked_to_change(program: &str) {
         text.ends_with("\ndef load(path):\n  return Path(path).read_text()"),
         "{text}"
     );
+}
+
+/// Nor for one that was asked about another file.
+fn an_answer_waits_for_no_server_that_never_answers(program: &str) {
+    for is_other in [true, false] {
+        let workspace = python_project();
+        let model = Model::start(vec![Step::text("Here.").held()]);
+        let mut nvim = asked(program, &workspace, &model);
+        with_a_formatter(&mut nvim);
+        nvim.lua(&format!(
+            "local here, other = vim.api.nvim_get_current_buf(), vim.fn.bufadd('count.py')
+            vim.fn.bufload(other)
+            vim.lsp.buf_attach_client(other, vim.lsp.get_clients({{ name = 'theirs' }})[1].id)
+            vim.lsp.buf.format({{ name = 'theirs', async = true, bufnr = {} }})",
+            if is_other { "other" } else { "here" },
+        ));
+        nvim.wait("the request", "formatted ~= nil");
+        if is_other {
+            model.release();
+        } else {
+            waits(&mut nvim, &model);
+            // Longer than a formatter takes, and not as long as the server waits.
+            nvim.lua("local now = vim.uv.now; vim.uv.now = function() return now() + 12000 end");
+        }
+        nvim.wait_text("# AGENT: Here.\n");
+    }
+}
+
+/// As a mapping of the user's own does by Neovim's functions for that.
+fn an_answer_waits_for_nobody_who_waits_for_it(program: &str) {
+    let workspace = python_project();
+    let model = Model::start(vec![]);
+    let mut nvim = open(program, &workspace, &with_model(&model), "notes.py");
+    // Before 0.11 they were none of the client's methods.
+    let newer = if program == "nvim" { "." } else { ":" };
+    let of_client = format!("client{newer}request_sync(");
+    for call in [of_client.as_str(), "vim.lsp.buf_request_sync(0, "] {
+        nvim.lua(&format!(
+            "local client = vim.lsp.get_clients({{ bufnr = 0 }})[1]
+            local new = {{ uri = vim.uri_from_bufnr(0), position = {{ line = 0, character = 0 }}, text = 'why?' }}
+            local params = {{ command = 'postil.newThread', arguments = {{ new }} }}
+            written = nil
+            vim.schedule(function()
+                {call}'workspace/executeCommand', params, 60000)
+                written = {{ text():find('AUTHOR: why?', 1, true) ~= nil }}
+            end)"
+        ));
+        nvim.wait("the answer", "written");
+        assert_eq!(nvim.lua("return written"), json!([true]), "{call}");
+        nvim.keys("u");
+    }
 }
 
 fn an_edit_that_the_server_has_given_up_is_not_made(program: &str) {
