@@ -364,7 +364,7 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
 #[test]
 fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
     let workspace = Workspace::new();
-    workspace.write("a.rs", "// AUTHOR: what is it?\nfn a() {}\n");
+    workspace.write("a.rs", "fn a() {}\n");
     let read = |id| Step::calls(vec![call(id, "file_read", json!({"path": "a.rs"}))]);
     let model = Model::start(vec![
         Step::text("Nothing yet."),
@@ -380,6 +380,7 @@ fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
     let env = asking(&model);
     let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
     editor.open("a.rs");
+    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
     editor.wait_codes("a.rs", &["pending"]);
     let reply = |editor: &mut Editor, answer: &str, edits: bool| {
         editor
@@ -394,6 +395,7 @@ fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
     editor.replace("a.rs", "AUTHOR:\n", "AUTHOR: name it b\n");
     editor.wait_codes("a.rs", &["pending"]);
     reply(&mut editor, "Renamed.", true);
+    assert!(editor.text("a.rs").contains("fn b"));
     editor
         .take_action("a.rs", 0, "Undo last turn")
         .expect("undone");
