@@ -29,15 +29,13 @@ pub(super) struct Read {
     by_thread: HashMap<String, Past>,
 }
 
-/// Of a row of `runs`: whether its newest turn with changes made others than its answer, which is among its last rounds.
-/// Where those are not the run's last, because later turns were undone or failed, they are looked for among many; beyond
-/// these each change counts.
-const EDITS: &str = "(
-    SELECT (SELECT count(*) FROM changes WHERE run = runs.num AND turn = newest) > EXISTS (
-        SELECT 1 FROM rounds WHERE run = runs.num AND turn = newest
-            AND seq > runs.last_seq - CASE newest WHEN runs.turn THEN 4 ELSE 256 END
-            AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%')
-    FROM (SELECT coalesce(max(turn), -1) AS newest FROM changes WHERE run = runs.num AND undone = 0))";
+/// Of a row of `runs`: whether it has changes.
+const CHANGES: &str = "EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0)";
+
+/// Of a row of `runs`: whether its newest turn with changes made others than its answer.
+const EDITS: &str = "EXISTS (
+    SELECT 1 FROM changes WHERE run = runs.num AND undone = 0 AND is_answer = 0
+        AND turn = (SELECT max(turn) FROM changes WHERE run = runs.num AND undone = 0))";
 
 /// Threads that are kept: one that is being typed has another name with each key.
 const KEPT: usize = 10_000;
@@ -61,8 +59,7 @@ impl Store {
                 };
             }
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0),
-                        EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
+                "SELECT {CHANGES}, EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
                  FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
             ))?;
             threads
@@ -114,15 +111,17 @@ fn past_brought_back(
     let Some(run) = brought_back(connection, id, kept)? else {
         return Ok(None);
     };
-    let has_changes = connection
-        .prepare_cached(
-            "SELECT 1 FROM changes WHERE run = (SELECT num FROM runs WHERE id = ?1) AND undone = 0",
-        )?
-        .exists([run.id])?;
-    Ok(Some(Past {
-        has_run: true,
-        has_changes,
-        has_edits: has_changes,
-        is_unfinished: false,
-    }))
+    let past = connection
+        .prepare_cached(&format!(
+            "SELECT {CHANGES}, {EDITS} FROM runs WHERE id = ?1"
+        ))?
+        .query_row([run.id], |row| {
+            Ok(Past {
+                has_run: true,
+                has_changes: row.get(0)?,
+                has_edits: row.get(1)?,
+                is_unfinished: false,
+            })
+        })?;
+    Ok(Some(past))
 }

@@ -22,7 +22,7 @@ pub(super) const WORDS: &str =
     INSERT INTO words (words) VALUES ('rebuild');";
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 7] = [
+pub(super) const MIGRATIONS: [&str; 8] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -137,6 +137,12 @@ pub(super) const MIGRATIONS: [&str; 7] = [
      ALTER TABLE changes ADD COLUMN front_kept INTEGER;
      ALTER TABLE changes ADD COLUMN back_kept INTEGER;
      ALTER TABLE changes ADD COLUMN hash BLOB;",
+    // 8: which change is a turn's answer; it is the turn's last.
+    "ALTER TABLE changes ADD COLUMN is_answer INTEGER NOT NULL DEFAULT 0;
+     UPDATE changes SET is_answer = 1 WHERE num IN (
+        SELECT max(num) FROM changes GROUP BY run, turn HAVING EXISTS (
+            SELECT 1 FROM rounds WHERE rounds.run = changes.run AND rounds.turn = changes.turn
+                AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%'));",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -496,23 +496,30 @@ fn an_older_store_is_migrated() {
     old.pragma_update(None, "user_version", 1).unwrap();
     old.execute_batch(
         "INSERT INTO runs (id, thread_id, file, status, started, touched, last_seq, model)
-            VALUES ('aaaa1111', '3f9a01bc', 'a.rs', 'completed', 0, 0, 1, 'm');
+            VALUES ('aaaa1111', '3f9a01bc', 'a.rs', 'completed', 0, 0, 2, 'm');
          INSERT INTO rounds (run, seq, turn, role, time, metadata, content)
-            VALUES (1, 1, 1, 'author', 0, '{}', 'an old question');
+            VALUES (1, 1, 1, 'author', 0, '{}', 'an old question'),
+                   (1, 2, 1, 'reply', 0, '{}', 'an old answer');
          INSERT INTO changes (run, turn, file, before, after)
-            VALUES (1, 0, 'a.rs', CAST('old' AS BLOB), CAST('new' AS BLOB));",
+            VALUES (1, 0, 'a.rs', CAST('older' AS BLOB), CAST('old' AS BLOB)),
+                   (1, 1, 'a.rs', CAST('old' AS BLOB), CAST('new' AS BLOB)),
+                   (1, 1, 'a.rs', CAST('new' AS BLOB), CAST('answered' AS BLOB));",
     )
     .unwrap();
     drop(old);
     let store = place.open().unwrap();
     assert_eq!(store.search("question", 5).unwrap().len(), 1);
     assert_eq!(
-        store.rounds_back("aaaa1111", None, 5).unwrap()[0].content,
+        store.rounds_back("aaaa1111", None, 5).unwrap()[1].content,
         "an old question"
     );
+    let answer = Change {
+        is_answer: true,
+        ..change(Some("new"), Some("answered"))
+    };
     assert_eq!(
         store.last_changes("aaaa1111").unwrap(),
-        [change(Some("old"), Some("new"))]
+        [change(Some("old"), Some("new")), answer]
     );
 }
 

@@ -10,7 +10,7 @@ use super::Change;
 
 /// The columns that [`changes`] reads.
 pub(super) const COLUMNS: &str =
-    "num, file, before, after, mode, folders, follows, front_kept, back_kept";
+    "num, file, before, after, mode, folders, follows, front_kept, back_kept, is_answer";
 
 /// What a write made of a text, as it is kept.
 pub(super) struct Made<'a> {
@@ -70,6 +70,7 @@ pub(super) fn changes(mut rows: Rows) -> rusqlite::Result<Vec<Change>> {
             after,
             mode: row.get(4)?,
             folders: row.get(5)?,
+            is_answer: row.get(9)?,
         });
     }
     Ok(all)

@@ -13,8 +13,8 @@ impl Store {
             .durable()
             .prepare_cached(
                 "INSERT INTO changes (run, turn, file, before, after, mode, folders,
-                    follows, front_kept, back_kept, hash)
-                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9
+                    follows, front_kept, back_kept, hash, is_answer)
+                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9, ?11
                  FROM (SELECT num AS run, turn, (
                         SELECT max(changes.num) FROM changes
                         WHERE run = runs.num AND undone = 0 AND changes.turn = runs.turn
@@ -28,6 +28,7 @@ impl Store {
                     before,
                     mode,
                     folders,
+                    is_answer,
                     ..
                 } = change;
                 let made = texts::made(change);
@@ -42,7 +43,8 @@ impl Store {
                     front,
                     back,
                     made.hash,
-                    made.hash_before
+                    made.hash_before,
+                    is_answer
                 ])
             })
             .map_err(|e| self.fault(e))?;

@@ -392,6 +392,7 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
         // With the change itself, so that no file comes back readable by more than before.
         mode: step.mode.filter(|_| step.after.is_none()),
         folders: step.folders,
+        is_answer: false,
     };
     store.record_change(&cx.run, &change).map_err(|e| {
         format!("The change of {shown} cannot be recorded for undo ({e}), so nothing was written.")

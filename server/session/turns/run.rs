@@ -467,6 +467,7 @@ impl Session {
                 file: task.file.clone(),
                 before: Some(made.before.as_bytes().to_vec()),
                 after: Some(made.after.as_bytes().to_vec()),
+                is_answer: true,
                 ..Change::default()
             };
             if let Err(error) = task.store.record_change(&task.run.id, &change) {

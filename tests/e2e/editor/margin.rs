@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, NEVER, Options, Workspace, frame};
+use crate::harness::{Editor, NEVER, OnApply, Options, Workspace, frame};
 use crate::model::{Model, Step, call};
 
 fn start(workspace: &Workspace, options: Value, env: Vec<(String, String)>) -> Editor {
@@ -404,6 +404,64 @@ fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
         let thread = &list[0];
         thread["turn"].is_null() && thread["has_changes"] == true && thread["has_edits"] == false
     });
+}
+
+/// Nor before the editor has said that it made the answer.
+#[test]
+fn an_answer_on_its_way_is_nothing_to_review() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    let model = Model::start(vec![Step::text("Nothing yet.")]);
+    let env = asking(&model);
+    let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
+    editor.state().on_apply = OnApply::Ignore;
+    editor.open("a.rs");
+    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
+    editor.wait_codes("a.rs", &["pending"]);
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+    editor.wait_message("workspace/applyEdit", |_| true);
+    editor.replace("a.rs", "fn a", "fn b");
+    version(&editor, "a.rs", &json!(3));
+    let list = threads(&editor, "a.rs", |list| list[0]["has_changes"] == true);
+    assert_eq!(list[0]["has_edits"], false);
+}
+
+/// Nor where its thread is removed, and the editor takes that back.
+#[test]
+fn what_was_only_answered_is_nothing_to_review_once_it_is_brought_back() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    let model = Model::start(vec![Step::text("Nothing yet.")]);
+    let env = asking(&model);
+    let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
+    editor.open("a.rs");
+    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
+    editor.wait_codes("a.rs", &["pending"]);
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+    threads(&editor, "a.rs", |list| {
+        list[0]["status"] == "awaiting_user" && list[0]["turn"]["running"] == false
+    });
+    let before = editor.text("a.rs");
+    editor
+        .take_action("a.rs", 0, "Resolve (remove thread)")
+        .expect("removed");
+    threads(&editor, "a.rs", <[Value]>::is_empty);
+    let after = editor.text("a.rs");
+    // Answered once the history knows.
+    let place = json!({"line": 0, "character": 0});
+    let why = json!({"uri": editor.uri("a.rs"), "position": place});
+    editor.command("postil.why", why).expect("answered");
+    editor.splice("a.rs", 0..0, before.strip_suffix(&after).expect("lines"));
+    let list = threads(&editor, "a.rs", |list| list.len() == 1);
+    let thread = &list[0];
+    assert_eq!(
+        (&thread["has_changes"], &thread["has_edits"]),
+        (&json!(true), &json!(false))
+    );
 }
 
 /// So that a client can show buttons for them.
