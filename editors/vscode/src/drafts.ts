@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import { Kept } from "./kept";
 import { because, inform } from "./say";
 import { Soon } from "./soon";
-import { isEdit, isReply } from "./tell";
+import { isEdit, isReply, threadOf } from "./tell";
 import { short } from "./threads";
 
 /** Milliseconds until what was typed is kept. */
@@ -36,11 +36,6 @@ interface Edited {
 /** The editors that are there, by what is in them: of files, and of boxes, folded ones too. */
 function editors(): string[] {
     return vscode.window.visibleTextEditors.map(({ document }) => document.uri.toString());
-}
-
-/** By what VS Code knows the thread of a reply box, as long as this window is there: behind a name that each box has anew. */
-function threadOf({ uri }: vscode.TextDocument): string | undefined {
-    return /\/commentinput-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(.+)\.md$/.exec(uri.path)?.[1];
 }
 
 /** The file in whose group the keyboard is. */

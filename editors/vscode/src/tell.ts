@@ -73,6 +73,12 @@ export function drop(one: Told): void {
     one.view.dispose();
 }
 
+/** The threads beside one that have a box, and VS Code's names for those of all boxes: which is which it tells nobody. */
+interface Boxes {
+    others: Set<vscode.CommentThread>;
+    names: Set<string | undefined>;
+}
+
 /** Whether it is the text in one of our reply boxes, of which each is an editor to extensions. */
 export function isReply({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && uri.toString(true).includes("postil.postil");
@@ -81,6 +87,11 @@ export function isReply({ uri }: vscode.TextDocument): boolean {
 /** Whether it is the text in the box of a message. */
 export function isEdit({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && /\/commentinput-\d+-\d+\.md$/.test(uri.path);
+}
+
+/** By what VS Code knows the thread of a reply box, as long as this window is there: behind a name that each box has anew. */
+export function threadOf({ uri }: vscode.TextDocument): string | undefined {
+    return /\/commentinput-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(.+)\.md$/.exec(uri.path)?.[1];
 }
 
 /** The texts of the reply boxes that are there, folded ones too. */
@@ -95,6 +106,10 @@ function isWriting(): boolean {
     // VS Code keeps the texts of boxes that are gone.
     const all = shown.length > 0 ? shown : vscode.workspace.textDocuments.filter(isReply);
     return (activeTextEditor !== undefined && isReply(activeTextEditor.document)) || all.some((one) => one.getText() !== "");
+}
+
+function missing<Item>(before: Set<Item>, now: Set<Item>): number {
+    return [...before].filter((item) => !now.has(item)).length;
 }
 
 export class Teller implements vscode.Disposable {
@@ -369,7 +384,7 @@ export class Teller implements vscode.Disposable {
     /** Where a box would be lost the window forgets by a moment without messages, after which they are there again. */
     private empty(one: Told): void {
         const { view } = one;
-        const boxes = replies();
+        const boxes = this.boxes(one);
         view.comments = [];
         one.busy = { next: undefined };
         setTimeout(() => {
@@ -390,18 +405,25 @@ export class Teller implements vscode.Disposable {
         }, APART);
     }
 
+    private boxes(one: Told): Boxes {
+        const others = this.threads().filter((other) => other !== one && other.view.canReply && this.seen.has(other.view.uri.toString()));
+        return { others: new Set(others.map(({ view }) => view)), names: new Set(replies().map(threadOf)) };
+    }
+
     /** That it was folded in the moment without messages is told later, on a busy machine much later. */
-    private rescue(one: Told, view: vscode.CommentThread, boxes: vscode.TextDocument[], wait = LATE): void {
+    private rescue(one: Told, view: vscode.CommentThread, before: Boxes, wait = LATE): void {
         setTimeout(() => {
             if (one.view !== view || one.dropped || one.busy || !this.seen.has(view.uri.toString())) {
                 return;
             }
-            const left = replies();
-            if (view.collapsibleState !== Expanded && !boxes.every((box) => left.includes(box))) {
+            const now = this.boxes(one);
+            // Each other thread that went took its box along: one more is its own.
+            const isGone = missing(before.names, now.names) > missing(before.others, now.others);
+            if (view.collapsibleState !== Expanded && isGone) {
                 one.made = Date.now();
                 this.take(one, this.made(one, this.place(one), {}));
             } else if (wait < LATEST) {
-                this.rescue(one, view, boxes, 2 * wait);
+                this.rescue(one, view, before, 2 * wait);
             }
         }, wait);
     }

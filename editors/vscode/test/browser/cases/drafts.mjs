@@ -2,7 +2,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { hang } from "../../hang.cjs";
 import { plain } from "../code.mjs";
-import { draft, equal, folder, glyphs, margin, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
+import { draft, equal, folder, glyphs, margin, ok, openThread, pressIn, titleAction, typeReply } from "../parts.mjs";
 
 /** Waits for a message that has these words, and takes them from there into the file, at its end. */
 async function takeBack(window, words, ...before) {
@@ -58,6 +58,47 @@ export async function drafts(code, windows) {
     await keyboard.type(" now");
     await takeBack(window, "said while it folds", "a.rs");
     await window.until("its mark", async () => (await glyphs(window).count()) === 1);
+
+    // Folded when they are back, while another thread goes.
+    await openThread(window, 0);
+    await window.until("what is said by now", async () => (await margin(window))[0]?.[0] === "why now");
+    await window.goto(2);
+    await keyboard.press("Control+End");
+    await keyboard.type("// AUTHOR: another", { delay: 15 });
+    await window.until("its mark", async () => (await glyphs(window).count()) === 2);
+    await typeReply(window, "said while another goes");
+    await message.click();
+    await window.page.evaluate(() => {
+        let away = false;
+        const observer = new MutationObserver(() => {
+            const widget = [...document.querySelectorAll(".review-widget")].find((one) => one.getBoundingClientRect().height > 0);
+            const messages = widget?.querySelectorAll(".comment-body").length ?? 0;
+            away ||= messages === 0;
+            if (away && messages > 0) {
+                observer.disconnect();
+                widget.querySelector(".review-actions .action-item:last-child .action-label").click();
+            }
+        });
+        observer.observe(document.body, { subtree: true, childList: true });
+    });
+    await window.goto(1);
+    await keyboard.press("End");
+    await keyboard.type("adays");
+    await window.until("it is folded", async () => (await window.page.locator(".review-widget").filter({ visible: true }).count()) === 0);
+    for (const key of ["ArrowDown", "ArrowDown"]) await keyboard.press(key);
+    await window.command("postil: Resolve (Remove Thread)");
+    await window.until("the other's mark is gone", async () => (await glyphs(window).count()) === 1);
+    await window.page.waitForTimeout(12_000);
+    equal(await window.notices(), [], "nothing is lost");
+    await openThread(window, 0);
+    ok((await draft(window)).includes("said while another goes"), "it is in its box");
+    await typeReply(window, "");
+    for (const key of ["Control+a", "Delete"]) await keyboard.press(key);
+    await window.until("it is empty", async () => (await draft(window)) === "");
+    await window.toEditor();
+    await window.goto(1);
+    await keyboard.press("End");
+    for (let times = 0; times < 5; times += 1) await keyboard.press("Backspace");
 
     // Put away with its thread.
     await openThread(window, 0);
