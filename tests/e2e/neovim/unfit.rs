@@ -544,6 +544,13 @@ fn with_the_real_lspconfig(program: &str) {
     let all = nvim.lua("return #vim.lsp.get_clients({ _uninitialized = true })");
     assert_eq!(all, 1, "another server for the same folder");
     drop(nvim);
+    // Told to start none without a file, it starts none, which is said.
+    let env = [("POSTIL_WAY", "later"), ("POSTIL_LSPCONFIG", &folder)];
+    let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+    nvim.lua("require('lspconfig').postil.setup({ cmd = vim.json.decode(vim.env.POSTIL_CLIENT).cmd, single_file_support = false })");
+    nvim.keys(":Postil! threads<CR>");
+    nvim.wait_note("the server does not start; :checkhealth postil tells more");
+    drop(nvim);
     // What the user does at its start is done beside ours, which in 0.10 keeps the version.
     let env = [("POSTIL_WAY", "later"), ("POSTIL_LSPCONFIG", &folder)];
     let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
