@@ -39,12 +39,16 @@ fn a_bare_neovim_has_postil_after_one_command() {
         let workspace = python_project();
         let (done, text) = editor(&workspace, &[]);
         assert!(done && text.contains("start Neovim anew"), "{text}");
-        let code = "vim.wait(20000, function() return #vim.lsp.get_clients({ name = 'postil' }) == 1 end) \
-            vim.cmd('4Postil new why so?') \
-            local function asked() return vim.api.nvim_buf_get_lines(0, 3, 4, true)[1] end \
-            vim.wait(20000, function() return asked():find('AUTHOR') ~= nil end) \
-            local said = asked() vim.cmd('help :Postil') \
-            io.stdout:write(said .. '|' .. vim.fn.expand('%:p')) vim.cmd('qall!')";
+        // By a timer: what waits in Lua has edits wait for it.
+        let code = "local function asked() return vim.api.nvim_buf_get_lines(0, 3, 4, true)[1] end \
+            local steps = { \
+                { function() return #vim.lsp.get_clients({ name = 'postil' }) == 1 end, function() vim.cmd('4Postil new why so?') end }, \
+                { function() return asked():find('AUTHOR') ~= nil end, function() \
+                    local said = asked() vim.cmd('help :Postil') \
+                    io.stdout:write(said .. '|' .. vim.fn.expand('%:p')) vim.cmd('qall!') end } } \
+            vim.uv.new_timer():start(0, 20, vim.schedule_wrap(function() \
+                if steps[1] and steps[1][1]() then table.remove(steps, 1)[2]() end end)) \
+            vim.defer_fn(function() io.stdout:write(asked()) vim.cmd('qall!') end, 40000)";
         let seen = workspace
             .command(peers::find(program).expect(program))
             .env("PATH", helix::path())
