@@ -192,7 +192,7 @@ impl Asked {
     fn other_names(&self, path: &Path, uri: &str) -> Vec<&str> {
         let all = self.previous.get(path).into_iter().flatten();
         all.map(|known| known.uri.as_str())
-            .filter(|other| *other != uri && from_proto::path(other) != from_proto::path(uri))
+            .filter(|other| *other != uri && from_proto::named(other) != from_proto::named(uri))
             .collect()
     }
 
