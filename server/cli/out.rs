@@ -74,7 +74,7 @@ impl Out {
         });
     }
 
-    /// Text just as it is for a pipe; without what a terminal, or a CI service, would obey.
+    /// Text just as it is for a pipe or a file; without what a terminal would obey, or a CI service, which reads a pipe.
     pub fn raw(&self, text: &str) {
         if self.is_gone() {
             return;
@@ -82,7 +82,7 @@ impl Out {
         let mut stdout = std::io::stdout().lock();
         ended(if stdout.is_terminal() {
             stdout.write_all(present::visible(text).as_bytes())
-        } else if *OBEYED {
+        } else if *OBEYED && !is_a_file() {
             stdout.write_all(disarmed(text).as_bytes())
         } else {
             stdout.write_all(text.as_bytes())
@@ -170,6 +170,19 @@ fn disarmed(text: &str) -> Cow<'_, str> {
         out = out.replace(&format!("##{command}"), &format!("## {command}"));
     }
     Cow::Owned(out)
+}
+
+/// Whether the output goes into a regular file.
+fn is_a_file() -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        let output = std::io::stdout().as_fd().try_clone_to_owned();
+        let output = output.and_then(|output| std::fs::File::from(output).metadata());
+        output.is_ok_and(|output| output.is_file())
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 fn ended(written: std::io::Result<()>) {

@@ -615,6 +615,15 @@ fn attack_11_a_ci_log_takes_nothing_that_others_said_for_a_command() {
         let out = service(&["workflow", shows, run.trim_matches('"')]);
         assert!(out.contains("| ::add-mask::e"), "{out}");
     }
+    // A file is what its reader wants, and no log.
+    let kept = ground.workspace.path("../run.md");
+    let file = std::fs::File::create(&kept).expect("a file");
+    let export = ["workflow", "export", run.trim_matches('"')];
+    let mut export = ground.postil(&export);
+    let done = export.env("GITHUB_ACTIONS", "true").stdout(file).status();
+    assert!(done.expect("it runs").success());
+    let kept = std::fs::read_to_string(kept).expect("a document");
+    assert!(kept.contains("\n::add-mask::e"), "{kept}");
     let second = ground.ask("a.rs:1", "and now?");
     let out = service(&["reply", &second, "--json"]);
     let end = out.lines().last().expect("an end");
