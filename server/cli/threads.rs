@@ -324,16 +324,17 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
     };
     let processed: Result<(), Stop> = process.await;
     // What was done before something failed is done.
-    if cx.out.json && (processed.is_ok() || !all.is_empty()) {
+    if !cx.out.json {
+        for done in &all {
+            let verb = match done.success {
+                false => "left",
+                true if done.committed.is_some() => "cleared",
+                true => "removed",
+            };
+            say_done(cx, done, verb);
+        }
+    } else if processed.is_ok() || !all.is_empty() {
         cx.out.data(&all);
-    }
-    for done in all.iter().filter(|_| !cx.out.json) {
-        let verb = match done.success {
-            false => "left",
-            true if done.committed.is_some() => "cleared",
-            true => "removed",
-        };
-        say_done(cx, done, verb);
     }
     processed?;
     if all.is_empty() {

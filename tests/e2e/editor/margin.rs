@@ -406,6 +406,16 @@ fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
     });
 }
 
+/// A question that is typed above `fn a`, and its turn begun.
+fn typed_and_asked(editor: &mut Editor) {
+    editor.open("a.rs");
+    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
+    editor.wait_codes("a.rs", &["pending"]);
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("started");
+}
+
 /// Nor before the editor has said that it made the answer.
 #[test]
 fn an_answer_on_its_way_is_nothing_to_review() {
@@ -415,12 +425,7 @@ fn an_answer_on_its_way_is_nothing_to_review() {
     let env = asking(&model);
     let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
     editor.state().on_apply = OnApply::Ignore;
-    editor.open("a.rs");
-    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
-    editor.wait_codes("a.rs", &["pending"]);
-    editor
-        .take_action("a.rs", 0, "Reply as agent")
-        .expect("started");
+    typed_and_asked(&mut editor);
     editor.wait_message("workspace/applyEdit", |_| true);
     editor.replace("a.rs", "fn a", "fn b");
     version(&editor, "a.rs", &json!(3));
@@ -436,12 +441,7 @@ fn what_was_only_answered_is_nothing_to_review_once_it_is_brought_back() {
     let model = Model::start(vec![Step::text("Nothing yet.")]);
     let env = asking(&model);
     let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
-    editor.open("a.rs");
-    editor.replace("a.rs", "fn a", "// AUTHOR: what is it?\nfn a");
-    editor.wait_codes("a.rs", &["pending"]);
-    editor
-        .take_action("a.rs", 0, "Reply as agent")
-        .expect("started");
+    typed_and_asked(&mut editor);
     threads(&editor, "a.rs", |list| {
         list[0]["status"] == "awaiting_user" && list[0]["turn"]["running"] == false
     });
