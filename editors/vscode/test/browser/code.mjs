@@ -184,15 +184,9 @@ export class Code {
         await this.browser?.close();
         if (this.server?.exitCode === null) {
             const gone = new Promise((resolve) => this.server.on("exit", resolve));
-            this.server.removeAllListeners("exit");
-            this.server.on("exit", () => {});
-            process.kill(-this.server.pid, "SIGTERM");
-            await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 5000))]);
-            try {
-                process.kill(-this.server.pid, "SIGKILL");
-            } catch {
-                // It is gone.
-            }
+            // Asked to end, it takes its time; there is nothing that it should save.
+            process.kill(-this.server.pid, "SIGKILL");
+            await gone;
         }
         rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
     }
