@@ -16,7 +16,7 @@ pub use places::{
     FileId, canonical, file_id, home, home_of_system, is_plain_on_windows, make_private_folder,
     remove_folder, resolved, resolved_all, resolved_folders, slashed,
 };
-pub use processes::{descendants, group_memory, resident, started};
+pub use processes::{Processes, descendants, group_memory, resident, started};
 pub use signals::signalled;
 pub use spawn::{spawn, spawn_keeper};
 #[cfg(windows)]

@@ -1,6 +1,6 @@
 //! What the system tells of processes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// When a process began, by which it is told from a later one of its number: clock ticks since boot on Linux, seconds
 /// since 1970 elsewhere. `None` where it is gone, or ended and not yet collected.
@@ -43,15 +43,8 @@ pub fn group_memory(pid: u32) -> Option<u64> {
         if id != pid && group_of(id) != Some(pid) {
             continue;
         }
-        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
-        let resident = status
-            .lines()
-            .find_map(|l| l.strip_prefix("VmRSS:"))
-            .and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
-        if let Some(kilobytes) = resident {
-            *sum.get_or_insert(0) += kilobytes * 1024;
+        if let Some(bytes) = resident(id) {
+            *sum.get_or_insert(0) += bytes;
         }
     }
     sum
@@ -69,24 +62,40 @@ fn stat(pid: u32, field: usize) -> Option<String> {
     rest.split_whitespace().nth(field).map(str::to_owned)
 }
 
-/// The processes that `pid` began, and those began, and so on, as far as they were not given to another parent;
-/// deepest last. None where the system does not tell.
+/// [`Processes::descendants`] as they are now.
 pub fn descendants(pid: u32) -> Vec<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (child, parent) in parents() {
-        if child != pid {
+    Processes::now().descendants(pid)
+}
+
+/// All processes of a moment: those that each began.
+pub struct Processes(HashMap<u32, Vec<u32>>);
+
+impl Processes {
+    /// None where the system does not tell.
+    pub fn now() -> Self {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (child, parent) in parents() {
             children.entry(parent).or_default().push(child);
         }
+        Self(children)
     }
-    let mut found = vec![pid];
-    let mut at = 0;
-    // Each is looked at once, however many there are, also where a number that was given anew leads in a circle.
-    while let Some(parent) = found.get(at) {
-        found.extend(children.remove(parent).unwrap_or_default());
-        at += 1;
+
+    /// Those that `pid` began, and those began, and so on, as far as they were not given to another parent; deepest
+    /// last.
+    pub fn descendants(&self, pid: u32) -> Vec<u32> {
+        let mut found = vec![pid];
+        let mut seen = BTreeSet::from([pid]);
+        let mut at = 0;
+        // Each is looked at once, also where a number that was given anew leads in a circle.
+        while let Some(parent) = found.get(at) {
+            let children = self.0.get(parent).into_iter().flatten();
+            let fresh: Vec<u32> = children.copied().filter(|c| seen.insert(*c)).collect();
+            found.extend(fresh);
+            at += 1;
+        }
+        found.remove(0);
+        found
     }
-    found.remove(0);
-    found
 }
 
 /// Each process with its parent.
@@ -104,13 +113,13 @@ fn parents() -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Bytes of memory that are the process's own or shared with others, resident; 0 where the system does not tell.
-pub fn resident(pid: u32) -> u64 {
+/// Bytes of memory that are the process's own or shared with others, resident; `None` where the system does not tell.
+pub fn resident(pid: u32) -> Option<u64> {
     if cfg!(windows) {
-        return 0;
+        return None;
     }
-    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"))
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or(0) * 4096
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let resident = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = resident.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
@@ -275,7 +275,9 @@ impl Job {
                 () = self.stop.cancelled() => break end(&mut parts).await,
                 _ = look.tick() => {
                     looks += 1;
-                    if let Some(why) = self.too_much(&parts) {
+                    let process = parts.child.id();
+                    let look = move || process.and_then(too_much);
+                    if let Ok(Some(why)) = tokio::task::spawn_blocking(look).await {
                         self.stop(&why);
                     } else if looks % GUARD == 0 {
                         let told = set_aside(&mut parts.guarded).await;
@@ -325,17 +327,33 @@ impl Job {
         }));
         self.news.notify_one();
     }
+}
 
-    /// Why it has to end.
-    fn too_much(&self, parts: &Parts) -> Option<String> {
-        let all = os::descendants(parts.child.id()?);
-        if all.len() > limits::PROCESSES {
-            return Some(format!("ended: more than {} processes", limits::PROCESSES));
-        }
-        let most = limits::memory();
-        let used: u64 = all.into_iter().map(os::resident).sum();
-        (used > most).then(|| format!("ended: more than {} GB of memory", most >> 30))
+/// The system's processes as a look of any command found them last.
+static PROCESSES: Mutex<Option<(Instant, Arc<os::Processes>)>> = Mutex::new(None);
+
+/// No older than the time between two looks, so that many commands at once cost one of them.
+fn processes() -> Arc<os::Processes> {
+    let mut kept = PROCESSES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, processes)) = kept.as_ref()
+        && at.elapsed() < LOOK
+    {
+        return Arc::clone(processes);
     }
+    let now = Arc::new(os::Processes::now());
+    *kept = Some((Instant::now(), Arc::clone(&now)));
+    now
+}
+
+/// Why what this process began has to end. All of the system's processes are read for it.
+fn too_much(process: u32) -> Option<String> {
+    let all = processes().descendants(process);
+    if all.len() > limits::PROCESSES {
+        return Some(format!("ended: more than {} processes", limits::PROCESSES));
+    }
+    let most = limits::memory();
+    let used: u64 = all.into_iter().filter_map(os::resident).sum();
+    (used > most).then(|| format!("ended: more than {} GB of memory", most >> 30))
 }
 
 async fn set_aside(guarded: &mut Option<Guarded>) -> Told {
