@@ -81,8 +81,15 @@ const TOOLS: &[&str] = &[
 const KEYS: &[&str] = &[
     ".cargo/credentials",
     ".cargo/credentials.toml",
+    ".dotnet/corefx/cryptography/x509stores/my",
+    ".local/share/uv/credentials",
+    ".opam/plugins/opam-publish",
     ".pub-cache/credentials.json",
+    ".stack/upload/credentials.json",
 ];
+
+/// What cargo needs, and where a token may stand as well.
+const CARGO: &[&str] = &[".cargo/config", ".cargo/config.toml"];
 
 /// Where sockets of other programs lie, and what lies there besides.
 const RUN: &[&str] = &["/run", "/var/run"];
@@ -199,6 +206,11 @@ impl View {
         for key in KEYS {
             self.put(&home.join(key), Access::Hidden);
         }
+        for config in CARGO.iter().map(|config| home.join(config)) {
+            if holds_token(&config) {
+                self.put(&config, Access::Hidden);
+            }
+        }
     }
 
     /// Where it is; what is not there needs nothing.
@@ -302,6 +314,22 @@ impl View {
             }
         }
     }
+}
+
+/// Whether a value of it is a token, or a key that makes some.
+fn holds_token(config: &Path) -> bool {
+    let text = config
+        .is_file()
+        .then(|| std::fs::read(config).ok())
+        .flatten();
+    let text = String::from_utf8_lossy(&text.unwrap_or_default()).to_lowercase();
+    ["token", "secret-key"].iter().any(|key| {
+        let mut rests = text.split(key).skip(1);
+        rests.any(|rest| {
+            rest.trim_start_matches(['"', '\'', ' ', '\t'])
+                .starts_with('=')
+        })
+    })
 }
 
 #[cfg(test)]

@@ -87,6 +87,18 @@ impl Bench {
             (".netrc", CANARY),
             (".config/gh/hosts.yml", CANARY),
             (".cargo/credentials.toml", CANARY),
+            (
+                ".cargo/config.toml",
+                &format!("[registries.x]\ntoken = \"{CANARY}\"\n"),
+            ),
+            (
+                ".cargo/config",
+                "[registry]\nglobal-credential-providers = ['cargo:token']\n",
+            ),
+            (".dotnet/corefx/cryptography/x509stores/my/a.pfx", CANARY),
+            (".local/share/uv/credentials/credentials.toml", CANARY),
+            (".opam/plugins/opam-publish/me.token", CANARY),
+            (".stack/upload/credentials.json", CANARY),
             (".cargo/bin/tool", "#!/bin/sh\necho a tool\n"),
             ("notes.txt", "notes\n"),
         ] {

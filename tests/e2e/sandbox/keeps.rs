@@ -100,7 +100,8 @@ fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
         // Where it could be: how long all of a machine's disk takes is its owner's business.
         "(find / -xdev -maxdepth 2; find ~ $XDG_DATA_HOME $XDG_CONFIG_HOME /tmp /run) 2>/dev/null | grep -E '(\\.db|/trust\\.json|/permissions\\.json)$' | grep postil | while read f; do head -c 20 \"$f\" 2>/dev/null && echo read; done; true",
         "ls -a $XDG_DATA_HOME/postil $XDG_CONFIG_HOME/postil; echo",
-        "cat ~/notes.txt; ~/.cargo/bin/tool",
+        "cat ~/notes.txt; ~/.cargo/bin/tool; grep -c token ~/.cargo/config",
+        "cd; cat .cargo/config.toml .dotnet/corefx/cryptography/x509stores/my/a.pfx .local/share/uv/credentials/credentials.toml .opam/plugins/opam-publish/me.token .stack/upload/credentials.json",
     ];
     in_each(&run, |bench, _, told| {
         let data = bench.workspace.data();
@@ -115,7 +116,7 @@ fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
             "{}",
             told[2]
         );
-        assert_eq!(told[4], "notes\na tool\n", "what is no key can be read");
+        assert_eq!(told[4], "notes\na tool\n1\n", "what is no key can be read");
     });
 }
 
