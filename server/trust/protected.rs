@@ -1,5 +1,6 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
+use std::fs::Metadata;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
@@ -310,6 +311,9 @@ const PAIRS: &[(&str, &str, &str)] = &[
     (".config", "zed", EDITOR),
 ];
 
+/// What stands beside a repository's `HEAD` and has git run something. Git takes a folder of any name for a repository.
+const BESIDE_HEAD: &[&str] = &["config", "config.worktree", "commondir", "hooks", "info"];
+
 /// Why a write to `relative` (with `/`) asks each time, whatever the grants: `.git`, `.vscode`, CI …
 pub fn protected(relative: &str) -> Option<&'static str> {
     let parts: Vec<String> = relative.split(['/', '\\']).map(careless).collect();
@@ -347,6 +351,9 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     if let Some(why) = protected(relative) {
         return Some(why);
     }
+    if is_of_bare(root, relative) {
+        return Some(GIT);
+    }
     let root = os::canonical(root).ok()?;
     let file = root.join(relative);
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
@@ -354,6 +361,22 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     repositories.extend((folder != root).then_some(folder));
     let mut all = repositories.iter().filter_map(|folder| Obeyed::of(folder));
     all.any(|obeyed| obeyed.hold(&file)).then_some(GIT)
+}
+
+/// Whether it is what makes a folder a repository (`HEAD`), or what git obeys in one that is.
+fn is_of_bare(root: &Path, relative: &str) -> bool {
+    let mut folder = root.to_owned();
+    for part in relative.split(['/', '\\']) {
+        let is_head = |about: Metadata| !about.is_dir();
+        if BESIDE_HEAD.contains(&&*careless(part))
+            && folder.join("HEAD").symlink_metadata().is_ok_and(is_head)
+        {
+            return true;
+        }
+        folder.push(part);
+    }
+    let name = relative.rsplit(['/', '\\']).next().unwrap_or_default();
+    careless(name) == "head"
 }
 
 /// What in the work tree a repository's own configuration has git obey: the folder where `core.hooksPath` has it look

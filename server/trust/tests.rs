@@ -102,6 +102,19 @@ fn attack_04_a_file_that_gits_configuration_goes_on_in_is_guarded() {
 }
 
 #[test]
+fn attack_04_what_makes_a_folder_of_any_name_a_repository_is_guarded() {
+    let p = place();
+    write(p.root.join("old/HEAD"), "ref: refs/heads/main\n");
+    std::fs::create_dir_all(p.root.join("src/HEAD")).unwrap();
+    for file in ["docs/HEAD", "docs/head", "old/config", "old/hooks/x/y"] {
+        assert!(guarded(&p.root, file).is_some(), "{file}");
+    }
+    for file in ["docs/config", "hooks/x", "src/head/a.rs", "src/config"] {
+        assert_eq!(guarded(&p.root, file), None, "{file}");
+    }
+}
+
+#[test]
 fn record_is_the_users_alone() {
     let p = place();
     p.trust.grant(&p.root).unwrap();

@@ -390,6 +390,29 @@ const GUARDED: &[&str] = &[
     "azure-pipelines-nightly.yml",
 ];
 
+/// Git takes a folder of any name for one.
+#[test]
+fn attack_04_what_makes_a_folder_a_repository_is_asked_about_each_time() {
+    let ground = Ground::new(Vec::new());
+    let w = &ground.workspace;
+    w.configure("[permissions]\ndefault = \"allow\"\n");
+    w.write("old/HEAD", "ref: refs/heads/main\n");
+    ground.trust();
+    let call = |path: &str| {
+        let input = json!({"path": path, "content": "x"}).to_string();
+        all(&ground.run(&["tools", "call", "file_write", &input]))
+    };
+    for path in ["docs/HEAD", "old/config", "old/hooks/pre-commit"] {
+        let said = call(path);
+        let question = format!("The agent wants to change `{path}`; it belongs to version control");
+        assert!(said.contains(&question), "{said}");
+        assert!(!w.path(path).exists(), "{path}");
+    }
+    for path in ["docs/config", "old/x"] {
+        assert!(call(path).starts_with("Made "), "{path}");
+    }
+}
+
 #[test]
 fn attack_04_a_guarded_file_is_asked_about_each_time_whatever_is_granted_also_where_it_is_not_yet()
 {
