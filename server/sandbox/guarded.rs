@@ -15,7 +15,10 @@ use std::time::SystemTime;
 
 mod look;
 
-use look::{Id, Kept, Look, changed, files, id, is_git, is_of_worktrees};
+use look::{
+    ALL_KEPT, Id, Kept, Look, changed, files, id, is_git, is_of_worktrees, is_open, is_there,
+    is_todo,
+};
 
 use crate::files::{self as tree, Buffers, Kind};
 use crate::trust;
@@ -41,6 +44,9 @@ pub(super) struct Guarded {
     is_mounted: bool,
     /// Mounts that may still be made.
     left: usize,
+    /// Bytes that may still be kept; of repositories apart, so that what others wrote leaves nothing of them out.
+    bytes: u64,
+    bytes_of_git: u64,
 }
 
 struct Place {
@@ -73,12 +79,17 @@ impl Guarded {
             ids: BTreeMap::new(),
             is_mounted,
             left: if is_mounted { MOUNTS } else { 0 },
+            bytes: ALL_KEPT,
+            bytes_of_git: ALL_KEPT,
         };
-        // The nearest to the root first.
+        // The nearest to the root first, repositories before what lies beside them.
         let mut known: Vec<PathBuf> = guarded.look.known.iter().cloned().collect();
-        known.sort_by_key(|path| path.components().count());
+        known.sort_by_key(|path| {
+            let is_other = !guarded.look.is_repository(path);
+            (path.components().count(), is_other)
+        });
         for path in &known {
-            if is_git(path) {
+            if guarded.look.is_repository(path) {
                 guarded.fix(path);
             }
             if !guarded.look.repositories.contains(path) {
@@ -89,7 +100,7 @@ impl Guarded {
     }
 
     fn fix(&mut self, path: &Path) {
-        let is_folder = self.look.repositories.contains(path);
+        let is_folder = is_git(path) && self.look.repositories.contains(path);
         let folders = path.ancestors().skip(usize::from(!is_folder));
         for folder in folders.filter(|a| !a.as_os_str().is_empty()) {
             if self.left > 0 && self.fixed.insert(folder.to_owned()) {
@@ -116,8 +127,8 @@ impl Guarded {
             place = inside.to_owned();
         }
         if !self.places.contains_key(&place) {
-            let is_held = self.left > 0;
-            self.left = self.left.saturating_sub(1);
+            let is_held = self.left > 0 && !is_open(&self.root, &place);
+            self.left -= usize::from(is_held);
             self.put(place, is_held);
         }
     }
@@ -129,12 +140,20 @@ impl Guarded {
                     .insert(above.to_owned(), id(&self.root.join(above)));
             }
         }
-        // A folder of the root that a mount holds cannot have been moved: its content is not needed.
-        let is_top = path.components().count() == 1;
-        let (kept, is_whole) = if is_held && is_top && self.root.join(&path).is_dir() {
+        // What a mount holds in a folder that stays where it is cannot have been moved: its content is not needed.
+        let mut above = path.ancestors().skip(1);
+        let stays = above.all(|a| a.as_os_str().is_empty() || self.fixed.contains(a));
+        let (kept, is_whole) = if is_held && stays && self.root.join(&path).is_dir() {
             (BTreeMap::new(), false)
         } else {
-            Kept::all(&self.root, &path)
+            let of_git = trust::in_repository(&path.to_string_lossy());
+            let bytes = &mut self.bytes;
+            let left = if of_git {
+                &mut self.bytes_of_git
+            } else {
+                bytes
+            };
+            Kept::all(&self.root, &path, left)
         };
         let place = Place {
             is_held,
@@ -167,7 +186,7 @@ impl Guarded {
     /// Whatever runs meanwhile cannot lead it astray.
     pub fn set_aside(&self) -> Told {
         let mut told = Told::default();
-        self.refuse_new(&mut told);
+        self.refuse_new(false, &mut told);
         if self.is_mounted {
             for (path, place) in &self.places {
                 let is_link = matches!(place.kept.get(path), Some(Kept::Link(_)));
@@ -182,7 +201,7 @@ impl Guarded {
     /// The same, and puts back what was changed or removed; for when nothing of the command runs any more.
     pub fn put_back(&self) -> Told {
         let mut told = Told::default();
-        self.refuse_new(&mut told);
+        self.refuse_new(true, &mut told);
         for (path, place) in &self.places {
             if place.is_held && self.is_above_same(path) {
                 self.look_at(path, place, &mut told);
@@ -193,16 +212,17 @@ impl Guarded {
         told
     }
 
-    fn refuse_new(&self, told: &mut Told) {
-        for path in self.look.again(&self.root).known {
-            // Of a folder that is new, what is in it went with it. Worktrees are the author's: a command can make
+    /// A rebase that a command itself began goes on until the command is `over`.
+    fn refuse_new(&self, over: bool, told: &mut Told) {
+        let now = self.look.again(&self.root);
+        for path in now.known.difference(&self.look.known) {
+            // Of a repository that is new, what is in it went with it. Worktrees are the author's: a command can make
             // none outside, and inside its `.git` is seen.
-            let above = path
-                .ancestors()
-                .skip(1)
-                .any(|a| is_git(a) && !self.look.known.contains(a));
-            if !above && !self.look.known.contains(&path) && !is_of_worktrees(&path) {
-                self.refuse(&path, told);
+            if !now.is_in_new(path, &self.look)
+                && !is_of_worktrees(&self.root, path)
+                && (!is_todo(path) || over && !self.is_harmless(path))
+            {
+                self.refuse(path, told);
             }
         }
     }
@@ -235,27 +255,32 @@ impl Guarded {
     fn restore(&self, path: &Path, place: &Place, over: bool, told: &mut Told) {
         // A worktree that came, or went, is the author's.
         let is_theirs = |file: &Path| {
-            is_of_worktrees(path)
-                && file.parent().is_none_or(|folder| {
-                    !self.root.join(folder).exists()
-                        || !place.kept.keys().any(|kept| kept.parent() == Some(folder))
-                })
+            is_of_worktrees(&self.root, path)
+                && file
+                    .ancestors()
+                    .nth(if is_todo(file) { 2 } else { 1 })
+                    .is_none_or(|folder| {
+                        !self.root.join(folder).exists()
+                            || !place.kept.keys().any(|kept| kept.parent() == Some(folder))
+                    })
         };
         // What was one file or link is set aside whole.
         if place.is_whole && !place.kept.contains_key(path) {
             for file in files(&self.root, path).0 {
-                if !place.kept.contains_key(&file) && !is_aside(&file) && !is_theirs(&file) {
+                let is_new = !place.kept.contains_key(&file) && !is_aside(&file);
+                if is_new && !is_theirs(&file) && !self.is_harmless(&file) {
                     self.refuse(&file, told);
                 }
             }
         }
         for (file, before) in &place.kept {
             let now = Kept::read(&self.root, file);
-            if now.as_ref() == Some(before)
-                || *before == Kept::Other
-                || is_theirs(file)
-                || now.is_some() && self.is_authors(file)
-            {
+            let stays = match &now {
+                Some(now) => before.allows(file, now) || self.is_authors(file),
+                // A rebase that is over leaves no list.
+                None => is_todo(file) && !is_there(&self.root.join(file)),
+            };
+            if stays || *before == Kept::Other || is_theirs(file) {
                 continue;
             }
             let aside = self.clear(file);
@@ -269,6 +294,15 @@ impl Guarded {
                 told.set_aside(file, aside);
             }
         }
+    }
+
+    /// Whether it is the list of a rebase that runs nothing.
+    fn is_harmless(&self, file: &Path) -> bool {
+        is_todo(file)
+            && match Kept::read(&self.root, file) {
+                Some(todo) => todo.runs().is_some_and(|lines| lines.is_empty()),
+                None => !is_there(&self.root.join(file)),
+            }
     }
 
     /// Puts away what stands at a path, or the link or file above it that is no folder.
@@ -290,7 +324,7 @@ impl Guarded {
         let (theirs, others): (Vec<PathBuf>, Vec<PathBuf>) =
             inside.into_iter().partition(|file| self.is_authors(file));
         if theirs.is_empty() || !is_whole {
-            told.set_aside(path, self.put_away(path));
+            told.set_aside(path, self.clear(path));
             return;
         }
         for file in others.iter().filter(|file| !is_aside(file)) {
@@ -399,7 +433,12 @@ fn is_aside(path: &Path) -> bool {
 }
 
 fn why(path: &Path) -> &'static str {
-    trust::protected(&path.to_string_lossy()).unwrap_or("it is guarded")
+    let why = trust::protected(&path.to_string_lossy());
+    why.unwrap_or(if path.ends_with("HEAD") {
+        "it makes its folder a repository, in which git runs what the configuration says"
+    } else {
+        "it is guarded"
+    })
 }
 
 #[cfg(test)]

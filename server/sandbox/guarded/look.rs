@@ -30,6 +30,11 @@ const OF_GIT: &[&str] = &[
     "commondir",
     "gitdir",
 ];
+/// What makes a folder of any other name a repository to git, together with [`BARE`].
+const HEAD: &str = "HEAD";
+const BARE: &[&str] = &["refs", "commondir"];
+/// What is still to be done of a rebase, line by line; git runs what a line has it run.
+const TODO: &str = "rebase-merge/git-rebase-todo";
 /// Folders in it that hold more such folders, of submodules and of worktrees.
 const MODULES: &str = "modules";
 const WORKTREES: &str = "worktrees";
@@ -41,6 +46,8 @@ const ENTRIES: usize = 50_000;
 /// Bytes of a file, and files of a place, that are kept to be put back.
 const KEPT: u64 = 256 << 10;
 const FILES: usize = 500;
+/// Bytes that are kept of all places together, and of all of repositories.
+pub(super) const ALL_KEPT: u64 = 64 << 20;
 
 /// What tells a folder or file from any other; the number of one that is gone is given to another one soon.
 pub(super) type Id = (u64, u64, Option<SystemTime>);
@@ -50,10 +57,10 @@ pub(super) type Id = (u64, u64, Option<SystemTime>);
 pub(super) struct Look {
     /// The guarded places that exist, none inside another but for those of a repository's folder.
     pub known: BTreeSet<PathBuf>,
-    /// Of these, the folders of repositories: guarded by their parts.
+    /// Of these, the folders of repositories, of those with a name of their own the `HEAD`: guarded by their parts.
     pub repositories: BTreeSet<PathBuf>,
-    /// What git's configuration names in the work tree, guarded whatever it is called.
-    obeyed: Option<trust::Obeyed>,
+    /// What git's configurations name in the work tree, guarded whatever it is called.
+    obeyed: Vec<trust::Obeyed>,
     /// The folders that were listed.
     reached: BTreeSet<PathBuf>,
     /// Those that were there and were not listed, by name and by what they are: they may be renamed meanwhile.
@@ -74,7 +81,7 @@ impl Look {
         let mut new = VecDeque::new();
         while let Some((folder, depth)) = old.pop_front().or_else(|| new.pop_front()) {
             let full = root.join(&folder);
-            if earlier.has_left_out(&folder, &full) {
+            if earlier.has_left_out(&folder, &full) || look.is_inside(&folder, earlier) {
                 continue;
             }
             let was_reached = earlier.reached.contains(&folder);
@@ -84,6 +91,7 @@ impl Look {
                 continue;
             }
             let mut count: usize = 0;
+            let mut has_head = false;
             for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
                 count += 1;
                 let path = folder.join(entry.file_name());
@@ -97,7 +105,12 @@ impl Look {
                         &mut new
                     };
                     queue.push_back((path, depth + 1));
+                } else if !is_folder {
+                    has_head |= entry.file_name().eq_ignore_ascii_case(HEAD);
                 }
+            }
+            if has_head {
+                look.add_bare(root, &folder);
             }
             if !was_reached {
                 left = left.saturating_sub(count);
@@ -108,10 +121,20 @@ impl Look {
     }
 
     pub fn first(root: &Path) -> Self {
-        let none = Self {
-            obeyed: trust::Obeyed::of(root).and_then(|obeyed| obeyed.below(root)),
+        let of = |folder: &Path| trust::Obeyed::of(folder)?.below(root);
+        let mut none = Self {
+            obeyed: of(root).into_iter().collect(),
             ..Self::default()
         };
+        let look = Self::new(root, &none, ENTRIES);
+        let repositories = look.known.iter().filter(|path| look.is_repository(path));
+        let nested = repositories.filter_map(|path| path.parent());
+        let nested = nested.filter(|folder| !folder.as_os_str().is_empty());
+        let more: Vec<_> = nested.filter_map(|folder| of(&root.join(folder))).collect();
+        if more.is_empty() {
+            return look;
+        }
+        none.obeyed.extend(more);
         Self::new(root, &none, ENTRIES)
     }
 
@@ -121,18 +144,68 @@ impl Look {
 
     fn add(&mut self, root: &Path, path: PathBuf, is_folder: bool) {
         if is_folder && is_git(&path) {
-            for part in OF_GIT.iter().chain(&[MODULES, WORKTREES]) {
-                if fs::symlink_metadata(root.join(&path).join(part)).is_ok() {
-                    self.known.insert(path.join(part));
-                }
-            }
+            self.add_parts(root, &path);
             self.repositories.insert(path.clone());
         }
         self.known.insert(path);
     }
 
+    fn add_bare(&mut self, root: &Path, folder: &Path) {
+        let is_there = |name: &&str| is_there(&root.join(folder).join(name));
+        if BARE.iter().any(is_there) {
+            self.add_parts(root, folder);
+            self.repositories.insert(folder.join(HEAD));
+            self.known.insert(folder.join(HEAD));
+        }
+    }
+
+    fn add_parts(&mut self, root: &Path, repository: &Path) {
+        for part in OF_GIT.iter().chain(&[TODO, MODULES, WORKTREES]) {
+            let part = repository.join(part);
+            if is_there(&root.join(&part)) {
+                self.known.insert(part);
+            }
+        }
+        if !self.obeyed.is_empty() {
+            let names = fs::read_dir(root.join(repository)).into_iter().flatten();
+            let names = names
+                .flatten()
+                .map(|entry| repository.join(entry.file_name()));
+            let obeyed: Vec<_> = names.filter(|path| self.is_obeyed(path)).collect();
+            self.known.extend(obeyed);
+        }
+    }
+
+    /// Whether repositories of worktrees and submodules lie in it, which are looked at as parts of theirs. Of a new
+    /// repository nothing is left out.
+    fn is_inside(&self, folder: &Path, earlier: &Self) -> bool {
+        let look = if earlier.reached.is_empty() {
+            self
+        } else {
+            earlier
+        };
+        let head = folder.parent().map(|repository| repository.join(HEAD));
+        (folder.ends_with(WORKTREES) || folder.ends_with(MODULES))
+            && head.is_some_and(|head| look.repositories.contains(&head))
+    }
+
     fn is_obeyed(&self, path: &Path) -> bool {
-        self.obeyed.as_ref().is_some_and(|obeyed| obeyed.is(path))
+        self.obeyed.iter().any(|obeyed| obeyed.is(path))
+    }
+
+    /// Whether it stands for a repository: its folder, the file that names that, or its `HEAD`.
+    pub fn is_repository(&self, path: &Path) -> bool {
+        is_git(path) || self.repositories.contains(path)
+    }
+
+    /// Whether `path` is in a repository, or is one, of which the `earlier` look knew nothing.
+    pub fn is_in_new(&self, path: &Path, earlier: &Self) -> bool {
+        let is_new = |path: &Path| self.is_repository(path) && !earlier.known.contains(path);
+        // By its own name, or another repository's configuration.
+        let is_own = is_guarded(path) || self.is_obeyed(path);
+        let is_of = |folder: &Path| OF_GIT.iter().any(|part| folder.join(part) == path);
+        let mut above = path.ancestors().skip(1);
+        above.any(|folder| is_new(folder) || !is_own && is_of(folder) && is_new(&folder.join(HEAD)))
     }
 
     fn has_left_out(&self, folder: &Path, full: &Path) -> bool {
@@ -159,14 +232,38 @@ pub(super) fn is_git(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == ".git")
 }
 
+pub(super) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Whether it is this part of a repository.
+fn is_part(root: &Path, path: &Path, name: &str) -> bool {
+    let is_head = |about: fs::Metadata| !about.is_dir();
+    let is_repository = |folder: &Path| {
+        is_git(folder) || fs::symlink_metadata(root.join(folder).join(HEAD)).is_ok_and(is_head)
+    };
+    path.ends_with(name) && path.parent().is_some_and(is_repository)
+}
+
 /// Where git keeps what it knows of a repository's worktrees, which it changes as the author works in them.
-pub(super) fn is_of_worktrees(path: &Path) -> bool {
-    path.ends_with(Path::new(".git").join(WORKTREES))
+pub(super) fn is_of_worktrees(root: &Path, path: &Path) -> bool {
+    is_part(root, path, WORKTREES)
+}
+
+/// Whether git's daily work writes it as well, so that no mount may keep commands from it: what is to be done of a
+/// rebase, and what a repository of another name than `.git` keeps of worktrees and submodules, which may lie beside it.
+pub(super) fn is_open(root: &Path, path: &Path) -> bool {
+    let is_bare = |name| !path.parent().is_some_and(is_git) && is_part(root, path, name);
+    is_todo(path) || is_bare(WORKTREES) || is_bare(MODULES)
+}
+
+pub(super) fn is_todo(path: &Path) -> bool {
+    path.ends_with(TODO)
 }
 
 /// The regular files and links at and below a place that matter, and whether these are all.
 pub(super) fn files(root: &Path, place: &Path) -> (Vec<PathBuf>, bool) {
-    let of_git = is_of_worktrees(place) || place.ends_with(Path::new(".git").join(MODULES));
+    let of_git = is_of_worktrees(root, place) || is_part(root, place, MODULES);
     let mut found = Vec::new();
     let mut open = vec![place.to_owned()];
     while let Some(next) = open.pop() {
@@ -190,7 +287,9 @@ pub(super) fn files(root: &Path, place: &Path) -> (Vec<PathBuf>, bool) {
                 .flatten()
                 .flatten();
             open.extend(inside.map(|entry| next.join(entry.file_name())));
-        } else if (about.is_file() || about.is_symlink()) && (!of_git || names(OF_GIT)) {
+        } else if (about.is_file() || about.is_symlink())
+            && (!of_git || names(OF_GIT) || is_todo(&next))
+        {
             if found.len() == FILES {
                 return (found, false);
             }
@@ -215,12 +314,16 @@ pub(super) enum Kept {
 impl Kept {
     /// `None`: there is nothing, or a link above it.
     pub fn read(root: &Path, file: &Path) -> Option<Self> {
+        Self::read_most(root, file, KEPT)
+    }
+
+    fn read_most(root: &Path, file: &Path, most: u64) -> Option<Self> {
         let (folder, name) = (file.parent()?, file.file_name()?);
         let folder = tree::folder(root, folder).ok()?;
         let state = folder.state(name).ok()?;
         Some(match state.kind {
             Kind::Link => Self::Link(folder.link_target(name).ok()?),
-            Kind::File => match folder.bytes(name, KEPT) {
+            Kind::File => match folder.bytes(name, most) {
                 Ok(Some(bytes)) => Self::File(bytes, state.mode),
                 _ => Self::Other,
             },
@@ -228,14 +331,39 @@ impl Kept {
         })
     }
 
-    /// All of a place, and whether it is all.
-    pub fn all(root: &Path, place: &Path) -> (BTreeMap<PathBuf, Self>, bool) {
+    /// All of a place, and whether it is all. `left` are the bytes that may still be kept.
+    pub fn all(root: &Path, place: &Path, left: &mut u64) -> (BTreeMap<PathBuf, Self>, bool) {
         let (files, whole) = files(root, place);
         let kept = files.into_iter().filter_map(|file| {
-            let kept = Self::read(root, &file)?;
+            let kept = Self::read_most(root, &file, KEPT.min(*left))?;
+            if let Self::File(bytes, _) = &kept {
+                *left = left.saturating_sub(bytes.len() as u64);
+            }
             Some((file, kept))
         });
         (kept.collect(), whole)
+    }
+
+    /// Whether what stands at `path` now may stay where this was.
+    pub fn allows(&self, path: &Path, now: &Self) -> bool {
+        *self == Self::Other
+            || self == now
+            || is_todo(path)
+                && now.runs().is_some_and(|lines| {
+                    let before = self.runs().unwrap_or_default();
+                    lines.iter().all(|line| before.contains(line))
+                })
+    }
+
+    /// Of what is to be done of a rebase, the lines that run something; `None`: nobody knows.
+    pub fn runs(&self) -> Option<Vec<String>> {
+        let Self::File(bytes, _) = self else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+        let lines = text.lines().map(str::trim).filter(runs);
+        Some(lines.map(str::to_owned).collect())
     }
 
     /// Puts it where nothing is.

@@ -121,7 +121,8 @@ fn attack_07_nothing_is_read_or_written_by_a_link_that_came_in_between() {
     std::os::unix::fs::symlink(outside.path(), root.path().join("a")).unwrap();
     assert_eq!(Kept::read(root.path(), file), None);
     assert_eq!(guarded.number(&root.path().join("a/.ssh")), None);
-    assert!(Kept::all(root.path(), Path::new("a/.ssh")).0.is_empty());
+    let place = Path::new("a/.ssh");
+    assert!(Kept::all(root.path(), place, &mut 100).0.is_empty());
     fs::remove_file(outside.path().join(".envrc")).unwrap();
     assert!(before.write(root.path(), file).is_err());
     assert!(!outside.path().join(".envrc").exists());
@@ -407,5 +408,74 @@ fn what_a_mount_kept_from_the_command_stays_and_a_replaced_one_is_told() {
     assert!(told.author[0].starts_with("`AGENTS.md` was replaced"));
     for file in ["CLAUDE.md", "AGENTS.md", ".vscode/tasks.json"] {
         assert_eq!(read(root.path(), file), "the author's");
+    }
+}
+
+#[test]
+fn what_is_kept_of_all_places_has_a_limit_that_takes_nothing_from_repositories() {
+    let root = root(&[".git/config", ".git/hooks/a"]);
+    for folder in ["a", "b"] {
+        let folder = root.path().join(folder).join(".claude");
+        fs::create_dir_all(&folder).unwrap();
+        for number in 0..200 {
+            let file = fs::File::create(folder.join(number.to_string())).unwrap();
+            file.set_len(250 << 10).unwrap();
+        }
+    }
+    let guarded = look(root.path(), false);
+    let kept = guarded
+        .places
+        .values()
+        .flat_map(|place| place.kept.values());
+    let bytes: usize = kept
+        .map(|kept| match kept {
+            Kept::File(bytes, _) => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    assert!((60 << 20..65 << 20).contains(&bytes), "{bytes}");
+    write(root.path(), ".git/hooks/a", "evil");
+    write(root.path(), "a/.claude/0", "evil");
+    guarded.put_back();
+    assert_eq!(read(root.path(), ".git/hooks/a"), "old");
+    assert_ne!(read(root.path(), "a/.claude/0"), "evil");
+    // What mounts hold where it cannot be moved is not read at all.
+    let root = self::root(&["sub/.git/config", "sub/.claude/a"]);
+    let guarded = look(root.path(), true);
+    assert!(guarded.places[Path::new("sub/.claude")].kept.is_empty());
+}
+
+#[test]
+fn a_repositorys_worktrees_beside_it_are_worked_in_and_lead_nowhere_else() {
+    let root = root(&[
+        "store/HEAD",
+        "store/refs/a",
+        "store/config",
+        "store/worktrees/w/commondir",
+        "store/worktrees/w/HEAD",
+        "w/.git",
+    ]);
+    for is_mounted in [true, false] {
+        let guarded = look(root.path(), is_mounted);
+        let held = ["store/config", "w/.git"].map(|name| root.path().join(name));
+        assert_eq!(guarded.held(), &held[..if is_mounted { 2 } else { 0 }]);
+        write(root.path(), "store/worktrees/w/HEAD", "new");
+        write(root.path(), "store/worktrees/w/index", "new");
+        write(
+            root.path(),
+            "store/worktrees/w/rebase-merge/git-rebase-todo",
+            "pick a\n",
+        );
+        let told = guarded.put_back();
+        assert!(told.agent.is_empty(), "{told:?}");
+        write(root.path(), "store/worktrees/w/commondir", "evil");
+        write(
+            root.path(),
+            "store/worktrees/w/rebase-merge/git-rebase-todo",
+            "x evil\n",
+        );
+        let told = guarded.put_back();
+        assert_eq!(told.agent.len(), 2, "{told:?}");
+        assert_eq!(read(root.path(), "store/worktrees/w/commondir"), "old");
     }
 }

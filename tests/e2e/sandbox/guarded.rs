@@ -203,3 +203,143 @@ fn what_the_author_does_while_a_command_runs_stays_or_is_told_of() {
         std::fs::remove_dir_all(&worktree).unwrap();
     }
 }
+
+#[test]
+fn attack_04_a_folder_of_another_name_is_made_no_repository_by_a_command() {
+    let evil = "[core]\\n\\tfsmonitor = touch \"$0\"; false\\n";
+    let run = [
+        "mkdir -p docs && cd docs && git init -q --bare . && git config core.bare false && git config core.worktree . && git config core.fsmonitor \"touch $PWD/pwned; false\"; mkdir .vscode && touch .vscode/tasks.json",
+        "mkdir to && cd to && echo 'ref: refs/heads/main' > HEAD && echo ../.git > commondir",
+        &format!(
+            "printf '{evil}' >> store.git/config; echo evil > store.git/hooks/post-update; mv store.git s2 && cp -r s2 store.git && printf '{evil}' >> store.git/config; true"
+        ),
+        "git -C store.git symbolic-ref HEAD refs/heads/next; cat store.git/HEAD",
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        let workspace = &bench.workspace;
+        workspace.git(&["init", "-q"]);
+        workspace.git(&["init", "-q", "--bare", "store.git"]);
+        let config = workspace.read("store.git/config");
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        let all = format!("{kind:?}: {told:#?}");
+        workspace.git(&["-C", "docs", "status"]);
+        assert!(!workspace.path("docs/pwned").exists(), "{all}");
+        for made in [
+            "docs/HEAD",
+            "docs/.vscode",
+            "to/HEAD",
+            "store.git/hooks/post-update",
+        ] {
+            assert!(!workspace.path(made).exists(), "{made} {all}");
+        }
+        assert!(
+            told[0].contains(
+                "`docs/HEAD` may not be made by a command (it makes its folder a repository"
+            ),
+            "{all}"
+        );
+        assert!(!told[0].contains("docs/config"), "{all}");
+        assert_eq!(workspace.read("store.git/config"), config, "{all}");
+        // A repository's daily work goes on.
+        assert!(told[3].starts_with("ref: refs/heads/next\n"), "{all}");
+    }
+}
+
+#[test]
+fn attack_04_what_a_nested_repositorys_configuration_names_is_guarded_too() {
+    let run = [
+        "echo evil > sub/tools/hooks/pre-commit; echo evil > sub/tools/hooks/post-commit; echo evil > sub/more; echo evil > sub/.git/other; true",
+        "cd sub && echo fine > fine && git add fine && cat fine",
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        let workspace = &bench.workspace;
+        workspace.git(&["init", "-q"]);
+        workspace.git(&["init", "-q", "sub"]);
+        workspace.write("sub/tools/hooks/post-commit", "good");
+        for (name, value) in [
+            ("core.hooksPath", "tools/hooks"),
+            ("include.path", "../more"),
+            ("include.path", "other"),
+        ] {
+            workspace.git(&["-C", "sub", "config", "--add", name, value]);
+        }
+        workspace.write("sub/.git/other", "");
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        let all = format!("{kind:?}: {told:#?}");
+        for made in ["sub/tools/hooks/pre-commit", "sub/more"] {
+            assert!(!workspace.path(made).exists(), "{made} {all}");
+        }
+        assert_eq!(
+            workspace.read("sub/tools/hooks/post-commit"),
+            "good",
+            "{all}"
+        );
+        assert_eq!(workspace.read("sub/.git/other"), "", "{all}");
+        assert_eq!(told[1], "fine\n", "{all}");
+    }
+}
+
+#[test]
+fn attack_04_what_a_rebase_is_still_to_do_runs_nothing_of_a_commands() {
+    let todo = ".git/rebase-merge/git-rebase-todo";
+    let run: [&str; 5] = [
+        &format!("echo 'exec touch pwned' >> {todo}"),
+        &format!(
+            "mkdir x && (cat {todo}; echo 'x touch pwned') > x/git-rebase-todo && mv .git/rebase-merge y && ln -s ../x .git/rebase-merge"
+        ),
+        "rm -r .git/rebase-merge && mv y .git/rebase-merge; export EMAIL=b; git rebase --continue 2>&1; git rebase --continue 2>&1; git log --format=%s",
+        &format!(
+            "git -c user.name=a -c user.email=b rebase -q -x false HEAD~1; cat {todo}; git rebase --abort"
+        ),
+        &format!("mkdir .git/rebase-merge; printf '\\texec\\ttouch pwned' > {todo}"),
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        let workspace = &bench.workspace;
+        let git = |args: &[&str]| {
+            let who = ["-c", "user.name=a", "-c", "user.email=b"];
+            workspace.git(&[&who[..], args].concat())
+        };
+        git(&["init", "-q"]);
+        for subject in ["one", "two", "three"] {
+            workspace.write(subject, "");
+            git(&["add", subject]);
+            git(&["commit", "-q", "-m", subject]);
+        }
+        git(&[
+            "-c",
+            "sequence.editor=sed -i s/^pick/edit/",
+            "rebase",
+            "-q",
+            "-i",
+            "HEAD~2",
+        ]);
+        let before = workspace.read(todo);
+        assert!(before.contains("edit"), "{before}");
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        let all = format!("{kind:?}: {told:#?}");
+        for said in &told[..2] {
+            assert!(
+                said.contains(&format!("`{todo}` was put back as it was")),
+                "{all}"
+            );
+        }
+        // The author's own goes on, and so does what a command begins and ends.
+        assert!(told[2].ends_with("three\ntwo\none\n"), "{all}");
+        assert!(
+            !told[3].contains("refused") && !told[3].contains("may not"),
+            "{all}"
+        );
+        assert!(
+            told[4].contains(&format!("`{todo}` may not be made")),
+            "{all}"
+        );
+        assert!(!workspace.path(todo).exists(), "{all}");
+        assert!(!workspace.path("pwned").exists(), "{all}");
+    }
+}
