@@ -228,12 +228,19 @@ fn wait_for(lock: &File, folder: &Path) -> Result<(), StoreError> {
     }
 }
 
+fn is(error: &rusqlite::Error, extended_code: i32) -> bool {
+    let said = error.sqlite_error();
+    said.is_some_and(|said| said.extended_code == extended_code)
+}
+
 /// What SQLite said about the database at `path`, in words for a person.
 pub(super) fn said(error: rusqlite::Error, path: &Path) -> StoreError {
     let path = path.display().to_string();
     match error.sqlite_error_code() {
         _ if damage::shows(&error) => StoreError::Damaged { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        // The index of the log found no room, which opening it takes.
+        _ if is(&error, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
         _ => StoreError::Sqlite(error),

@@ -199,6 +199,23 @@ fn fault_03_a_full_disk_under_the_history_stops_a_turn_that_goes_on_later() {
 }
 
 #[test]
+fn fault_03_a_disk_that_is_full_when_the_history_is_opened_is_named() {
+    if !may_mount("fault_03_a_disk_that_is_full_when_the_history_is_opened_is_named") {
+        return;
+    }
+    let workspace = Workspace::new();
+    mount("size=8m", &workspace.data());
+    drop(Store::open(&workspace.data(), workspace.root()).expect("the store opens"));
+    let filler = Filler::new(&workspace.data());
+    let listed = super::run(&workspace, &["workflow", "list"]);
+    assert_eq!(listed.status.code(), Some(1));
+    assert!(shown(&listed).contains("is full"), "{}", shown(&listed));
+    drop(filler);
+    let listed = super::run(&workspace, &["workflow", "list"]);
+    assert_eq!(listed.status.code(), Some(0), "{}", shown(&listed));
+}
+
+#[test]
 fn fault_03_a_disk_that_fills_up_loses_no_round_that_was_taken() {
     if !may_mount("fault_03_a_disk_that_fills_up_loses_no_round_that_was_taken") {
         return;
