@@ -119,6 +119,13 @@ impl Tree {
         let mut files = self
             .visible(&start, &open)
             .map_err(|e| confine::error(path, e).to_string())?;
+        let is_large = |about: std::fs::Metadata| about.is_file() && about.len() > query.max_size;
+        if !open.contains_key(&start) && start.symlink_metadata().is_ok_and(is_large) {
+            return Err(format!(
+                "{path} is larger than {} bytes, which is as much as is searched of a file",
+                query.max_size
+            ));
+        }
         files.retain(|file| match &include {
             None => true,
             Some((glob, true)) => file.file_name().is_some_and(|n| glob.is_match(n)),

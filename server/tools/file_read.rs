@@ -69,7 +69,9 @@ impl Tool for FileRead {
                 return Err(format!("{e}; glob finds files by name."));
             }
             Err(e @ FileError::TooLarge(..)) => {
-                return Err(format!("{e}; grep shows parts of it."));
+                return Err(format!(
+                    "{e}; a command such as `sed -n` shows parts of it."
+                ));
             }
             Err(e) => return Err(e.to_string()),
         };

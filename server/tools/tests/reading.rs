@@ -241,6 +241,17 @@ async fn grep_stops_at_200_and_cuts_long_lines() {
 }
 
 #[tokio::test]
+async fn grep_says_that_a_file_is_too_large_to_be_searched() {
+    let b = Bench::new();
+    b.write("large.txt", "hit\n".repeat(300_000));
+    let said = b.err("grep", json!({"pattern": "hit", "path": "large.txt"}));
+    has(&said.await, "large.txt is larger than 1048576 bytes");
+    b.write("x/small.txt", "hit\n");
+    let found = b.ok("grep", json!({"pattern": "hit"})).await;
+    assert_eq!(found, "x/small.txt:1:hit\n");
+}
+
+#[tokio::test]
 async fn grep_ends_when_cancelled() {
     let b = Bench::new();
     b.write("a.txt", "x\n");
