@@ -42,6 +42,7 @@ mod navigation;
 mod outbox;
 mod publish;
 mod refresh;
+mod repaired;
 mod semantic_tokens;
 mod symbols;
 mod testing;

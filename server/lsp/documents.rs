@@ -129,8 +129,13 @@ impl Documents {
 }
 
 /// `false`: this is no document notification. What is out of order (a change of a document that is not open,
-/// a second opening) is taken as well as it can be, and logged.
-pub(super) fn notification(server: &Arc<Server>, method: &str, params: &Value) -> bool {
+/// a second opening) is taken as well as it can be, and logged. `is_lossy`: bytes of it were no UTF-8, and replaced.
+pub(super) fn notification(
+    server: &Arc<Server>,
+    method: &str,
+    params: &Value,
+    is_lossy: bool,
+) -> bool {
     let apply = match method {
         "textDocument/didOpen" => open,
         "textDocument/didChange" => change,
@@ -144,7 +149,11 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: &Value) -
     };
     // Other schemes (untitled:, git:) are no files: they hold no threads.
     if let Some(path) = server.documents.path(uri) {
-        apply(server, uri, path, params);
+        let was_lost = server.documents.is_unfit(&path);
+        apply(server, uri, path.clone(), params);
+        if is_lossy {
+            lose_bytes(server, uri, &path, was_lost);
+        }
     }
     server.documents.count.send_modify(|count| *count += 1);
     true
@@ -329,6 +338,19 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
     }
     let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
     host::message(server, Level::Error, &message);
+}
+
+/// Columns of the text count otherwise in the editor, where it has other bytes.
+fn lose_bytes(server: &Server, uri: &str, path: &Path, was_lost: bool) {
+    let why = "its text came with bytes that are not UTF-8: save it in UTF-8 first";
+    if server.documents.others.lose(uri, why) || !server.documents.open.contains_key(uri) {
+        return;
+    }
+    if was_lost {
+        server.documents.unfit.insert(path.to_owned(), ());
+    } else {
+        lose(server, uri, path, why);
+    }
 }
 
 fn why(unfit: &Unfit) -> String {

@@ -30,7 +30,8 @@ use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
     Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
-    fixes, from_proto, hints, lifecycle, links, semantic_tokens, symbols, testing, to_proto,
+    fixes, from_proto, hints, lifecycle, links, repaired, semantic_tokens, symbols, testing,
+    to_proto,
 };
 use crate::present;
 
@@ -130,6 +131,8 @@ struct Adapter {
     life: Life,
     running: Arc<DashMap<Id, Running>>,
     next: i64,
+    /// Bytes of the message that is looked at were replaced.
+    is_lossy: bool,
 }
 
 impl Adapter {
@@ -143,6 +146,7 @@ impl Adapter {
             life: Life::New,
             running: Arc::default(),
             next: 0,
+            is_lossy: false,
         }
     }
 
@@ -164,7 +168,9 @@ impl Adapter {
                 lifecycle::files_changed(&self.server, files);
             });
         } else {
-            self.receive(serde_json::from_slice(body)?);
+            let (message, is_lossy) = repaired::read(body)?;
+            self.is_lossy = is_lossy;
+            self.receive(message);
         }
         Ok(())
     }
@@ -254,9 +260,9 @@ impl Adapter {
         if method == "$/cancelRequest" {
             return self.cancel(params);
         }
-        let server = &self.server;
+        let (server, is_lossy) = (&self.server, self.is_lossy);
         guarded(method, || {
-            if !documents::notification(server, method, &params)
+            if !documents::notification(server, method, &params, is_lossy)
                 && !lifecycle::notification(server, method, params)
             {
                 tracing::debug!("{method} is not known here");

@@ -247,6 +247,104 @@ fn a_change_that_cannot_fit_asks_to_reopen_the_file() {
     }
 }
 
+/// A message in which `BYTE` stands for one that is no UTF-8.
+fn send_bytes(editor: &Editor, message: &str) {
+    let (before, after) = message.split_once("BYTE").unwrap_or((message, ""));
+    let byte: &[u8] = if message.contains("BYTE") {
+        b"\xff"
+    } else {
+        b""
+    };
+    let body = [before.as_bytes(), byte, after.as_bytes()].concat();
+    editor.send_raw(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    editor.send_raw(&body);
+}
+
+/// As JavaScript writes a string that holds half of an emoji.
+#[test]
+fn half_a_surrogate_pair_is_one_character() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    editor.open_text("a.rs", "rust", "fn a() {}\n");
+    let uri = editor.uri("a.rs");
+    let typed = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+        "textDocument": {"uri": uri, "version": 2},
+        "contentChanges": [{"range": range((0, 0), (0, 0)), "text": "// \\d HALF x\n// AUTHOR: why?\n"}]}});
+    send_bytes(&editor, &typed.to_string().replace("HALF", "\\ud83d"));
+    let after = json!([{"range": range((0, 6), (0, 8)), "text": "-"}]);
+    change(&editor, "a.rs", 3, after);
+    let there = text_of(&mut editor, "a.rs");
+    assert_eq!(
+        (&there["text"], &there["version"]),
+        (&json!("// \\d -x\n// AUTHOR: why?\nfn a() {}\n"), &json!(3)),
+        "{there}"
+    );
+    // A request is answered under its id.
+    let id = editor.ask("postil/test/none", json!({}));
+    assert_eq!(editor.answer(id).expect_err("unknown")["code"], -32601);
+    let next = id + 1;
+    let asked = json!({"jsonrpc": "2.0", "id": next, "method": "postil/test/none", "params": {"text": "HALF"}});
+    send_bytes(&editor, &asked.to_string().replace("HALF", "\\udc00"));
+    let answered = editor.wait_for("the answer", |state| state.answers.remove(&next));
+    assert_eq!(answered["error"]["code"], -32601, "{answered}");
+}
+
+#[test]
+fn of_a_text_with_bytes_that_are_not_utf_8_the_author_is_told() {
+    let workspace = Workspace::new();
+    let mut editor = Editor::start(&workspace);
+    let thread = "// AUTHOR: why?\nfn a() {}\n";
+    let uri = editor.uri("a.rs");
+    let opened = |text: &str, version: i32| {
+        json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument":
+            {"uri": uri, "languageId": "rust", "version": version, "text": text}}})
+    };
+    let wait_shown = |editor: &Editor, count: usize| {
+        editor.wait_for("its diagnostics", |state| {
+            let shown = state.diagnostics.get(&uri)?;
+            (shown.1.len() == count).then_some(())
+        });
+    };
+    let told = |editor: &Editor| {
+        let state = editor.state();
+        let all = state.received.iter();
+        let said = all.filter(|message| message["method"] == "window/showMessage");
+        said.filter(|message| message.to_string().contains("bytes that are not UTF-8"))
+            .count()
+    };
+    send_bytes(
+        &editor,
+        &opened(&format!("// cafBYTE\n{thread}"), 1).to_string(),
+    );
+    let said = editor.wait_saying("window/showMessage", "bytes that are not UTF-8");
+    assert!(
+        said["message"]
+            .to_string()
+            .contains("save it in UTF-8 first"),
+        "{said}"
+    );
+    // What is sent whole with such a byte again is not told again.
+    let typed = |version: i32, changes: Value| {
+        json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+            "textDocument": {"uri": uri, "version": version}, "contentChanges": changes}})
+    };
+    send_bytes(
+        &editor,
+        &typed(2, json!([{"text": format!("// BYTE\n{thread}")}])).to_string(),
+    );
+    text_of(&mut editor, "a.rs");
+    assert_eq!(told(&editor), 1);
+    send_bytes(&editor, &typed(3, json!([{"text": thread}])).to_string());
+    wait_shown(&editor, 1);
+    // Nothing is shown of a text that may be another.
+    let changes = json!([{"range": range((0, 0), (0, 0)), "text": "// BYTE\n"}]);
+    send_bytes(&editor, &typed(4, changes).to_string());
+    wait_shown(&editor, 0);
+    assert_eq!(told(&editor), 2);
+    send_bytes(&editor, &opened(thread, 5).to_string());
+    wait_shown(&editor, 1);
+}
+
 /// `null` was a version before LSP 3.16.
 #[test]
 fn a_change_without_a_version_is_the_next_text() {

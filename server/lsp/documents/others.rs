@@ -64,6 +64,16 @@ impl Others {
         others.len() < before
     }
 
+    /// Its text is not known any more; whether there is one of this name.
+    pub fn lose(&self, uri: &str, why: &str) -> bool {
+        let mut others = self.write();
+        let other = others.iter_mut().find(|other| other.uri == uri);
+        other.is_some_and(|other| {
+            other.text = Err(why.to_owned());
+            true
+        })
+    }
+
     /// The one that was opened last takes the place of the name that was served.
     pub fn take(&self, path: &Path) -> Option<Other> {
         let mut others = self.write();
