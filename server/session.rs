@@ -16,7 +16,6 @@ use crate::edits::Refused;
 use crate::files::{Buffers, FileError, Tree};
 use crate::host::{Host, Level};
 use crate::index::Index;
-use crate::os;
 use crate::sandbox::{Policy, Processes};
 use crate::store::{Store, StoreError};
 use crate::tools::Gate;
@@ -484,9 +483,8 @@ impl Session {
         Ok(())
     }
 
+    /// `root`: canonical, as it was when the folder was added; it may be gone, or lead elsewhere, by now.
     pub fn remove_folder(&self, root: &Path) {
-        let canonical = os::canonical(root);
-        let root = canonical.as_deref().unwrap_or(root);
         self.workspaces
             .write()
             .unwrap_or_else(PoisonError::into_inner)

@@ -110,11 +110,11 @@ impl Documents {
             .push((named, canonical));
     }
 
-    pub fn remove_folder(&self, named: &Path) {
-        self.folders
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|folder| folder.0 != named);
+    /// The folder with links resolved, as they led when it was added.
+    pub fn remove_folder(&self, named: &Path) -> Option<PathBuf> {
+        let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
+        let at = folders.iter().position(|folder| folder.0 == named)?;
+        Some(folders.remove(at).1)
     }
 
     /// A path below a folder that the client reached over a link.

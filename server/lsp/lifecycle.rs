@@ -384,9 +384,10 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
             .collect()
     };
     for gone in folders("removed") {
-        session.remove_folder(&gone);
-        server.documents.remove_folder(&gone);
-        let folder = os::resolved(&gone);
+        let Some(folder) = server.documents.remove_folder(&gone) else {
+            continue;
+        };
+        session.remove_folder(&folder);
         server.watching.forget(&folder);
         server.bridges.remove(&folder);
         server.publisher.withdraw(&folder, server.margin.told());

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{change, range, text_of};
 use crate::harness::{Editor, Options, Workspace};
@@ -41,6 +41,40 @@ fn messages(editor: &Editor) -> Vec<String> {
         .map(|message| message["params"]["message"].to_string())
         .filter(|message| message.contains("one file"))
         .collect()
+}
+
+/// What the client adds and removes is the name; where that leads may have changed in between.
+#[test]
+fn a_folder_behind_a_link_goes_when_the_link_is_gone() {
+    let workspace = Workspace::new();
+    workspace.write("there/a.rs", THREAD);
+    let link = workspace.root().with_file_name("link");
+    symlink(workspace.path("there"), &link).expect("a link");
+    let options = Options {
+        folders: Some(vec![workspace.write("here/b.rs", CODE).with_file_name("")]),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&workspace, options);
+    let folder = json!({"uri": crate::harness::uri_of(&link), "name": "link"});
+    let tell = |editor: &Editor, added: &[&Value], removed: &[&Value]| {
+        let event = json!({"event": {"added": added, "removed": removed}});
+        editor.notify("workspace/didChangeWorkspaceFolders", event);
+    };
+    tell(&editor, &[&folder], &[]);
+    let uri = crate::harness::uri_of(&link.join("a.rs"));
+    let wait_shown = |editor: &Editor, count: usize| {
+        editor.wait_for("its diagnostics", |state| {
+            (state.diagnostics.get(&uri)?.1.len() == count).then_some(())
+        });
+    };
+    wait_shown(&editor, 1);
+    std::fs::remove_file(&link).expect("the link goes");
+    tell(&editor, &[], &[&folder]);
+    wait_shown(&editor, 0);
+    let list = editor
+        .command("postil.listThreads", json!({}))
+        .expect("a list");
+    assert_eq!(list["threads"], json!([]), "{list}");
 }
 
 #[test]
