@@ -160,7 +160,8 @@ fn disarmed(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
-    for line in text.split_inclusive('\n') {
+    // Some of these services read a carriage return by itself as the end of a line.
+    for line in text.split_inclusive(['\n', '\r']) {
         if line.trim_start().starts_with("::") {
             out.push_str("| ");
         }
@@ -221,6 +222,7 @@ mod tests {
         for (text, shown) in [
             ("::error file=a::b", "| ::error file=a::b"),
             ("a\n  ::add-mask::x\nb", "a\n|   ::add-mask::x\nb"),
+            ("a\r::error::b\r\n::c", "a\r| ::error::b\r\n| ::c"),
             ("a ##[error]b ##vso[task]", "a ## [error]b ## vso[task]"),
             ("##teamcity[x]", "## teamcity[x]"),
             ("std::mem, ## Heading", "std::mem, ## Heading"),
