@@ -128,10 +128,16 @@ pub struct State {
     /// `starting`, `ready`, `indexing`, `ending`, `stopped`, `failed`
     pub state: Cow<'static, str>,
     pub pid: Option<u32>,
+    #[serde(serialize_with = "as_text")]
     pub root: PathBuf,
     /// Bytes resident, with what it has started itself.
     pub memory: Option<u64>,
     pub restarts: u32,
+}
+
+/// JSON has no bytes that are not UTF-8.
+fn as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 #[derive(Clone, Debug)]

@@ -51,7 +51,7 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     // Where the user writes what no editor may set: a model's key and address, permissions.
     announced["experimental"] = json!({"postil": {
         "protocol": capabilities::PROTOCOL,
-        "configFile": server.folders.config_file(),
+        "configFile": server.folders.config_file().to_string_lossy(),
     }});
     session.children.set_client(
         params.get("capabilities").cloned().unwrap_or_default(),

@@ -34,7 +34,7 @@ pub(super) async fn call(
         let mut arguments = arguments.clone();
         for name in ["path", "file"] {
             if let Some(argument) = arguments.get_mut(name) {
-                *argument = json!(path);
+                *argument = json!(path.to_string_lossy());
             }
         }
         return on(shared, place, verb, &arguments, cancel).await;

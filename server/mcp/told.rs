@@ -152,9 +152,13 @@ impl Told {
             return Ok(());
         };
         let verb = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
-        let here = json!({"path": root.join(&known.file)});
+        let Some(place) = places.iter().find(|place| place.root == root) else {
+            return Ok(());
+        };
+        // Below its folder, whose own name may be no text.
+        let here = json!({"path": known.file});
         // What cannot be looked at is told by the call itself.
-        let Ok(answer) = route::call(shared, places, verb, &here, cancel).await else {
+        let Ok(answer) = route::on(shared, place, verb, &here, cancel).await else {
             return Ok(());
         };
         let mut now = listed(&answer.value);

@@ -647,3 +647,18 @@ fn the_client_watches_once_a_project_comes_beside_the_home() {
         });
     }
 }
+
+/// Bytes that are no UTF-8 are the name of a folder like others.
+#[test]
+fn a_folder_of_settings_whose_name_is_no_text_is_told() {
+    let workspace = Workspace::new();
+    let within = r#"XDG_CONFIG_HOME="$HOME/$(printf 'caf\351')" exec "$@""#;
+    let options = Options {
+        within: ["sh", "-c", within, "sh"].map(String::from).to_vec(),
+        ..Options::default()
+    };
+    let editor = Editor::start_with(&workspace, options);
+    let told = &editor.capabilities["experimental"]["postil"]["configFile"];
+    let told = told.as_str().expect("a file");
+    assert!(told.ends_with("caf\u{fffd}/postil/config.toml"), "{told}");
+}

@@ -441,6 +441,8 @@ fn the_editor_of_a_folder_whose_name_is_no_text_is_asked() {
             .output()
             .expect("postil runs"))
     };
+    let servers = here(&["servers", "--json"]).ok().json();
+    assert!(servers.as_array().is_some_and(|all| !all.is_empty()));
     let listed = here(&["threads", "--json"]).ok().json();
     let id = listed["threads"][0]["id"].as_str().expect("an id");
     here(&["dismiss", id]).ok();

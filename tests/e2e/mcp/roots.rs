@@ -125,6 +125,32 @@ fn several_roots_are_one_workspace() {
     assert_eq!(agent.call("workflow_list", json!({})), json!({"runs": []}));
 }
 
+/// Bytes that are no UTF-8 are the name of a folder like others.
+#[test]
+fn roots_whose_names_are_no_text_are_served() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = two();
+    let folder = workspace
+        .root()
+        .join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::write(folder.join("c.rs"), "// AUTHOR: why c?\nfn c() {}\n").expect("written");
+    let mut agent = Agent::with_roots(&workspace, &[&folder]);
+    let list = agent.call("get_threads", json!({}));
+    let id = id_of(&list, "c.rs");
+    let answer = json!({"thread_id": id, "response": "So."});
+    agent.call("respond_to_thread", answer.clone());
+    let text = std::fs::read_to_string(folder.join("c.rs")).expect("read");
+    assert!(text.contains("// AGENT: So.\n"), "{text}");
+    // Beside another one.
+    agent.roots = Some(vec![workspace.path("one"), folder.clone()]);
+    agent.notify("notifications/roots/list_changed", json!({}));
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+    agent.call("respond_to_thread", answer);
+    let (_, code) = agent.refused("get_threads", json!({"path": "c.rs"}));
+    assert_eq!(code, "file");
+}
+
 #[test]
 fn a_root_that_is_no_folder_is_told() {
     let workspace = two();
