@@ -26,7 +26,7 @@ mod why;
 pub use again::{again, is_unchanged, renamed, stands_twice};
 pub use beginning::{Beginning, beginning};
 pub use beside::{Beside, is_elsewhere};
-pub use identity::{ids, is_whole, renumbered, resolve, words};
+pub use identity::{ids, is_whole, normal, renumbered, resolve, words};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 pub use pieces::Pieces;

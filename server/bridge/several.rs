@@ -14,6 +14,7 @@ use super::client::{self, Answered, Place};
 use super::{NoAnswer, Open};
 use crate::os;
 use crate::session::Undone;
+use crate::threads;
 use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
 
 /// How long each is asked what it has open. One that is suspended does not answer.
@@ -491,10 +492,9 @@ impl<'a> Editors<'a> {
         let asked = self.answering();
         let asked = asked.map(|editor| editor.list(self.root, "get_threads", "threads"));
         let listed = join_all(asked).await.into_iter().flatten().flatten();
-        let threads: Vec<Standing> = read(&listed.collect::<Vec<_>>());
-        let theirs = threads
-            .into_iter()
-            .filter(|thread| thread.id.starts_with(id));
+        let listed: Vec<Standing> = read(&listed.collect::<Vec<_>>());
+        let id = threads::normal(id);
+        let theirs = listed.into_iter().filter(|one| one.id.starts_with(&id));
         theirs.map(|thread| self.root.join(thread.file)).collect()
     }
 }

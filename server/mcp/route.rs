@@ -10,6 +10,7 @@ use super::roots::{Place, Workspaces};
 use crate::bridge::{self, NoAnswer};
 use crate::host::Level;
 use crate::os;
+use crate::threads;
 use crate::verbs::{self, Answer, Effect, Failure, Verb};
 
 type Outcome = Result<Answer, Failure>;
@@ -195,6 +196,7 @@ async fn thread<'a>(
     cancel: &CancellationToken,
 ) -> Result<(&'a Arc<Place>, String), Failure> {
     let list = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
+    let id = &threads::normal(id);
     let mut found = Vec::new();
     let mut failed = None;
     for place in places {
@@ -211,7 +213,7 @@ async fn thread<'a>(
             .flatten()
             .filter_map(|thread| thread.get("id")?.as_str());
         let ids: Vec<String> = ids
-            .filter(|known| known.starts_with(id) && (id.len() >= 4 || *known == id))
+            .filter(|known| known.starts_with(id) && (id.len() >= 4 || known == id))
             .map(str::to_owned)
             .collect();
         if let Some(exact) = ids.iter().find(|known| *known == id) {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::roots::Place;
 use super::route;
-use crate::threads::words;
+use crate::threads::{self, words};
 use crate::verbs::{self, Failure, Verb};
 
 /// By root and id.
@@ -185,7 +185,7 @@ impl Told {
 
     /// The thread that a call names, if the client was told of one and no other begins so.
     fn known(&self, places: &[Arc<Place>], arguments: &Value) -> Option<(PathBuf, String, Known)> {
-        let id = text(arguments, "thread_id")?.trim().to_ascii_lowercase();
+        let id = threads::normal(text(arguments, "thread_id")?);
         let root = root_of(places, arguments);
         let told = self.lock();
         let of_call = |of: &Path| root.as_ref().is_none_or(|root| root == of);

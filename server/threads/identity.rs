@@ -83,6 +83,11 @@ pub fn words(id: &str) -> &str {
     id.split_once('-').map_or(id, |(words, _)| words)
 }
 
+/// An id, or the beginning of one, as somebody types it: as ids are written here.
+pub fn normal(id: &str) -> String {
+    id.trim().to_ascii_lowercase()
+}
+
 /// Whether an id is all of a thread's, as it is told: it is the beginning of a namesake's too, and does not stand for it.
 pub fn is_whole(id: &str) -> bool {
     words(id).len() >= 8 && !id.ends_with('-')
@@ -99,7 +104,7 @@ pub(super) fn namesakes(id: &str, threads: &[Thread]) -> usize {
 
 /// The one id among `ids` that `prefix` (four digits or more, or a whole id) names.
 pub fn resolve<'a>(prefix: &str, ids: impl Iterator<Item = &'a str>) -> Result<String, NoThread> {
-    let prefix = prefix.trim().to_ascii_lowercase();
+    let prefix = normal(prefix);
     let mut candidates: Vec<&str> = Vec::new();
     for id in ids {
         if id == prefix {

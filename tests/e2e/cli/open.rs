@@ -251,7 +251,9 @@ fn of_two_editors_each_has_what_is_open_there() {
     let list = json!({"uri": second.uri("b.py")});
     let list = second.command("postil.listThreads", list).expect("a list");
     let typed_id = list["threads"][0]["id"].as_str().expect("an id");
-    let said = postil(&workspace, &["say", typed_id, "And there?"]).ok();
+    // However it is written.
+    let loud = format!(" {}", typed_id.to_uppercase());
+    let said = postil(&workspace, &["say", &loud, "And there?"]).ok();
     assert!(said.out.contains(SAVE), "{said:?}");
     second.wait_text("b.py", |text| text.contains("# AUTHOR: And there?\n"));
     postil(&workspace, &["new", "b.py:1", "why?"]).ok();

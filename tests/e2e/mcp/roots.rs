@@ -95,7 +95,7 @@ fn several_roots_are_one_workspace() {
     let id = id_of(&list, "b.rs");
     let done = agent.call(
         "respond_to_thread",
-        json!({"thread_id": &id[..6], "response": "Yes."}),
+        json!({"thread_id": format!(" {}", id[..6].to_uppercase()), "response": "Yes."}),
     );
     assert_eq!(done["file"], "b.rs");
     assert!(workspace.read("two/b.rs").contains("// AGENT: Yes.\n"));
