@@ -215,10 +215,8 @@ impl Chat {
 
     /// The pending thread whose id stands in the text, with its file.
     fn thread(&self, text: &str) -> Option<(String, PathBuf)> {
-        wire::ids(text).iter().find_map(|id| {
-            let (view, thread) = self.engine.find_thread(id, None).ok()?;
-            Some((thread.id, view.path))
-        })
+        let (path, id) = self.engine.pending_thread(&wire::ids(text))?;
+        Some((id, path))
     }
 
     pub(super) async fn cancel(&self) {

@@ -465,17 +465,40 @@ impl Session {
             return Ok(found);
         }
         if folder {
-            // The index may be behind the disk: look once more at everything before saying no.
-            for workspace in self.workspaces() {
-                if self.walks(&workspace) {
-                    workspace.index.scan(&workspace.tree, "")?;
-                }
-            }
+            self.look_at_all()?;
             if let Some(found) = self.thread_in(id, &files())? {
                 return Ok(found);
             }
         }
         Err(Error::UnknownThread(id.to_owned()))
+    }
+
+    /// The index may be behind the disk: everything is looked at once more before anybody says no.
+    fn look_at_all(&self) -> Result<(), Error> {
+        for workspace in self.workspaces() {
+            if self.walks(&workspace) {
+                workspace.index.scan(&workspace.tree, "")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file and id of the first thread that waits for an agent and has one of these ids. Blocking.
+    pub fn pending_thread(&self, ids: &[String]) -> Option<(PathBuf, String)> {
+        let look = || {
+            let files = self.files_with_threads();
+            ids.iter().find_map(|id| {
+                let (view, thread) = self.thread_in(id, &files).ok()??;
+                (thread.status == Status::Pending).then_some((view.path, thread.id))
+            })
+        };
+        if ids.is_empty() {
+            return None;
+        }
+        look().or_else(|| {
+            self.look_at_all().ok()?;
+            look()
+        })
     }
 
     /// Of what is known already.
