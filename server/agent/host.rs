@@ -157,6 +157,27 @@ impl Editor {
         read.ok().map(|read| read.content)
     }
 
+    /// Has the client write a file. An error: why it did not.
+    async fn write(&self, engine: &Session, path: &Path, text: &str) -> Result<(), String> {
+        let named = self.as_the_client_names_it(path);
+        let request = WriteTextFileRequest::new(self.session.clone(), named, text);
+        let written = self.connection.send_request(request).block_task().await;
+        written.map_err(|error| visible(&error.message))?;
+        open(engine, path, text);
+        Ok(())
+    }
+
+    /// Whether all of these writes (path, text before, text after) were taken back, the newest first. What the author has
+    /// changed since is left.
+    async fn take_back(&self, engine: &Session, writes: &[(PathBuf, String, String)]) -> bool {
+        let mut all = true;
+        for (path, before, after) in writes.iter().rev() {
+            let is_ours = self.text(path).await.as_ref() == Some(after);
+            all &= is_ours && self.write(engine, path, before).await.is_ok();
+        }
+        all
+    }
+
     /// Opens files (resolved paths) as the client has them, and brings those that are open up to date.
     pub(super) async fn fetch(&self, paths: &[PathBuf]) {
         let Some(engine) = self.engine().filter(|_| self.files) else {
@@ -207,14 +228,16 @@ impl Host for Editor {
                 return Err(NotApplied::Changed);
             }
             let new = apply_edits(text, &edit.edits);
-            writes.push((edit.path, new));
+            writes.push((edit.path, text.to_owned(), new));
         }
-        for (path, text) in writes {
-            let named = self.as_the_client_names_it(&path);
-            let request = WriteTextFileRequest::new(self.session.clone(), named, text.clone());
-            let written = self.connection.send_request(request).block_task().await;
-            written.map_err(|error| NotApplied::Refused(visible(&error.message)))?;
-            open(&engine, &path, &text);
+        for (at, (path, _, new)) in writes.iter().enumerate() {
+            if let Err(why) = self.write(&engine, path, new).await {
+                let made = writes.get(..at).unwrap_or_default();
+                return Err(match self.take_back(&engine, made).await {
+                    true => NotApplied::Refused(why),
+                    false => NotApplied::Unknown(why),
+                });
+            }
         }
         Ok(())
     }

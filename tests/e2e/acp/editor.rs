@@ -26,8 +26,10 @@ struct Client {
     asked: Vec<(String, Value)>,
     /// Which option it takes when it is asked for permission.
     takes: Option<&'static str>,
-    /// Its unsaved text of the file.
+    /// Its unsaved text of the file, of each file.
     buffer: Option<String>,
+    /// Which writes it refuses, of those still to come.
+    refuses: Vec<bool>,
     next: i64,
     session: String,
 }
@@ -72,6 +74,7 @@ impl Client {
             asked: Vec::new(),
             takes: None,
             buffer: buffer.map(str::to_owned),
+            refuses: Vec::new(),
             next: 0,
             session: String::new(),
         };
@@ -132,6 +135,12 @@ impl Client {
             self.updates.push(message["params"]["update"].clone());
         } else if let (false, Some(id)) = (method.is_empty(), message.get("id")) {
             self.asked.push((method.clone(), message["params"].clone()));
+            let is_write = method == "fs/write_text_file" && !self.refuses.is_empty();
+            if is_write && self.refuses.remove(0) {
+                let error = json!({"code": -32603, "message": "the disk is full"});
+                self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                return message;
+            }
             let result = match &*method {
                 "session/request_permission" => match self.takes {
                     Some(name) => {
@@ -260,6 +269,64 @@ fn edits_of_a_file_that_is_named_go_through_the_editor() {
         CODE,
         "the disk is the author's to save"
     );
+}
+
+/// Nothing is half-made in silence: what was written before is taken back, or it is told that it may stand there.
+#[test]
+fn of_a_change_that_the_editor_takes_half_way_nothing_stands() {
+    for (refuses, told) in [
+        (vec![false, true], "nothing was written"),
+        (vec![false, true, true], "It is not known whether"),
+    ] {
+        let other = "src/other.rs";
+        let part = |file: &str| {
+            format!(
+                "--- a/{file}\n+++ b/{file}\n@@ -1,3 +1,3 @@\n pub fn load() -> u32 {{\n-    7\n+    8\n }}\n"
+            )
+        };
+        let patch = part(FILE) + &part(other);
+        let read = |id: &str, file: &str| call(id, "file_read", json!({"path": file}));
+        let (workspace, model) = bench(vec![
+            Step::calls(vec![read("toolu_1", FILE), read("toolu_2", other)]),
+            Step::calls(vec![call(
+                "toolu_3",
+                "patch_apply",
+                json!({"patch": patch}),
+            )]),
+            Step::text("It could not be done."),
+        ]);
+        workspace.write(other, CODE);
+        let mut client = Client::start(&workspace, &model, Some(CODE));
+        client.refuses = refuses.clone();
+        let link = |file: &str| {
+            let uri = crate::harness::uri_of(&workspace.path(file));
+            json!({"type": "resource_link", "uri": uri, "name": file})
+        };
+        let asked = json!({"type": "text", "text": "return 8"});
+        client.prompt(json!([asked, link(FILE), link(other)]));
+        let prompt = model.requests().last().expect("a request").prompt();
+        assert!(
+            prompt.contains("the disk is full") && prompt.contains(told),
+            "{prompt}"
+        );
+        let stands = client.buffer.as_deref() == Some(CODE);
+        assert_eq!(stands, refuses.len() == 2, "{:?}", client.asked);
+    }
+}
+
+#[test]
+fn an_answered_thread_that_is_mentioned_is_no_bar_to_a_question() {
+    let (workspace, model) = bench(vec![Step::text("As I said.")]);
+    let answered = format!("{THREAD}// AGENT: 7.\n// AUTHOR:\n{CODE}");
+    workspace.write(FILE, &answered);
+    let (_, threads, _) = super::cli(&workspace, &["threads", "--json"]);
+    let threads: Value = serde_json::from_str(&threads).expect("threads");
+    let id = threads["threads"][0]["id"].as_str().expect("an id");
+    let mut client = Client::start(&workspace, &model, None);
+    let end = client.prompt(text(&format!("explain once more what {id} says")));
+    assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+    assert!(client.said().contains("As I said."), "{}", client.said());
+    assert_eq!(workspace.read(FILE), answered);
 }
 
 #[test]
