@@ -382,14 +382,19 @@ impl Child {
             );
         }
         connection.activity.started();
-        for path in open
-            .drain(..)
-            .chain(self.shared.open_for(&self.row, &self.key.root))
-        {
-            let language = self.shared.language_id(&path, "plaintext");
-            connection.sync(Some((&path, &language)));
-        }
+        let tell = |paths: &mut dyn Iterator<Item = PathBuf>| {
+            for path in paths {
+                let language = self.shared.language_id(&path, "plaintext");
+                connection.sync(Some((&path, &language)));
+            }
+        };
+        let open_now = || self.shared.open_for(&self.row, &self.key.root).into_iter();
+        tell(&mut open.drain(..).chain(open_now()));
         self.set(attempt, Step::Ready(Arc::clone(connection)));
+        // What was opened or changed while these were told reached it by no other way.
+        let told = locked(&connection.documents).paths();
+        told.iter().for_each(|path| connection.touch(path));
+        tell(&mut open_now());
         let idle = Duration::from_secs(self.shared.limits().idle.max(1));
         loop {
             let rest = idle.saturating_sub(self.unused());
