@@ -437,7 +437,7 @@ async fn named(
             return Ok(places);
         }
     }
-    own_definitions(server, session, view, segment).await
+    own_definitions(server, session, view, segment, cancel).await
 }
 
 /// Where a name stands in the code: first below the thread, then above it. At most a few: a child that does not
@@ -486,7 +486,9 @@ async fn own_definitions(
     session: &Arc<Session>,
     view: &View,
     segment: &str,
+    cancel: &CancellationToken,
 ) -> Result<Value> {
+    let cancel = cancel.clone();
     let (server, session, view, segment) = (
         server.clone(),
         session.clone(),
@@ -513,6 +515,9 @@ async fn own_definitions(
         let files = workspace.tree.list("").unwrap_or_default();
         let mut all = Vec::new();
         for file in files.into_iter().filter(same_kind).take(MOST_FILES) {
+            if cancel.is_cancelled() {
+                break;
+            }
             let Ok(read) = workspace.tree.read(&file.to_string_lossy()) else {
                 continue;
             };
