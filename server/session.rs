@@ -197,6 +197,7 @@ pub struct Workspace {
     store: RwLock<Option<Arc<Store>>>,
     /// Why there is none, and until when it is not tried again.
     off: Mutex<Option<(Instant, String, &'static str)>>,
+    agents: Mutex<Option<second::Found>>,
     folders: Folders,
     host: Arc<dyn Host>,
 }
@@ -463,6 +464,7 @@ impl Session {
             loaded: RwLock::new(Arc::new(loaded)),
             store: RwLock::default(),
             off: Mutex::default(),
+            agents: Mutex::default(),
             folders: self.folders.clone(),
             host: self.host.clone(),
         };

@@ -1,14 +1,15 @@
 //! Other heads than the one that answered: a second opinion, another agent in the same thread.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::turns::Task;
 use super::{Error, Session, TurnOptions, Workspace};
 use crate::acp;
-use crate::config::Settings;
+use crate::config::{Loaded, Settings};
 use crate::host::{Level, Question};
 use crate::models::Model;
 use crate::store::{Run, RunStatus, Store};
@@ -47,6 +48,41 @@ impl Second {
         let account = account.map_err(|error| error.to_string())?;
         asking.ask(&account).await
     }
+}
+
+/// The agents on PATH.
+pub(super) struct Found {
+    when: Instant,
+    /// By these settings.
+    loaded: Arc<Loaded>,
+    names: Vec<String>,
+}
+
+/// An editor asks with each move of its cursor, and each of the agents' programs is looked for in each folder of PATH.
+const REMEMBERED: Duration = Duration::from_secs(5);
+
+fn agents(workspace: &Workspace, loaded: &Arc<Loaded>) -> Vec<String> {
+    let mut kept = workspace
+        .agents
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = &*kept
+        && found.when.elapsed() < REMEMBERED
+        && Arc::ptr_eq(&found.loaded, loaded)
+    {
+        return found.names.clone();
+    }
+    let found = acp::found(&loaded.settings.agents, &[workspace.root().to_owned()]);
+    let names: Vec<String> = found
+        .iter()
+        .map(|agent| format!("acp/{}", agent.name))
+        .collect();
+    *kept = Some(Found {
+        when: Instant::now(),
+        loaded: loaded.clone(),
+        names: names.clone(),
+    });
+    names
 }
 
 impl Session {
@@ -131,17 +167,14 @@ impl Session {
         })
     }
 
-    /// Who could be asked about the threads of a file: what the settings name, then the agents on PATH, which is
-    /// searched.
+    /// Who could be asked about the threads of a file: what the settings name, then the agents on PATH.
     pub fn askable(&self, path: &Path) -> Vec<String> {
         let Some(workspace) = self.workspace_of(path) else {
             return Vec::new();
         };
         let loaded = workspace.loaded();
         let mut all = configured(&loaded.settings);
-        let workspaces = [workspace.root().to_owned()];
-        let found = acp::found(&loaded.settings.agents, &workspaces);
-        for name in found.into_iter().map(|agent| format!("acp/{}", agent.name)) {
+        for name in agents(&workspace, &loaded) {
             if !all.contains(&name) {
                 all.push(name);
             }
