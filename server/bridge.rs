@@ -9,7 +9,8 @@
 //!
 //! Elsewhere than on Unix there is no such way: the calls work on the files.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -67,6 +68,54 @@ impl NoAnswer {
             ),
         }
     }
+}
+
+/// What editors have open, as `buffer_read` tells it.
+#[derive(Deserialize)]
+pub struct Listed {
+    buffers: Vec<Open>,
+    /// Of editors that do not tell.
+    unheard: Option<String>,
+}
+
+impl Listed {
+    /// # Errors
+    /// Why one does not tell, and what to do.
+    pub fn all(self) -> Result<Vec<Open>, String> {
+        match self.unheard {
+            Some(why) => Err(why),
+            None => Ok(self.buffers),
+        }
+    }
+}
+
+/// The folders other than `root` that hold one of `files` (canonical) and that an editor has open. It knows the threads of
+/// these files by other ids, so that a call about `root` cannot go through it.
+pub fn others<'a>(
+    data: &Path,
+    root: &Path,
+    files: impl IntoIterator<Item = &'a PathBuf>,
+) -> Vec<&'a Path> {
+    let mut folders = HashSet::new();
+    for file in files {
+        // With a folder those above it are there.
+        for folder in file.ancestors().skip(1) {
+            if !folders.insert(folder) {
+                break;
+            }
+        }
+    }
+    let served = |folder: &&Path| *folder != root && !serving(data, folder).is_empty();
+    folders.into_iter().filter(served).collect()
+}
+
+/// Why `path` is left alone, which the editor that has `folder` open has not saved.
+pub fn unsaved(path: &Path, folder: &Path) -> String {
+    format!(
+        "{} has changes that are not saved in an editor that has the folder {} open: save it there first; nothing was done to it",
+        path.display(),
+        folder.display()
+    )
 }
 
 /// A document that an editor has open.

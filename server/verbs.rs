@@ -299,18 +299,7 @@ pub async fn call(
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Result<Answer, Failure> {
-    let workspaces = session.workspaces();
-    let workspace = workspaces
-        .into_iter()
-        .find(|workspace| workspace.root() == root)
-        .ok_or_else(|| {
-            let text = format!("{} is no folder of this workspace", root.display());
-            Failure::new("file", text)
-        })?;
-    let scope = Scope {
-        session: session.clone(),
-        workspace,
-    };
+    let scope = Scope::of(session, root)?;
     match name {
         "get_threads" => {
             let input: GetThreads = read(name, arguments)?;
@@ -413,6 +402,37 @@ pub async fn call(
     }
 }
 
+/// The files (canonical) that a call would change. What is wrong with it, it tells itself: then there are none.
+pub async fn written(
+    session: &Arc<Session>,
+    root: &Path,
+    verb: &Verb,
+    arguments: &Value,
+) -> Vec<PathBuf> {
+    let (Ok(scope), Effect::Adds | Effect::Removes) = (Scope::of(session, root), verb.effect)
+    else {
+        return Vec::new();
+    };
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    match (text("thread_id"), text("file")) {
+        (Some(id), _) => {
+            let found = scope.thread(id, text("path").map(str::to_owned)).await;
+            found.into_iter().map(|(path, _)| path).collect()
+        }
+        (None, Some(file)) => scope.inside(file).into_iter().collect(),
+        (None, None) if verb.name == "process_all_actions" => {
+            let below = scope.inside(text("path").unwrap_or_default());
+            let (session, below) = (session.clone(), below.ok());
+            let files = tokio::task::spawn_blocking(move || {
+                let files = session.files_with_actions(Some(&below?));
+                files.ok()
+            });
+            files.await.ok().flatten().unwrap_or_default()
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
 /// Arguments that are left out are an empty object.
 fn read<T: DeserializeOwned + JsonSchema>(name: &str, arguments: &Value) -> Result<T, Failure> {
     let empty = json!({});
@@ -432,6 +452,21 @@ struct Scope {
 }
 
 impl Scope {
+    fn of(session: &Arc<Session>, root: &Path) -> Result<Self, Failure> {
+        let workspaces = session.workspaces();
+        let workspace = workspaces
+            .into_iter()
+            .find(|workspace| workspace.root() == root)
+            .ok_or_else(|| {
+                let text = format!("{} is no folder of this workspace", root.display());
+                Failure::new("file", text)
+            })?;
+        Ok(Self {
+            session: session.clone(),
+            workspace,
+        })
+    }
+
     /// Work that reads files or the history, off the threads that answer.
     async fn blocking(
         self,

@@ -12,6 +12,7 @@ use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of, way};
+use crate::bridge;
 use crate::os;
 use crate::present::{one_line, short};
 use crate::session::{Done, Error, Session, Summary, ThreadList};
@@ -317,6 +318,17 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
             }
         }
         let session = cx.session()?;
+        let mut asked = session.files_with_actions(scope.as_deref())?;
+        asked.retain(|file| !done_there.contains(&session.relative(file)));
+        for (path, folder) in way::unsaved_elsewhere(cx, &asked).await? {
+            let file = session.relative(&path);
+            all.push(Done {
+                note: Some(bridge::unsaved(&path, &folder)),
+                file: file.clone(),
+                ..Done::default()
+            });
+            done_there.insert(file);
+        }
         let is_here = |file: &Path| !done_there.contains(&session.relative(file));
         let here = session.process_actions(scope.as_deref(), is_here);
         all.extend(to_the_end(cx, &session, here).await?);

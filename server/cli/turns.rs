@@ -1,7 +1,7 @@
 //! Agent turns without an editor, and their undo.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +13,7 @@ use super::args::ReplyArgs;
 use super::events;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
 use super::{Cx, Outcome, host, way};
+use crate::bridge;
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
@@ -46,7 +47,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         return Ok(true);
     }
     // A turn here reads and writes the disk, and what is unsaved in an editor is not there.
-    let unsaved = way::unsaved(cx).await?;
+    let mut unsaved = way::unsaved(cx).await?;
     let jobs = usize::from(args.jobs);
     let one = args.resume.is_some() || !args.all && args.target.is_some();
     let mut well = true;
@@ -87,6 +88,9 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         answer(&session, vec![id], none, &options, jobs, events, tell).await
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
+        let files = pending_files(&session, scope.as_deref())?;
+        let elsewhere = way::unsaved_elsewhere(cx, &files).await?;
+        unsaved.extend(elsewhere.keys().map(|path| session.relative(path)));
         let look = |to_be_removed| pending(&session, scope.as_deref(), to_be_removed, &unsaved);
         let removed = look(true)?;
         let others = look(false)?;
@@ -320,6 +324,18 @@ struct Pending {
     commits: Vec<(String, String)>,
 }
 
+/// The files (canonical) that have one.
+fn pending_files(session: &Session, path: Option<&Path>) -> Result<Vec<PathBuf>, Error> {
+    let list = session.threads(path)?;
+    let pending = list.threads.iter().filter(|one| one["status"] == "pending");
+    let files: BTreeSet<&str> = pending.filter_map(|one| one["file"].as_str()).collect();
+    let workspaces = session.workspaces();
+    let all = workspaces
+        .iter()
+        .flat_map(|one| files.iter().map(|file| os::resolved(&one.path_of(file))));
+    Ok(all.collect())
+}
+
 /// Those whose last word has them removed, or the others.
 fn pending(
     session: &Session,
@@ -380,7 +396,19 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
 }
 
 pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
-    let here = async { Ok(cx.session()?.undo(run, Wanted::default()).await?) };
+    let here = async {
+        let session = cx.session()?;
+        // What is wrong with the run is told by the undo itself.
+        if let Ok(changes) = session.turn_changes(run) {
+            let files = changes.files.iter();
+            let files = files.map(|one| os::resolved(&changes.workspace.path_of(&one.file)));
+            let unsaved = way::unsaved_elsewhere(cx, &files.collect::<Vec<_>>()).await?;
+            if let Some((path, folder)) = unsaved.first_key_value() {
+                return Err(Error::Other(visible(&bridge::unsaved(path, folder))).into());
+            }
+        }
+        Ok(session.undo(run, Wanted::default()).await?)
+    };
     let arguments = json!({ "run_id": run });
     let undone: Undone = way::done(cx, "undo", Some(arguments), here).await?;
     if cx.out.json {

@@ -1,18 +1,17 @@
 //! The way of a command that changes files: through the editor's server where one has the workspace open, for what it
 //! is about may stand there alone, unsaved; else on the files.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Cx, Stop};
-use crate::bridge::{self, NoAnswer, Open};
+use crate::bridge::{self, Listed, NoAnswer, Open};
 use crate::os;
 use crate::present::visible;
 use crate::session::Error;
@@ -103,19 +102,9 @@ pub(super) async fn open(cx: &Cx) -> Result<Vec<Open>, Stop> {
 }
 
 async fn open_in(cx: &Cx, root: &Path) -> Result<Vec<Open>, Stop> {
-    #[derive(Deserialize)]
-    struct Listed {
-        buffers: Vec<Open>,
-        /// Of editors that do not tell.
-        unheard: Option<String>,
-    }
     let listed: Option<Listed> = through_editor_of(cx, root, "buffer_read", &json!({})).await?;
-    match listed {
-        Some(Listed {
-            unheard: Some(why), ..
-        }) => Err(Error::Other(visible(&why)).into()),
-        listed => Ok(listed.map_or_else(Vec::new, |listed| listed.buffers)),
-    }
+    let open = listed.map_or_else(|| Ok(Vec::new()), Listed::all);
+    Ok(open.map_err(|why| Error::Other(visible(&why)))?)
 }
 
 /// The files of the workspace that the disk does not have as its editor shows them.
@@ -127,26 +116,37 @@ pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
         .collect())
 }
 
-/// An error where an editor that has another folder open shows `path` (canonical) as the disk does not have it. It knows
-/// the file's threads by other ids, so that nothing can be asked of it here.
-pub(super) async fn is_free(cx: &Cx, path: &Path) -> Result<(), Stop> {
+/// Of `files` (canonical) those that an editor which has another folder open shows as the disk does not have them, each
+/// with that folder.
+pub(super) async fn unsaved_elsewhere(
+    cx: &Cx,
+    files: &[PathBuf],
+) -> Result<BTreeMap<PathBuf, PathBuf>, Stop> {
     let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
-    for folder in path.ancestors().skip(1) {
-        if folder == root || bridge::serving(&data, folder).is_empty() {
-            continue;
-        }
-        let open = open_in(cx, folder).await?;
-        if open
-            .iter()
-            .any(|open| open.unsaved && folder.join(&open.file) == path)
-        {
-            return Err(Error::Other(visible(&format!(
-                "{} has changes that are not saved in an editor that has the folder {folder} open: `postil -C {folder}` goes through it; nothing was done",
-                path.display(),
-                folder = folder.display()
-            )))
-            .into());
-        }
+    let mut found = BTreeMap::new();
+    for folder in bridge::others(&data, &root, files) {
+        let open = open_in(cx, folder).await?.into_iter();
+        let unsaved = open.filter(|open| open.unsaved);
+        let unsaved = unsaved.map(|open| folder.join(open.file));
+        found.extend(
+            unsaved
+                .filter(|path| files.contains(path))
+                .map(|path| (path, folder.to_owned())),
+        );
     }
-    Ok(())
+    Ok(found)
+}
+
+/// An error where `path` (canonical) is one of these.
+pub(super) async fn is_free(cx: &Cx, path: &Path) -> Result<(), Stop> {
+    let unsaved = unsaved_elsewhere(cx, &[path.to_owned()]).await?;
+    let Some(folder) = unsaved.values().next() else {
+        return Ok(());
+    };
+    Err(Error::Other(visible(&format!(
+        "{} has changes that are not saved in an editor that has the folder {folder} open: `postil -C {folder}` goes through it; nothing was done",
+        path.display(),
+        folder = folder.display()
+    )))
+    .into())
 }

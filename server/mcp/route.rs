@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::roots::{Place, Workspaces};
-use crate::bridge::{self, NoAnswer};
+use crate::bridge::{self, Listed, NoAnswer};
 use crate::host::Level;
 use crate::os;
 use crate::threads;
@@ -311,7 +311,57 @@ pub(super) async fn on(
     tell(shared, place, &format!("calls work on the files ({why})"));
     // The files of the settings may have been edited since the call before.
     place.session.reload_settings();
-    verbs::call(&place.session, &place.root, verb.name, arguments, cancel).await
+    let (arguments, left) = beside(shared, place, verb, arguments, cancel).await?;
+    let mut answer =
+        verbs::call(&place.session, &place.root, verb.name, &arguments, cancel).await?;
+    if !left.is_empty() {
+        join(
+            &mut answer.value,
+            json!({"success": false, "actions": left}),
+        );
+    }
+    Ok(answer)
+}
+
+/// A call without the files that an editor of another folder has not saved, and what is told of these. A call about one
+/// such file alone is an error.
+async fn beside(
+    shared: &Workspaces,
+    place: &Place,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Result<(Value, Vec<Value>), Failure> {
+    let (mut arguments, mut left) = (arguments.clone(), Vec::new());
+    let files = verbs::written(&place.session, &place.root, verb, &arguments).await;
+    let (data, root) = (&shared.folders.data, &place.root);
+    for folder in bridge::others(data, root, &files) {
+        let list = verbs::verb("buffer_read").ok_or_else(Failure::defect)?;
+        let listed = match bridge::call(data, folder, list, &json!({}), cancel).await {
+            Ok(answer) => serde_json::from_value::<Listed>(answer?.value),
+            Err(NoAnswer::Absent(_) | NoAnswer::Stranger(_)) => continue,
+            Err(none) => return Err(none.failure(folder)),
+        };
+        let open = listed.map_err(|_| Failure::defect())?.all();
+        let open = open.map_err(|why| Failure::new("editor_silent", why))?;
+        for open in open.into_iter().filter(|open| open.unsaved) {
+            let path = folder.join(open.file);
+            if !files.contains(&path) {
+                continue;
+            }
+            let why = bridge::unsaved(&path, folder);
+            if verb.name != "process_all_actions" {
+                return Err(Failure::new("unsaved", why));
+            }
+            let file = place.session.relative(&path);
+            if arguments.is_null() {
+                arguments = json!({});
+            }
+            join(&mut arguments, json!({ "except": [file] }));
+            left.push(json!({"success": false, "file": file, "note": why}));
+        }
+    }
+    Ok((arguments, left))
 }
 
 fn tell(shared: &Workspaces, place: &Place, way: &str) {

@@ -259,6 +259,16 @@ impl Session {
         })
     }
 
+    /// The files in which [`Self::process_actions`] finds something to do.
+    pub fn files_with_actions(&self, path: Option<&Path>) -> Result<Vec<PathBuf>, Error> {
+        let asks = |file: &PathBuf| {
+            self.view(file)
+                .is_ok_and(|view| view.threads.iter().any(|thread| thread.action().is_some()))
+        };
+        let files = self.look(path)?.into_iter().flat_map(|looked| looked.files);
+        Ok(files.filter(asks).collect())
+    }
+
     /// Carries out every action word below `path`, in files that are `wanted`: commits first; a dismissal in a file that
     /// was just committed is dropped, for its thread went with the commit.
     pub async fn process_actions(

@@ -10,6 +10,7 @@ mod agent; // a client in miniature
 mod buffers; // documents that are open in an editor
 mod editor; // through the server of an editor
 mod namesakes; // threads with the same first words
+mod nested; // an editor of a folder inside the workspace
 mod outside; // clients that nobody here wrote
 mod roots; // which workspace
 mod unheard; // editors that do not tell what they have open

@@ -363,11 +363,72 @@ fn a_file_that_is_not_saved_in_an_editor_of_another_folder_is_left() {
     ] {
         here(args).refused(&told);
     }
+    // Of all files that one alone.
+    workspace.write("src/c.rs", "// AUTHOR: what is load?\nfn c() {}\n");
+    let all = here(&["reply", "--all", "--yes", "--model", "offline"]);
+    assert_eq!(all.code, 1, "{all:?}");
+    assert!(
+        all.err.contains("main.rs has changes in the editor"),
+        "{all:?}"
+    );
+    assert!(workspace.read("src/c.rs").contains("// AGENT: "));
+    workspace.write("src/c.rs", "// AUTHOR: done\nfn c() {}\n");
     assert_eq!(workspace.read("src/main.rs"), MAIN);
     editor.save("src/main.rs");
     editor.diagnostics("src/main.rs");
     here(&["say", id, "Why?"]).ok();
     assert!(workspace.read("src/main.rs").contains("// AUTHOR: Why?\n"));
+}
+
+/// The same of what goes through many files.
+#[test]
+fn actions_and_undo_leave_a_file_that_an_editor_of_a_nested_folder_has_not_saved() {
+    let workspace = Workspace::new();
+    workspace.write("src/main.rs", MAIN);
+    workspace.write("c.rs", "// AUTHOR: done\nfn c() {}\n");
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let all = ["reply", "--all", "--yes", "--model", "offline"];
+    postil(&workspace, &all).ok();
+    let runs = workspace.runs();
+    let run = runs.iter().find(|run| run["file"] == "src/main.rs");
+    let run = run.expect("a run")["id"].as_str().expect("an id");
+    let answered = workspace.read("src/main.rs");
+    let asked = answered.replace("// AUTHOR:\n", "// AUTHOR: done\n");
+    assert_ne!(asked, answered);
+    let options = Options {
+        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
+        folders: Some(vec![workspace.path("src")]),
+        ..Options::default()
+    };
+    let editor = Editor::start_with(&workspace, options);
+    editor.wait_for("the socket", |state| {
+        state.stderr.contains("listening on").then_some(())
+    });
+    editor.open("src/main.rs");
+    editor.splice("src/main.rs", 0..0, "// typed\n");
+    editor.diagnostics("src/main.rs");
+    let told = format!(
+        "in an editor that has the folder {} open: save it there first",
+        workspace.path("src").display()
+    );
+    postil(&workspace, &["undo", run]).refused(&told);
+    assert_eq!(workspace.read("src/main.rs"), answered);
+    workspace.write("src/main.rs", &asked);
+    workspace.write("c.rs", "// AUTHOR: done\nfn c() {}\n");
+    let done = postil(&workspace, &["process", "--json"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    let done = done.json();
+    let of = |file: &str| {
+        let all = done.as_array().expect("a list");
+        let one = all.iter().find(|one| one["file"] == file);
+        one.unwrap_or_else(|| panic!("{file}: {done}")).clone()
+    };
+    assert_eq!(of("c.rs")["success"], true);
+    assert_eq!(of("src/main.rs")["success"], false);
+    let note = of("src/main.rs")["note"].to_string();
+    assert!(note.contains(&told), "{note}");
+    assert_eq!(workspace.read("src/main.rs"), asked);
+    assert!(!workspace.read("c.rs").contains("AUTHOR"));
 }
 
 #[test]
