@@ -6,6 +6,7 @@ import type { Drafts } from "./drafts";
 import { type Located, type Named, nameOf, UNREAD } from "./known";
 import { because, complain, inform, warn } from "./say";
 import { refused } from "./outside";
+import { DOUBLE } from "./presses";
 import type { Server } from "./server";
 import { place, said, short } from "./threads";
 
@@ -23,6 +24,27 @@ export interface Boxes {
     save: (note: Note) => Promise<void>;
     cancel: (note: Note) => void;
     takeBack: (note: Note) => Promise<void>;
+}
+
+/** The window empties a box when its words are written: until then a second press sends the same, and is for the first. */
+function once<T>(act: (reply: vscode.CommentReply) => Promise<T>): (reply: vscode.CommentReply) => Promise<T> {
+    const sent = new Map<vscode.CommentThread, { text: string; done: Promise<T> }>();
+    return ({ thread, text }) => {
+        const before = sent.get(thread);
+        if (before?.text === text) {
+            return before.done;
+        }
+        const one = { text, done: act({ thread, text }) };
+        sent.set(thread, one);
+        const forget = (): void => {
+            if (sent.get(thread) === one) {
+                sent.delete(thread);
+            }
+        };
+        // A press may be on its way still. What was refused stays in the box, to be sent again.
+        one.done.then(() => setTimeout(forget, DOUBLE), forget);
+        return one.done;
+    };
 }
 
 export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
@@ -79,7 +101,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
             }
             switch (comments.isElsewhere(reply.thread)) {
                 case "awaited":
-                    throw new Error("these words are on their way into the file already");
+                    throw new Error("what you sent here before is on its way into the file: send this in a moment");
                 case "gone":
                     throw new Error("the thread is no longer in the file; nothing was written, and your words stay here");
                 case undefined:
@@ -91,14 +113,16 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
         }
     };
 
-    const send = (reply: vscode.CommentReply): Promise<Named | undefined> => drafts.send(reply.text, reply.thread.uri, () => write(reply));
+    const send = once((reply) => comments.teller.sending(() => drafts.send(reply.text, reply.thread.uri, () => write(reply))));
 
-    const sendAndAsk = async (reply: vscode.CommentReply): Promise<void> => {
-        const named = await send(reply);
-        if (named) {
-            await server.run("replyAsAgent", named);
-        }
-    };
+    const sendAndAsk = once((reply) =>
+        comments.teller.sending(async () => {
+            const named = await send(reply);
+            if (named) {
+                await server.run("replyAsAgent", named);
+            }
+        }),
+    );
 
     /** The box of a message goes, by its author. */
     const cancel = (note: Note): void => {
@@ -157,8 +181,8 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
     };
 
     return {
-        send: (reply) => comments.teller.sending(() => send(reply)),
-        sendAndAsk: (reply) => comments.teller.sending(() => sendAndAsk(reply)),
+        send,
+        sendAndAsk,
         save,
         cancel,
         takeBack,

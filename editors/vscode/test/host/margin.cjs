@@ -149,6 +149,39 @@ module.exports = ({ api, listen, until }) => ({
         await vscode.commands.executeCommand("postil.comment.cancel", view.comments[0]);
         await editor.document.save();
     },
+    async "what a double click sends is sent once"(root) {
+        const { known, comments, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "twice.py"));
+        writeFileSync(uri.fsPath, "# AUTHOR: why?\n# AGENT: So.\n# AUTHOR:\nx = 1\n");
+        await vscode.window.showTextDocument(uri);
+        const [thread] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
+        const view = comments.viewOf(uri, thread.id);
+        const { ask, run } = server;
+        const asked = [];
+        server.ask = (verb, ...more) => {
+            asked.push(verb);
+            return ask.call(server, verb, ...more);
+        };
+        server.run = async (verb) => void asked.push(verb);
+        const said = listen("showErrorMessage");
+        const press = (command, argument) => vscode.commands.executeCommand(`postil.comment.${command}`, argument);
+        const twice = (command, view, text) => Promise.all([press(command, { thread: view, text }), press(command, { thread: view, text })]);
+        await twice("ask", view, "and now?");
+        assert.deepEqual(asked.splice(0), ["reply", "replyAsAgent"]);
+        // Just after it was written the window may not have emptied the box.
+        await press("ask", { thread: view, text: "and now?" });
+        assert.deepEqual(asked.splice(0), []);
+        await twice("start", comments.controller.createCommentThread(uri, new vscode.Range(3, 0, 3, 0), []), "and this?");
+        assert.deepEqual(asked, ["newThread"]);
+        await until("both threads", () => known.threads(uri).length === 2);
+        said.over();
+        Object.assign(server, { ask, run });
+        assert.deepEqual(said.texts, []);
+        await vscode.window.activeTextEditor.document.save();
+        await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+        rmSync(uri.fsPath);
+        await until("they are gone", () => known.threads(uri).length === 0);
+    },
     async "words that came into the file, and were not told of, are not written over by Save"(root) {
         const { known, comments, server } = api();
         const uri = vscode.Uri.file(path.join(root, "saved.py"));

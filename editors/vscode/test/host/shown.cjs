@@ -156,7 +156,7 @@ module.exports = ({ api, listen, servers, until }) => ({
         await vscode.commands.executeCommand("postil.comment.ask", reply);
         // Of a server that names none, as it was.
         server.ask = async () => null;
-        await vscode.commands.executeCommand("postil.comment.ask", reply);
+        await vscode.commands.executeCommand("postil.comment.ask", { ...reply, text: "and more?" });
         Object.assign(server, { ask, run });
         assert.deepEqual(asked, [["reply", thread.id], ["replyAsAgent", "after"], ["replyAsAgent", thread.id]]);
     },
