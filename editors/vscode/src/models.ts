@@ -110,23 +110,23 @@ export class Models implements vscode.Disposable {
     }
 
     private async take(model: string | null): Promise<void> {
-        let selected: Selected;
         try {
-            selected = await this.server.ask<Selected>("selectModel", { ...here(), model });
+            const select = (): Promise<Selected> => this.server.ask<Selected>("selectModel", { ...here(), model });
+            let selected = await select();
+            // The editor's own setting stands over the file: where there is one it says the same.
+            const settings = vscode.workspace.getConfiguration("postil");
+            if ((settings.inspect<string>("model")?.globalValue ?? "") !== "") {
+                await settings.update("model", model ?? undefined, vscode.ConfigurationTarget.Global);
+                await new Promise((resolve) => setTimeout(resolve, HEARD));
+                // Who answers now, and what goes before it still.
+                selected = await select();
+            }
+            this.told(selected.answers);
+            const who = model ?? selected.answers.model ?? "nobody";
+            void inform(`postil: ${who} answers from now on${selected.note === null ? "" : `; but ${selected.note}`}.`);
         } catch (error) {
             void complain(`postil: ${because(error)}`);
-            return;
         }
-        // The editor's own setting stands over the file: where there is one it says the same.
-        const settings = vscode.workspace.getConfiguration("postil");
-        if ((settings.inspect<string>("model")?.globalValue ?? "") === "") {
-            this.told(selected.answers);
-        } else {
-            await settings.update("model", model ?? undefined, vscode.ConfigurationTarget.Global);
-            selected.note = null;
-        }
-        const who = model ?? selected.answers.model ?? "nobody";
-        void inform(`postil: ${who} answers from now on${selected.note === null ? "" : `; but ${selected.note}`}.`);
     }
 
     dispose(): void {

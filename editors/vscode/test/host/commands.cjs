@@ -399,7 +399,7 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         await until("another runs", () => server.state.is === "running" && servers().length === 1 && servers()[0] !== pid);
         assert.equal(server.program.path, program.path);
     },
-    async "who answers is chosen among those that are found, and kept for every editor"() {
+    async "who answers is chosen among those that are found, and kept for every editor"(root) {
         const { server, status } = api();
         const tooltip = () => status.item.tooltip.value.replace(/\\/g, "").replaceAll("&nbsp;", " ");
         const tells = async (words) => {
@@ -454,6 +454,18 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         }
     },
     async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
+        assert.equal(said.texts.pop(), "postil: offline answers from now on.");
+        await choose("Whoever Is Found");
+        assert.equal(settings().inspect("model").globalValue, undefined);
+        assert.equal(said.texts.pop(), "postil: anthropic/claude-sonnet-5-5 answers from now on.");
+        // A workspace's goes before both.
+        const own = path.join(root, "postil.toml");
+        writeFileSync(own, 'model = "openai/gpt-6.1-sol"\n');
+        await set("anthropic/claude-sonnet-5-5");
+        await tells(/Nobody can be asked: no key for openai/);
+        await choose("offline");
+        assert.equal(said.texts.pop(), "postil: offline answers from now on; but here this workspace's settings name openai/gpt-6.1-sol, which goes first.");
+        rmSync(own);
         const { known, comments, server } = api();
         const uri = vscode.Uri.file(path.join(root, "hung.py"));
         writeFileSync(uri.fsPath, "x = 1\n");
