@@ -132,7 +132,6 @@ export class Server implements vscode.Disposable {
                 return;
             }
             this.connection = started;
-            this.stamp = await stamp(this.program?.path);
             // From here on it is asked to end.
             this.starting = new AbortController();
             // Given while it started.
@@ -150,6 +149,8 @@ export class Server implements vscode.Disposable {
     private async connect(program: Program, givenUp: AbortSignal): Promise<Connection | Problem> {
         givenUp.throwIfAborted();
         this.program = program;
+        // Before it starts: one that ended meanwhile would be told of as running.
+        this.stamp = await stamp(program.path);
         this.log.info(`starting ${program.path}, version ${program.version}`);
         const { connect } = await import("./client.js");
         const slow = setTimeout(() => {

@@ -509,6 +509,22 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         const texts = () => said.flatMap(({ texts }) => texts).filter((text) => text.startsWith("postil"));
         const pressed = () => vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "0123" });
         const first = pressed();
+    async "a server that ends as soon as it has begun is not shown as running"() {
+        const { server } = api();
+        const files = require("node:fs/promises");
+        const { stat } = files;
+        // Whatever runs when the program is looked at is ended.
+        files.stat = async (...asked) => {
+            for (const pid of servers()) process.kill(Number(pid), "SIGKILL");
+            await until("it is noticed", () => server.connection === undefined);
+            return stat(...asked);
+        };
+        await server.restart();
+        files.stat = stat;
+        assert.equal(server.state.is, "running");
+        assert.equal(servers().length, 1);
+        server.backoff.reset();
+    },
         process.kill(Number(pid), "SIGKILL");
         await first;
         await until("it is told", () => texts().length > 0);
