@@ -11,6 +11,7 @@ use crate::model::{Model, Step, call};
 in_both!(
     proposed_changes_are_accepted_and_rejected_by_file,
     a_proposed_change_waits_is_decided_from_the_file_and_keeps_what_is_typed,
+    a_file_that_is_proposed_is_told_as_new,
     a_proposed_change_goes_with_its_turn,
     a_proposed_change_is_decided_from_any_window,
 );
@@ -154,6 +155,27 @@ fn a_proposed_change_waits_is_decided_from_the_file_and_keeps_what_is_typed(prog
             json!(workspace.path("count.py"))
         ),
     );
+}
+
+fn a_file_that_is_proposed_is_told_as_new(program: &str) {
+    let workspace = python_project();
+    let input = json!({"path": "more.py", "content": "x = 1\n"});
+    let model = Model::start(vec![
+        Step::calls(vec![call("a", "file_write", input)]),
+        Step::text("I am done."),
+    ]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    let (now, then) = tab(&mut nvim, "more.py");
+    assert_eq!((now.as_str(), then.as_str()), ("", "x = 1"));
+    let bar = nvim.lua("return vim.wo.winbar");
+    assert!(
+        bar.as_str()
+            .is_some_and(|bar| bar.starts_with("proposed (new): ")),
+        "{bar}"
+    );
+    nvim.keys(":Postil accept<CR>");
+    nvim.wait_text("AGENT: I am done.");
 }
 
 fn a_proposed_change_goes_with_its_turn(program: &str) {

@@ -23,8 +23,13 @@ function M.waiting(client)
   end, waiting)
 end
 
+-- There is no file: `null`, which comes as either of two, by Neovim's version.
+local function none(text)
+  return text == nil or text == vim.NIL
+end
+
 local function lines_of(text)
-  if not text or text == vim.NIL then
+  if none(text) then
     return {}
   end
   -- Line ends are not what is looked at.
@@ -82,7 +87,7 @@ local function show(asked)
     vim.t.postil_proposed = change.run_id
   end
   fill(asked, "proposed", change.after)
-  local what = change.before == vim.NIL and " (new)" or change.after == vim.NIL and " (removed)" or ""
+  local what = none(change.before) and " (new)" or none(change.after) and " (removed)" or ""
   vim.wo.winbar = ("proposed%s: :Postil accept, :Postil reject%s, q: later %%<%s"):format(
     what,
     #left > 1 and ("; :Postil! accept, :Postil! reject: all %d files"):format(#left) or "",
