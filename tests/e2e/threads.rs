@@ -189,6 +189,77 @@ fn the_cursor_is_placed_before_a_new_thread_is_answered() {
     }
 }
 
+/// Where it ends on the line, what is typed next would be code.
+#[test]
+fn the_cursor_is_placed_before_the_end_of_a_comment() {
+    for (file, before, line, title, after) in [
+        (
+            "a.css",
+            "a {}\n",
+            0,
+            "New thread here",
+            "/* AUTHOR: | */\na {}\n",
+        ),
+        (
+            "a.md",
+            "# A\n\nText.\n",
+            2,
+            "New thread here",
+            "# A\n\n<!-- AUTHOR: | -->\nText.\n",
+        ),
+        (
+            "a.c",
+            "int a; /* AUTHOR: why 𝒂? */ int b;\n",
+            0,
+            "Reply (author)",
+            "int a; /* AUTHOR: why 𝒂?| */ int b;\n",
+        ),
+        (
+            "b.c",
+            "/* AUTHOR: one? */ /* AUTHOR: two? */\r\nint b;\r\n",
+            0,
+            "Reply (author): one?",
+            "/* AUTHOR: one?| */ /* AUTHOR: two? */\r\nint b;\r\n",
+        ),
+        (
+            "a.rs",
+            "// AUTHOR: why? \nfn f() {}\n",
+            0,
+            "Reply (author)",
+            "// AUTHOR: why? |\nfn f() {}\n",
+        ),
+        (
+            "b.css",
+            "/* AUTHOR: why?\n   AGENT: So. */\na {}\n",
+            0,
+            "Reply (author)",
+            "/* AUTHOR: why?\n   AGENT: So.\n   AUTHOR: |*/\na {}\n",
+        ),
+    ] {
+        let workspace = Workspace::new();
+        workspace.write(file, before);
+        let mut editor = editor(&workspace);
+        editor.open(file);
+        editor.take_action(file, line, title).expect(title);
+        let shown = editor.wait_message("window/showDocument", |params| {
+            params["selection"].is_object()
+        });
+        let place = &shown["selection"]["start"];
+        let number = |name: &str| {
+            let number = place[name].as_u64().and_then(|n| usize::try_from(n).ok());
+            number.expect("a number")
+        };
+        let text = editor.text(file);
+        let mut lines: Vec<Vec<u16>> = text
+            .split_inclusive('\n')
+            .map(|line| line.encode_utf16().collect())
+            .collect();
+        lines[number("line")].insert(number("character"), u16::from(b'|'));
+        let text = String::from_utf16(&lines.concat()).expect("a text");
+        assert_eq!(text, after, "{file}");
+    }
+}
+
 /// As Zed, which takes snippets in edits.
 #[test]
 fn an_editor_that_shows_no_documents_places_the_cursor_by_an_edit_that_changes_nothing() {

@@ -30,11 +30,11 @@ impl Call {
             let done = self.session.make_room(&thread.id, Some(&view.path)).await;
             let done = done.map_err(|error| to_proto::error(&error))?;
             let line = done.line.unwrap_or(last.last_line + 1);
-            self.show_line(&view.path, line).await;
+            self.show_end(&view.path, line, done.thread_id.as_deref());
             return answer(&done);
         }
         let line = last.last_line;
-        self.show_line(&view.path, line).await;
+        self.show_end(&view.path, line, Some(&thread.id));
         Ok(
             json!({"success": true, "file": self.session.relative(&view.path), "thread_id": thread.id}),
         )
@@ -68,7 +68,8 @@ impl Call {
             .await
             .map_err(|error| to_proto::error(&error))?;
         if text.is_empty() {
-            self.show_line(&path, done.line.unwrap_or(line)).await;
+            let line = done.line.unwrap_or(line);
+            self.show_end(&path, line, done.thread_id.as_deref());
         }
         let mut answered = answer(&done)?;
         // A file that is open under two names has its threads under one of them.
@@ -76,22 +77,34 @@ impl Call {
         Ok(answered)
     }
 
-    /// Puts the cursor at the end of a 0-based line, where the editor can.
-    pub(super) async fn show_line(&self, path: &std::path::Path, line: usize) {
+    /// Puts the cursor, where the editor can, behind what the thread's message on a 0-based line says: the comment, and
+    /// code, may go on there.
+    fn show_end(&self, path: &std::path::Path, line: usize, thread: Option<&str>) {
         let client = self.server.capabilities();
         let Ok(view) = self.session.view(path) else {
             return;
         };
         let document = to_proto::document(&view);
         let line = u32::try_from(line).unwrap_or(u32::MAX);
+        let at = |character| document.offset(Position { line, character }, client.encoding);
         // Past the end is the end of the line.
-        let end = document.offset(
-            Position {
-                line,
-                character: u32::MAX,
-            },
-            client.encoding,
-        );
+        let of_line = at(0)..at(u32::MAX);
+        let threads = view.threads.iter();
+        let mut said = threads
+            .filter(|one| thread.is_none_or(|id| one.id == id))
+            .flat_map(|one| &one.messages)
+            .filter(|said| of_line.start <= said.range.end && said.range.end <= of_line.end);
+        let end = said.next_back().map_or(of_line.end, |said| {
+            let rest = view.text.get(said.range.end..of_line.end);
+            let rest = rest.unwrap_or_default();
+            match rest.trim().is_empty() {
+                true => of_line.end,
+                // Behind the marker of an empty one a blank is its own.
+                false => {
+                    said.range.end + usize::from(said.text.is_empty() && rest.starts_with(' '))
+                }
+            }
+        });
         let position = to_proto::position(document.position(end, client.encoding));
         let (uri, there) = (
             to_proto::uri(&self.server, path),

@@ -23,6 +23,7 @@ in_both!(
     a_question_takes_nothing_that_is_typed_for_its_answer,
     a_question_does_not_go_into_a_macro,
     a_picker_that_fails_leaves_no_turn_waiting,
+    a_thread_is_begun_in_the_tab_one_is_in_and_before_the_end_of_its_comment,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
     health_tells_what_is_wrong_beside_all_that_is_not,
@@ -311,6 +312,28 @@ fn a_picker_that_fails_leaves_no_turn_waiting(program: &str) {
     nvim.keys("u:Postil reply<CR>");
     nvim.wait_note("This cannot be asked: ");
     nvim.wait_codes("awaiting_user");
+}
+
+fn a_thread_is_begun_in_the_tab_one_is_in_and_before_the_end_of_its_comment(program: &str) {
+    let workspace = python_project();
+    workspace.write("a.css", "a { top: 0; }\n");
+    let mut nvim = open(program, &workspace, NONE, "a.css");
+    nvim.ex("tab split");
+    nvim.keys(":1Postil new<CR>");
+    nvim.wait("insert mode", "vim.api.nvim_get_mode().mode == 'i'");
+    nvim.keys("why?<Esc>");
+    nvim.wait_text("/* AUTHOR: why? */\na {");
+    nvim.wait_codes("pending");
+    nvim.ex("tab split");
+    nvim.act("Reply (author)");
+    nvim.wait("the cursor", "vim.fn.col('.') == 16");
+    assert_eq!(nvim.lua("return vim.fn.tabpagenr()"), 3);
+    // Who is in insert mode already goes on there.
+    nvim.keys("1Gi");
+    nvim.act("Reply (author)");
+    nvim.wait("the cursor", "vim.fn.col('.') == 16");
+    nvim.keys(" And<Esc>");
+    nvim.wait_text("/* AUTHOR: why? And */\na {");
 }
 
 fn health_tells_of_a_parser_that_cannot_be_loaded(program: &str) {

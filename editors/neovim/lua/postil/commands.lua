@@ -188,7 +188,7 @@ M.all = {
       compose.in_order(call.buffer, function(go_on)
         asks.verb(call.client, "newThread", argument(), function()
           -- The cursor is put behind the marker by the server.
-          compose.startinsert()
+          compose.startinsert(require("postil.conversation").is_behind)
           go_on()
         end, go_on)
       end)

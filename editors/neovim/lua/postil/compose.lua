@@ -5,9 +5,10 @@ local asks = require("postil.client")
 
 local M = {}
 
-function M.startinsert()
+-- Insert mode: behind the cursor's line, or where the cursor is.
+function M.startinsert(behind)
   vim.schedule(function()
-    vim.cmd.startinsert({ bang = true })
+    vim.cmd.startinsert({ bang = behind })
   end)
 end
 
@@ -249,7 +250,7 @@ function M.text_for(call, name, prompt, verb, argument)
     send(call.text)
   elseif call.bang then
     window("")
-    M.startinsert()
+    M.startinsert(true)
   else
     vim.ui.input({ prompt = prompt .. ": " }, function(said)
       if said and vim.trim(said) ~= "" then

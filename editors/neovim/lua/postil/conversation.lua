@@ -94,18 +94,38 @@ function M.read(buffer, quiet)
   load(client, buffer)
 end
 
--- The handler of window/showDocument: our documents come in a split, files as always.
-function M.show(error, params, ctx, config)
-  if not vim.startswith(params.uri, "postil://") then
-    local shown = vim.lsp.handlers["window/showDocument"](error, params, ctx, config)
+local lengths = {
+  ["utf-8"] = string.len,
+  ["utf-16"] = vim.fn.strutf16len,
+  ["utf-32"] = vim.fn.strchars,
+}
+
+-- Whether the cursor was put behind its line last, where only insert mode can have it.
+M.is_behind = false
+
+-- Shows a file: in this window where it is there already, for Neovim's own handler takes the first of all tabs.
+local function show_file(params, client)
+  local here = vim.uri_to_bufnr(params.uri) == vim.api.nvim_get_current_buf()
+  local place = { uri = params.uri, range = params.selection }
+  local how = { reuse_win = not here, focus = params.takeFocus }
+  local shown = vim.lsp.util.show_document(place, client.offset_encoding, how)
+  if shown and place.range then
+    local start, line = place.range.start, vim.api.nvim_get_current_line()
+    local cursor = vim.api.nvim_win_get_cursor(0)
+    M.is_behind = cursor[1] == start.line + 1 and start.character >= lengths[client.offset_encoding](line)
     -- Neovim opens the folds there by `:normal`, which in insert mode takes the cursor back from behind the line.
-    if params.selection and vim.startswith(vim.api.nvim_get_mode().mode, "i") then
-      local cursor = vim.api.nvim_win_get_cursor(0)
-      if cursor[1] == params.selection.start.line + 1 then
-        vim.api.nvim_win_set_cursor(0, { cursor[1], #vim.api.nvim_get_current_line() })
-      end
+    if M.is_behind and vim.startswith(vim.api.nvim_get_mode().mode, "i") then
+      vim.api.nvim_win_set_cursor(0, { cursor[1], #line })
     end
-    return shown
+  end
+  return { success = shown or false }
+end
+
+-- The handler of window/showDocument: our documents come in a split.
+function M.show(_, params, ctx)
+  if not vim.startswith(params.uri, "postil://") then
+    local client = vim.lsp.get_client_by_id(ctx.client_id)
+    return client and show_file(params, client) or vim.NIL
   end
   local buffer = vim.fn.bufadd(params.uri)
   vim.b[buffer].postil_client = ctx.client_id
