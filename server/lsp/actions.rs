@@ -246,14 +246,17 @@ impl Offer<'_> {
         if running {
             return;
         }
-        let undoable = run.as_ref().is_some_and(|run| {
-            let store = session
-                .workspace_of(path)
-                .and_then(|workspace| workspace.store().ok());
-            store.is_some_and(|store| store.has_changes(&run.id).unwrap_or(false))
+        let changed = run.as_ref().and_then(|run| {
+            let workspace = session.workspace_of(path)?;
+            workspace.store().ok()?.changed_turn(&run.id).ok()?
         });
-        if undoable {
-            add("Undo last turn", CodeActionKind::QUICKFIX, "undoTurn");
+        if let Some(turn) = changed {
+            let title = name("Undo last turn");
+            // Taken twice, it takes back no other turn.
+            let mut argument = argument.clone();
+            argument["turn"] = json!(turn);
+            let kind = CodeActionKind::QUICKFIX;
+            self.add(&title, kind, "undoTurn", argument, Some(&thread.id));
         }
         let kind = CodeActionKind::from(format!("{SOURCE}.clearAndCommit"));
         let whole_file = json!({"uri": self.params.text_document.uri});

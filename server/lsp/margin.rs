@@ -161,6 +161,7 @@ struct Described<'a> {
     turn: Option<Turn>,
     has_run: bool,
     has_changes: bool,
+    changed_turn: Option<u64>,
     has_edits: bool,
     is_paused: bool,
     is_outside: bool,
@@ -241,7 +242,8 @@ fn described<'a>(
         asks: thread.status == Status::AwaitingUser && present::asks(thread),
         turn,
         has_run: past.has_run,
-        has_changes: past.has_changes,
+        has_changes: past.changed_turn.is_some(),
+        changed_turn: past.changed_turn,
         has_edits: past.has_edits,
         is_paused: is_paused(session, &view.path, thread, past),
         is_outside,
@@ -336,7 +338,7 @@ pub(super) fn rounds(server: &Server, session: &Session, id: &str, after: u64) -
     let doing = session.turn(&run.id).filter(|turn| turn.running);
     let mut facts = turn_facts(server, session, &run.id, doing.as_ref());
     if let Some(facts) = facts.as_mut().and_then(Value::as_object_mut) {
-        let changes = store.has_changes(&run.id).unwrap_or(false);
+        let changes = store.changed_turn(&run.id).is_ok_and(|turn| turn.is_some());
         facts.insert("has_changes".to_owned(), json!(changes));
         let edits = store.has_edits(&run.id).unwrap_or(changes);
         facts.insert("has_edits".to_owned(), json!(edits));

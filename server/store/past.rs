@@ -14,8 +14,8 @@ use crate::threads::Thread;
 pub struct Past {
     /// A run whose rounds can be read.
     pub has_run: bool,
-    /// Its newest run changed files, and not all of that is undone.
-    pub has_changes: bool,
+    /// The newest turn of its newest run that changed files, and of which not all is undone.
+    pub changed_turn: Option<u64>,
     /// Among them are others than the writing of its answer.
     pub has_edits: bool,
     /// Its newest run runs, or stopped half-way.
@@ -29,8 +29,8 @@ pub(super) struct Read {
     by_thread: HashMap<String, Past>,
 }
 
-/// Of a row of `runs`: whether it has changes.
-const CHANGES: &str = "EXISTS (SELECT 1 FROM changes WHERE run = runs.num AND undone = 0)";
+/// Of a row of `runs`: its newest turn with changes.
+const CHANGED: &str = "(SELECT max(turn) FROM changes WHERE run = runs.num AND undone = 0)";
 
 /// Of a row of `runs`: whether its newest turn with changes made others than its answer.
 const EDITS: &str = "EXISTS (
@@ -59,7 +59,7 @@ impl Store {
                 };
             }
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {CHANGES}, EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
+                "SELECT {CHANGED}, EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
                  FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
             ))?;
             threads
@@ -70,7 +70,7 @@ impl Store {
                     let found = statement.query_row(params![id], |row| {
                         Ok(Past {
                             has_run: true,
-                            has_changes: row.get(0)?,
+                            changed_turn: row.get::<_, Option<i64>>(0)?.map(i64::unsigned_abs),
                             is_unfinished: row.get(1)?,
                             has_edits: row.get(2)?,
                         })
@@ -113,12 +113,12 @@ fn past_brought_back(
     };
     let past = connection
         .prepare_cached(&format!(
-            "SELECT {CHANGES}, {EDITS} FROM runs WHERE id = ?1"
+            "SELECT {CHANGED}, {EDITS} FROM runs WHERE id = ?1"
         ))?
         .query_row([run.id], |row| {
             Ok(Past {
                 has_run: true,
-                has_changes: row.get(0)?,
+                changed_turn: row.get::<_, Option<i64>>(0)?.map(i64::unsigned_abs),
                 has_edits: row.get(1)?,
                 is_unfinished: false,
             })

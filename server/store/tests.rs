@@ -383,7 +383,7 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
         let all = of.past(asked()).unwrap();
         assert_eq!(all, of.past(asked()).unwrap(), "asked again");
         all.iter()
-            .map(|p| (p.has_run, p.has_changes))
+            .map(|p| (p.has_run, p.changed_turn.is_some()))
             .collect::<Vec<_>>()
     };
     let unfinished = || {

@@ -144,20 +144,10 @@ impl Store {
             .map_err(|e| self.fault(e))
     }
 
-    /// Whether [`Self::last_changes`] has any, without reading them.
-    pub fn has_changes(&self, run: &str) -> Result<bool, StoreError> {
-        let connection = self.light();
-        let read = || -> rusqlite::Result<bool> {
-            let Some((num, turn)) = newest_turn(&connection, run)? else {
-                return Ok(false);
-            };
-            connection
-                .prepare_cached(
-                    "SELECT 1 FROM changes WHERE run = ?1 AND turn = ?2 AND undone = 0",
-                )?
-                .exists([num, turn])
-        };
-        read().map_err(|e| self.fault(e))
+    /// The number of the turn that [`Self::last_changes`] are of, without reading them; `None`: there are none.
+    pub fn changed_turn(&self, run: &str) -> Result<Option<u64>, StoreError> {
+        let turn = newest_turn(&self.light(), run).map_err(|e| self.fault(e))?;
+        Ok(turn.map(|(_, turn)| turn.unsigned_abs()))
     }
 
     /// Whether a turn before this one has changes that are not undone.

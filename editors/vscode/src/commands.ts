@@ -31,6 +31,9 @@ const ALONE = new Set(
 /** A press on a row, or in the title of a diff, lets the next one take its place: the second press of a double click would be for that. */
 const TAKEN = new Set(["resolve", "replyAllInFile", "review.accept", "review.acceptAll", "review.reject", "review.rejectAll"].map((verb) => `postil.${verb}`));
 
+/** The same of a lens: the verbs of those that take each other's place. */
+const OF_TURNS = new Set(["replyAsAgent", "cancelTurn", "continue", "undoTurn"]);
+
 /** What is of use before there is a file or a folder: the server is started for it. */
 const ANYWHERE = new Set(["postil.selectModel", "postil.openConfig"]);
 
@@ -244,8 +247,11 @@ export function register(parts: Parts): Registered {
         },
         "postil.cancel": onTurn("cancelTurn"),
         "postil.undoTurn": async (argument: unknown) => {
-            await onThread("undoTurn")(argument);
-            await reviews.settle();
+            const located = thread(argument);
+            if (located && !isSecond(argument, located)) {
+                await server.run("undoTurn", { ...nameOf(located), turn: located.thread.changed_turn });
+                await reviews.settle();
+            }
         },
         // From the view's title it comes with the row that was chosen there last.
         "postil.replyAll": () => replyAll(server, known, undefined),
@@ -366,7 +372,11 @@ export function register(parts: Parts): Registered {
             await (located ? resolve(located) : server.run("dismissThread", argument));
         },
     };
-    const pressed = (verb: string, argument: object): Promise<unknown> => {
+    const pressed = async (verb: string, argument: object): Promise<unknown> => {
+        const located = OF_TURNS.has(verb) ? chosen(argument) : undefined;
+        if (located && isSecond(argument, located)) {
+            return undefined;
+        }
         void tellWalkthrough(PREFIX + verb);
         return shown[verb]?.(argument) ?? server.run(verb, argument);
     };

@@ -44,6 +44,8 @@ export interface Thread {
     has_run: boolean;
     /** Its newest run changed files, and not all of that is undone. */
     has_changes: boolean;
+    /** The turn that an undo takes back. A server may be older than this. */
+    changed_turn?: number | null;
     /** Among them are others than its answer. A server may be older than this. */
     has_edits?: boolean;
     /** Its turn paused and goes on by `continue`. A server may be older than this. */

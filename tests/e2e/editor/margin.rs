@@ -396,13 +396,26 @@ fn what_an_earlier_turn_only_answered_is_nothing_to_review() {
     editor.wait_codes("a.rs", &["pending"]);
     reply(&mut editor, "Renamed.", true);
     assert!(editor.text("a.rs").contains("fn b"));
-    editor
-        .take_action("a.rs", 0, "Undo last turn")
-        .expect("undone");
+    threads(&editor, "a.rs", |list| list[0]["changed_turn"] == 2);
+    let offered = editor.code_actions("a.rs", 0);
+    let undo = offered
+        .iter()
+        .find(|action| action["title"] == "Undo last turn");
+    let command = &undo.expect("an undo")["command"];
+    let run = |editor: &mut Editor| {
+        let name = command["command"].as_str().expect("a name");
+        editor.command(name, command["arguments"][0].clone())
+    };
+    run(&mut editor).expect("undone");
     editor.wait_text("a.rs", |text| !text.contains("Renamed."));
+    // As by a double click: nothing of the turn before it is taken back.
+    let again = run(&mut editor).expect_err("it is undone");
+    assert!(again.to_string().contains("undone already"), "{again:?}");
+    let text = editor.text("a.rs");
+    assert!(text.contains("Nothing yet."), "{text}");
     threads(&editor, "a.rs", |list| {
         let thread = &list[0];
-        thread["turn"].is_null() && thread["has_changes"] == true && thread["has_edits"] == false
+        thread["turn"].is_null() && thread["changed_turn"] == 1 && thread["has_edits"] == false
     });
 }
 

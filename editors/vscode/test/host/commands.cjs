@@ -176,9 +176,19 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
             await press("cancel", "one");
             return asked.length > 0;
         });
+        assert.deepEqual(asked, [["cancelTurn", "one"]]);
+        // So with lenses, whose place the next one takes; and what is undone is the turn that was looked at.
+        const lens = (verb, thread_id) => vscode.commands.executeCommand(`postil.server.${verb}`, { uri, thread_id });
+        await lens("replyAsAgent", "two");
+        await lens("cancelTurn", "two");
+        assert.deepEqual(asked.slice(1), [["replyAsAgent", "two"]]);
+        known.told({ uri, version: null, threads: [{ ...thread("three"), has_changes: true, changed_turn: 4 }] });
+        server.run = async (...call) => void asked.push(call);
+        await press("undoTurn", "three");
+        await press("undoTurn", "three");
         server.run = run;
         known.told({ uri, version: null, threads: [] });
-        assert.deepEqual(asked, [["cancelTurn", "one"]]);
+        assert.deepEqual(asked.slice(2), [["undoTurn", { uri, thread_id: "three", turn: 4 }]]);
     },
     async "where a row went the second press of a double click is not for what came there, and one elsewhere is"(root) {
         const { known, reviews, server } = api();
@@ -444,16 +454,6 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         await tells(/Nobody can be asked: no key for openai/);
         await choose("offline");
         assert.equal(settings().inspect("model").globalValue, "offline");
-        await set(undefined);
-        await choose("Whoever Is Found");
-        await tells(/answers: it is configured/);
-        picks.over();
-        said.over();
-        if (!had) {
-            rmSync(server.configFile);
-        }
-    },
-    async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
         assert.equal(said.texts.pop(), "postil: offline answers from now on.");
         await choose("Whoever Is Found");
         assert.equal(settings().inspect("model").globalValue, undefined);
@@ -466,6 +466,16 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         await choose("offline");
         assert.equal(said.texts.pop(), "postil: offline answers from now on; but here this workspace's settings name openai/gpt-6.1-sol, which goes first.");
         rmSync(own);
+        await set(undefined);
+        await choose("Whoever Is Found");
+        await tells(/answers: it is configured/);
+        picks.over();
+        said.over();
+        if (!had) {
+            rmSync(server.configFile);
+        }
+    },
+    async "a server that hangs is ended by a restart, and nothing waits for it any more"(root) {
         const { known, comments, server } = api();
         const uri = vscode.Uri.file(path.join(root, "hung.py"));
         writeFileSync(uri.fsPath, "x = 1\n");
@@ -499,16 +509,6 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         await late;
         warnings.over();
     },
-    async "a lens that is pressed while its server ends, and before there is another one, says so"(root) {
-        const { server } = api();
-        const uri = vscode.Uri.file(path.join(root, "notes.rs")).toString();
-        await until("the server runs", () => server.state.is === "running");
-        const [pid] = servers();
-        await hang(pid);
-        const said = ["showErrorMessage", "showInformationMessage"].map(listen);
-        const texts = () => said.flatMap(({ texts }) => texts).filter((text) => text.startsWith("postil"));
-        const pressed = () => vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "0123" });
-        const first = pressed();
     async "a server that ends as soon as it has begun is not shown as running"() {
         const { server } = api();
         const files = require("node:fs/promises");
@@ -525,6 +525,16 @@ module.exports = ({ api, listen, never, proposed, servers, until }) => ({
         assert.equal(servers().length, 1);
         server.backoff.reset();
     },
+    async "a lens that is pressed while its server ends, and before there is another one, says so"(root) {
+        const { server } = api();
+        const uri = vscode.Uri.file(path.join(root, "notes.rs")).toString();
+        await until("the server runs", () => server.state.is === "running");
+        const [pid] = servers();
+        await hang(pid);
+        const said = ["showErrorMessage", "showInformationMessage"].map(listen);
+        const texts = () => said.flatMap(({ texts }) => texts).filter((text) => text.startsWith("postil"));
+        const pressed = () => vscode.commands.executeCommand("postil.server.replyAsAgent", { uri, thread_id: "0123" });
+        const first = pressed();
         process.kill(Number(pid), "SIGKILL");
         await first;
         await until("it is told", () => texts().length > 0);
