@@ -64,16 +64,25 @@ impl Client {
     /// Asks the client and waits for its answer, as long as it takes; an answer that comes after the
     /// future was dropped is ignored.
     pub(crate) async fn request(&self, method: &str, params: Value) -> Answer {
-        self.send(method, params, false).await
+        let id = self.next_id();
+        self.send(id, method, params, false).await
     }
 
-    /// The same for a question to a person: nobody waits for it any more, and it is withdrawn.
-    pub(crate) async fn question(&self, method: &str, params: Value) -> Answer {
-        self.send(method, params, true).await
+    /// The same for a question to a person: nobody waits for it any more, and it is withdrawn. `named`: what it is
+    /// withdrawn by stands among its parameters too, for an editor that hands a plugin these alone.
+    pub(crate) async fn question(&self, method: &str, mut params: Value, named: bool) -> Answer {
+        let id = self.next_id();
+        if named {
+            params["id"] = json!(id);
+        }
+        self.send(id, method, params, true).await
     }
 
-    async fn send(&self, method: &str, params: Value, withdraw: bool) -> Answer {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+    fn next_id(&self) -> i64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    async fn send(&self, id: i64, method: &str, params: Value, withdraw: bool) -> Answer {
         let (sender, receiver) = oneshot::channel();
         match self.waiting().as_mut() {
             Some(waiting) => waiting.insert(id, sender),

@@ -215,7 +215,11 @@ impl Host for EditorHost {
         }
         let answer = server
             .client
-            .question("window/showMessageRequest", params)
+            .question(
+                "window/showMessageRequest",
+                params,
+                server.capabilities().reviews,
+            )
             .await
             .inspect_err(|error| {
                 if matches!(error, ClientError::Unknown(_)) {

@@ -390,6 +390,9 @@ if whole then
   config.handlers["window/showMessageRequest"] = function(...)
     return require("postil.pick").asked(...)
   end
+  config.handlers["$/cancelRequest"] = function(...)
+    require("postil.pick").withdrawn(...)
+  end
   config.handlers["postil/review"] = function(...)
     return require("postil.proposed").ask(...)
   end

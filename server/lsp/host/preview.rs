@@ -23,7 +23,7 @@ pub(super) async fn review(server: &Server, change: Proposed) -> bool {
         "removed": change.removed,
         "of": change.of,
     });
-    let answer = server.client.question("postil/review", params).await;
+    let answer = server.client.question("postil/review", params, false).await;
     answer.is_ok_and(|answer| answer.get("accepted").and_then(Value::as_bool) == Some(true))
 }
 
@@ -38,9 +38,11 @@ pub(super) async fn preview(
     let files = sent.iter().map(|sent| session.relative(&sent.path));
     annotate(&mut edit, files);
     let mut news = server.documents.news();
-    let asked = server
-        .client
-        .question("workspace/applyEdit", json!({"label": label, "edit": edit}));
+    let asked = server.client.question(
+        "workspace/applyEdit",
+        json!({"label": label, "edit": edit}),
+        false,
+    );
     let answer = match asked.await {
         Ok(answer) => answer,
         Err(ClientError::Gone) => return Err(NotApplied::NoEditor),

@@ -23,6 +23,7 @@ in_both!(
     a_question_takes_nothing_that_is_typed_for_its_answer,
     a_question_does_not_go_into_a_macro,
     a_picker_that_fails_leaves_no_turn_waiting,
+    a_question_goes_with_its_turn,
     a_thread_is_begun_in_the_tab_one_is_in_and_before_the_end_of_its_comment,
     health_tells_of_a_parser_that_cannot_be_loaded,
     health_tells_the_servers_version,
@@ -312,6 +313,32 @@ fn a_picker_that_fails_leaves_no_turn_waiting(program: &str) {
     nvim.keys("u:Postil reply<CR>");
     nvim.wait_note("This cannot be asked: ");
     nvim.wait_codes("awaiting_user");
+}
+
+fn a_question_goes_with_its_turn(program: &str) {
+    let (_workspace, mut nvim) = untrusted(program);
+    let ended = |nvim: &mut Nvim| {
+        let idle = "require('postil').statusline() == '1?'";
+        nvim.wait("its end", idle);
+    };
+    // It waits for one who types, and does not come when they have cancelled the turn.
+    nvim.lua(
+        "times = 0; vim.ui.select = function(items, _, choose)
+            times, take = times + 1, function() choose(items[1], 1) end
+        end",
+    );
+    nvim.keys(":4<CR>:Postil reply<CR>i");
+    nvim.wait_note("You are asked when you are back in Normal mode.");
+    nvim.ex("Postil cancel");
+    ended(&mut nvim);
+    nvim.keys("<Esc>:Postil reply<CR>");
+    nvim.wait("the second question", "times > 0");
+    assert_eq!(nvim.lua("return times"), 1);
+    // It is open already: what is chosen then holds nowhere, and that is said.
+    nvim.keys(":Postil cancel<CR>");
+    ended(&mut nvim);
+    nvim.lua("take()");
+    nvim.wait_note("“Trust this workspace” changes nothing: nobody waits");
 }
 
 fn a_thread_is_begun_in_the_tab_one_is_in_and_before_the_end_of_its_comment(program: &str) {

@@ -143,20 +143,47 @@ end
 -- Milliseconds without a key after which nobody types.
 local REST = 400
 
+-- What is asked and not answered yet: whom to tell that nobody waits any more, by client and the server's number.
+local asked = {}
+
+-- The handler of $/cancelRequest: the turn that asked is over.
+function M.withdrawn(_, params, ctx)
+  local withdraw = vim.tbl_get(asked, ctx.client_id, params.id)
+  if withdraw then
+    withdraw()
+  end
+end
+
 -- The handler of window/showMessageRequest. A list that came while one types would take what is typed for the answer,
 -- and a question is whether a folder is trusted, or a command may run: it waits.
 function M.asked(_, params, ctx)
   local thread = coroutine.running()
   local keys, typed, told = vim.api.nvim_create_namespace(""), vim.uv.hrtime(), false
+  local withdrawn = false
+  local others = asked[ctx.client_id] or {}
+  asked[ctx.client_id] = others
+  -- An older server gives no number.
+  local id = params.id or {}
+  others[id] = function()
+    withdrawn = true
+  end
   vim.on_key(function()
     typed = vim.uv.hrtime()
   end, keys)
   local function answer(action)
-    coroutine.resume(thread, action or vim.NIL)
+    -- Neovim's own list lets nothing in while it is open: what came then comes first.
+    vim.schedule(function()
+      others[id] = nil
+      if withdrawn and action then
+        local late = ("“%s” changes nothing: nobody waits for an answer any more"):format(action.title)
+        postil.say(late, vim.log.levels.WARN)
+      end
+      coroutine.resume(thread, action or vim.NIL)
+    end)
   end
   local function ask()
     local rests = (vim.uv.hrtime() - typed) / 1e6 >= REST
-    if not vim.lsp.get_client_by_id(ctx.client_id) then
+    if withdrawn or not vim.lsp.get_client_by_id(ctx.client_id) then
       vim.on_key(nil, keys)
       answer()
     elseif rests and postil.may_interrupt() then
