@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Starts the program that npm installed for this platform, with its input, output and exit status.
 const { spawn } = require("node:child_process");
+const { isatty } = require("node:tty");
 
 const name = process.platform === "win32" ? "postil.exe" : "postil";
 let program;
@@ -13,9 +14,12 @@ try {
   process.exit(2);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+// Ctrl-C in a terminal, and all that a console on Windows tells, comes to the child itself: passed on it would hear of it
+// twice, and on Windows `kill` would leave it no time to end.
+const inTerminal = [0, 1, 2].some((fd) => isatty(fd));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  // On Windows the console tells every process that is started in it, and `kill` would leave it no time to end.
-  process.on(signal, () => process.platform === "win32" || child.kill(signal));
+  const hears = process.platform === "win32" || (signal === "SIGINT" && inTerminal);
+  process.on(signal, () => hears || child.kill(signal));
 }
 child.on("error", (error) => {
   console.error(`postil: ${program} cannot be run: ${error.message}`);
