@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::text::{Edit, apply_edits};
+use crate::threads::lines::line_end_near;
 
 /// The edits, in whole lines, that make `new` of `old`.
 pub fn line_edits(old: &str, new: &str) -> Vec<Edit> {
@@ -126,9 +127,18 @@ pub fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>
         else {
             continue;
         };
+        let mut text = restored.concat();
+        // A last line had no end, and is not the last any more, or it is behind one without: each stays a line.
+        if !text.is_empty() && end_of(&text).is_empty() && end < now.len() {
+            text.push_str(line_end_near(now, start));
+        }
+        let is_open = |line: &&str| end_of(line).is_empty();
+        if !text.is_empty() && start == now.len() && now_lines.last().is_some_and(is_open) {
+            text.insert_str(0, line_end_near(now, start));
+        }
         edits.push(Edit {
             range: start..end,
-            text: restored.concat(),
+            text,
         });
     }
     kept.dedup();
@@ -285,6 +295,21 @@ mod tests {
             "a\nb\nc\nmine\n",
             &[],
         );
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_glued_to_no_other() {
+        check(
+            "f\r\n}",
+            "f\r\n}\r\n\r\ng\r\n",
+            "f\r\n}\r\n\r\ng\r\nmine\r\n",
+            "f\r\n}\r\nmine\r\n",
+            &[],
+        );
+        // As a review puts what was planned onto the text.
+        check("x\nA", "x\na\n", "x\na\nc\n", "x\nA\nc\n", &[]);
+        check("a\nb\nc\n", "a\nb\n", "a\nb", "a\nb\nc\n", &[]);
+        check("a\rb\rc", "a\rb\r", "a\rb", "a\rb\rc", &[]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ enum Step {
     Put(Index, u8),
     /// The agent removes a line in which no key stands.
     Remove(Index),
+    /// The agent ends the last line, or takes its end away.
+    End,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -32,6 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (any::<Index>(), 0..4u8).prop_map(|(at, n)| Step::Write(at, n)),
         2 => (any::<Index>(), 1..4u8).prop_map(|(at, n)| Step::Put(at, n)),
         1 => any::<Index>().prop_map(Step::Remove),
+        1 => Just(Step::End),
     ];
     prop::collection::vec(step, 1..24)
 }
@@ -123,9 +126,12 @@ impl World {
             Step::Put(at, count) => {
                 let mut lines = self.lines();
                 let place = at.index(lines.len() + 1);
-                if place == lines.len() && lines.last().is_some_and(|line| end_of(line).is_empty())
+                let is_behind = place == lines.len();
+                if let Some(last) = lines
+                    .last_mut()
+                    .filter(|l| is_behind && end_of(l).is_empty())
                 {
-                    return;
+                    last.push('\n');
                 }
                 for n in 0..*count {
                     lines.insert(place, format!("{}\n", ["a", "put", ""][usize::from(n) % 3]));
@@ -143,7 +149,28 @@ impl World {
                     self.write(lines);
                 }
             }
+            Step::End => {
+                let mut lines = self.lines();
+                if let Some(last) = lines.last_mut() {
+                    match last.len() - end_of(last).len() {
+                        bare if bare < last.len() => last.truncate(bare),
+                        _ => last.push('\n'),
+                    }
+                }
+                self.write(lines);
+            }
         }
+    }
+
+    /// The lines, without their ends, that hold a key from the one of this number on.
+    fn typed_since(&self, first: usize) -> Vec<String> {
+        let late = &self.keys[first..];
+        let bare = lines(&self.text)
+            .into_iter()
+            .map(|line| &line[..line.len() - end_of(line).len()]);
+        bare.filter(|line| line.contains(late))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// As `Session::undo` does it.
@@ -175,11 +202,15 @@ proptest! {
         for step in &during {
             world.step(step);
         }
+        let first = world.keys.len();
         // The turn is over: what follows is the author's.
         for step in after.iter().filter(|s| matches!(s, Step::Keys(..) | Step::Break(_) | Step::Rub(_))) {
             world.step(step);
         }
+        let typed = world.typed_since(first);
         world.undo();
+        // Each is a line still, and no other is part of it.
+        prop_assert_eq!(world.typed_since(first), typed);
         for key in &world.keys {
             prop_assert_eq!(world.text.matches(*key).count(), 1, "{:?} in {:?}", key, world.text);
         }
@@ -188,7 +219,7 @@ proptest! {
     #[test]
     fn a_turn_that_nobody_typed_into_is_undone_to_the_byte(text in text(), turn in steps()) {
         let mut world = World { text: text.clone(), ..World::default() };
-        for step in turn.iter().filter(|s| matches!(s, Step::Write(..) | Step::Put(..) | Step::Remove(_))) {
+        for step in turn.iter().filter(|s| matches!(s, Step::Write(..) | Step::Put(..) | Step::Remove(_) | Step::End)) {
             world.step(step);
         }
         let kept = world.undo();

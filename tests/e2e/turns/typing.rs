@@ -149,6 +149,33 @@ fn an_edit_that_was_refused_is_not_taken_back() {
     );
 }
 
+/// A file whose last line has no end: the agent adds to it, and the author below.
+#[test]
+fn what_is_written_below_the_agents_last_line_stays_a_line_when_that_is_taken_back() {
+    let change = json!({"path": FILE, "old_string": "fn load() {}", "new_string": "fn load() {}\n\nfn save() {}\n"});
+    let bench = Bench::new(vec![
+        read(),
+        Step::calls(vec![call("toolu_2", "file_edit", change)]),
+        Step::text("Added."),
+    ]);
+    bench.workspace.write(FILE, "fn load() {}");
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT: Added."));
+    assert!(text.ends_with("\n\nfn save() {}\n"), "{text}");
+    editor.splice(FILE, text.len()..text.len(), "fn mine() {}\n");
+    let run = run_of(&mut editor, FILE);
+    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
+    let undone = undone.expect("undone");
+    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+    assert_eq!(
+        editor.text(FILE),
+        format!("{THREAD}fn load() {{}}\nfn mine() {{}}\n")
+    );
+}
+
 /// A try that met a key beside it is nothing that the turn wrote.
 #[test]
 fn an_answer_that_met_a_key_is_taken_back_without_a_word_of_it() {
