@@ -21,8 +21,7 @@ pub(super) fn like_above(text: &str, above: &Row, at: usize) -> Option<Comment> 
         return None;
     }
     let lead = text.get(above.span.start..above.leader.end)?;
-    let line = start..line_end(text, start);
-    if line.end <= at || !text.get(line.clone())?.starts_with(lead) {
+    if !text.get(start..at)?.starts_with(lead) {
         return None;
     }
     // `--[[`, `#=` and `//-` begin as a line comment does, and are none.
@@ -30,6 +29,7 @@ pub(super) fn like_above(text: &str, above: &Row, at: usize) -> Option<Comment> 
     if !between.bytes().all(|b| matches!(b, b' ' | b'\t')) {
         return None;
     }
+    let line = start..line_end(text, at);
     // A line that ends so may be continued by the next (C, VB, batch files).
     if text
         .get(above.span.clone())?

@@ -163,6 +163,8 @@ fn messages(
     let mut messages: Vec<Loose> = Vec::new();
     let mut counter = Counter::of_part(text, part.clone());
     let mut comment: Option<Comment> = None;
+    // To the end of this line the comment is read: it may be a file, full of markers.
+    let mut read = 0;
     for at in marker::candidates(text, part) {
         let Some(marker) = text.get(at..).and_then(marker::parse) else {
             continue;
@@ -175,11 +177,17 @@ fn messages(
             comment = above
                 .and_then(|above| below::like_above(text, above, at))
                 .or_else(|| syntax.comment_at(text, at));
+            read = 0;
         }
         let Some(here) = &comment else {
             none(at, WhyNone::NoComment);
             continue;
         };
+        if at < read {
+            none(at, WhyNone::NotFirst);
+            continue;
+        }
+        read = line_end(text, at);
         let Some(row) = marker_row(text, here, at, &marker, syntax.language()) else {
             none(at, WhyNone::NotFirst);
             continue;
