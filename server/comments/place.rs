@@ -1,5 +1,7 @@
 //! What stands at a byte that no comment covers. Asked for reports, not on the way to a thread.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
 use super::embed::{self, Part};
@@ -76,6 +78,33 @@ impl Syntax {
         } else {
             Place::Code
         }
+    }
+
+    /// The token in whose middle byte `at` stands (a string's text, an example): what is put in there is part of it.
+    /// `None` where code may stand, or nobody can tell.
+    pub fn token_around(&self, text: &str, at: usize) -> Option<Range<usize>> {
+        let before = at.checked_sub(1).filter(|_| !self.is_notebook())?;
+        if let Some(part) = self.part_at(text, before) {
+            let ask = |syntax: &Self, inner: &str, start: usize| {
+                let found = syntax.token_around(inner, at.checked_sub(start)?)?;
+                Some(found.start + start..found.end + start)
+            };
+            return self.embedded.ask(self.depth, text, &part, ask);
+        }
+        let found = match self.whole(text) {
+            Some(tree) => {
+                let node = tree::node_at(tree, before)?;
+                let is_token = node.child_count() == 0 || node.kind() == "code_fence_content";
+                // A text that is one token is one that the grammar says nothing of.
+                let is_read = !node.is_error() && !tree::is_opaque(node, self.row());
+                (is_token && is_read && node.parent().is_some()).then(|| node.byte_range())?
+            }
+            None => {
+                let mut strings = self.scan(text).strings.iter();
+                strings.find(|range| range.contains(&before))?.clone()
+            }
+        };
+        (at < found.end).then_some(found)
     }
 
     /// Whether byte `at` stands in a row of a Markdown table.

@@ -296,3 +296,27 @@ fn a_brace_before_a_character_of_another_alphabet_is_left_to_the_scanner() {
     let text = "echo {1..3} ${x} \u{540d}\n";
     assert!(Syntax::parse(text, bash).tree.is_some());
 }
+
+/// `^` is the place that is asked about.
+#[test]
+fn a_token_is_told_around_its_middle() {
+    let token = |path: &str, text: &str| {
+        let at = text.find('^').unwrap();
+        let text = text.replacen('^', "", 1);
+        let syntax = Syntax::parse(&text, detect(path, None, &text));
+        let found = syntax.token_around(&text, at);
+        found.map(|range| text[range].to_owned())
+    };
+    let told = Some(String::from("\nb\n"));
+    assert_eq!(token("a.js", "a(`\n^b\n`);\n"), told);
+    assert_eq!(token("a.py", "a = '''\n^b\n'''\n"), told);
+    assert_eq!(token("a.html", "<script>\na(`\n^b\n`);\n</script>\n"), told);
+    let told = Some(String::from("b\nc\n"));
+    assert_eq!(token("a.md", "```\nb\n^c\n```\n"), told);
+    // Its first line, its end, code, and what holds other code.
+    assert_eq!(token("a.md", "```\n^b\nc\n```\n"), None);
+    assert_eq!(token("a.js", "a(`\nb\n`);\n^b();\n"), None);
+    assert_eq!(token("a.js", "a(`\n${b(\n^c)}\n`);\n"), None);
+    assert_eq!(token("a.html", "<script>\na();\n^b();\n</script>\n"), None);
+    assert_eq!(token("a.md", "a\n^b\n"), None);
+}

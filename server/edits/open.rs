@@ -2,7 +2,7 @@
 
 use super::form::{Form, other_leader};
 use super::place::{behind_blank, continues};
-use super::verify::{after, reads_back};
+use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
 use crate::threads::Role;
@@ -35,50 +35,59 @@ pub fn new_thread(
     let expected = [(Role::Author, None, said.join("\n"))];
     let asked = first_allowed(source, start_above_thread(&all, start));
     let asked = behind_blank(source, asked);
-    for strict in [true, false] {
-        for at in places(source, asked) {
-            for leader in [1, 2] {
-                for (above, below) in [(false, false), (true, false), (false, true), (true, true)] {
-                    for everything in [false, true] {
-                        let way = Way {
-                            leader,
-                            everything,
-                            above,
-                            below,
-                        };
-                        let Some((edit, cursor)) = plan(source, at, &said, style, way) else {
-                            continue;
-                        };
-                        let edits = merged(source.text, vec![edit]);
-                        if reads_back(source, &all, None, &edits, &expected, None, strict) {
-                            return Ok((Written::of(edits), cursor));
-                        }
-                        if said.is_empty() {
-                            break;
-                        }
+    // What reads back, but is an error to the grammar.
+    let mut broken = None;
+    // Where no comment can stand at one place in it, none can at another.
+    let mut token = 0..0;
+    for at in places(source, asked) {
+        if token.start < at && at < token.end {
+            continue;
+        }
+        let mut is_barred = true;
+        for leader in [1, 2] {
+            for way in Way::all(leader, said.is_empty()) {
+                let Some(Plan {
+                    edit,
+                    marker,
+                    cursor,
+                }) = plan(source, at, &said, style, way)
+                else {
+                    break;
+                };
+                let edits = merged(source.text, vec![edit]);
+                let after = after(source, &edits);
+                if !holds(&after, &all, None, &expected, None) {
+                    let is_comment = after.syntax.comment_at(&after.text, marker).is_some();
+                    // No comment can stand here, in whatever way it is written.
+                    if way == Way::plain(leader) && !is_comment {
+                        break;
                     }
+                    is_barred = false;
+                } else if breaks(source, &after) {
+                    is_barred = false;
+                    broken.get_or_insert((edits, cursor));
+                } else {
+                    return Ok((Written::of(edits), cursor));
                 }
             }
         }
+        if is_barred && let Some(found) = source.syntax.token_around(source.text, at) {
+            token = found;
+        }
+    }
+    if let Some((edits, cursor)) = broken {
+        return Ok((Written::of(edits), cursor));
     }
     // An empty line among the fields of a header reads as one of them until something is asked.
-    let way = Way {
-        leader: 1,
-        everything: false,
-        above: false,
-        below: false,
-    };
-    let (edit, cursor) = plan(source, asked, &said, style, way).ok_or(Refused::Unreadable)?;
-    let edits = merged(source.text, vec![edit]);
+    let plain = plan(source, asked, &said, style, Way::plain(1)).ok_or(Refused::Unreadable)?;
+    let edits = merged(source.text, vec![plain.edit]);
     let reads_as_comment = || {
         let after = after(source, &edits);
-        after
-            .syntax
-            .comment_at(&after.text, cursor.saturating_sub(2))
-            .is_some()
+        let comment = after.syntax.comment_at(&after.text, plain.marker);
+        comment.is_some()
     };
     if said.is_empty() && reads_as_comment() {
-        Ok((Written::of(edits), cursor))
+        Ok((Written::of(edits), plain.cursor))
     } else {
         Err(Refused::Unreadable)
     }
@@ -108,7 +117,7 @@ fn ends_in_a_line(text: &str) -> bool {
 }
 
 /// One way to write it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Way {
     leader: usize,
     /// Escape all punctuation.
@@ -116,6 +125,42 @@ struct Way {
     /// An empty line above, below.
     above: bool,
     below: bool,
+}
+
+impl Way {
+    fn plain(leader: usize) -> Self {
+        Self {
+            leader,
+            everything: false,
+            above: false,
+            below: false,
+        }
+    }
+
+    /// The plain one first.
+    fn all(leader: usize, is_empty: bool) -> impl Iterator<Item = Self> {
+        let apart = [(false, false), (true, false), (false, true), (true, true)];
+        let escaped = if is_empty {
+            &[false][..]
+        } else {
+            &[false, true]
+        };
+        apart.into_iter().flat_map(move |(above, below)| {
+            escaped.iter().map(move |everything| Self {
+                leader,
+                everything: *everything,
+                above,
+                below,
+            })
+        })
+    }
+}
+
+struct Plan {
+    edit: Edit,
+    /// Where, in the text after it, its marker is, and where typing goes on.
+    marker: usize,
+    cursor: usize,
 }
 
 /// The byte where the 0-based `line` begins.
@@ -206,14 +251,8 @@ fn behind_front_matter(text: &str, mut start: usize) -> usize {
     }
 }
 
-/// The edit at the line that begins at `start`, and where the cursor is after it.
-fn plan(
-    source: Source,
-    start: usize,
-    said: &[String],
-    style: Style,
-    way: Way,
-) -> Option<(Edit, usize)> {
+/// The edit at the line that begins at `start`.
+fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -> Option<Plan> {
     let text = source.text;
     let at = behind_mark(text, start);
     let line = text.get(at..line_end(text, at)).unwrap_or_default();
@@ -249,16 +288,18 @@ fn plan(
     for _ in 0..usize::from(behind) + usize::from(way.above) {
         inserted.push_str(line_end);
     }
+    let marker = at + inserted.len() + form.before.len();
     inserted.push_str(&lines.join(line_end));
     let cursor = at + inserted.len() - form.after.len();
     for _ in 0..usize::from(!behind) + usize::from(!behind && way.below) {
         inserted.push_str(line_end);
     }
-    Some((
-        Edit {
+    Some(Plan {
+        edit: Edit {
             range: at..at,
             text: inserted,
         },
+        marker,
         cursor,
-    ))
+    })
 }

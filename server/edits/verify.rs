@@ -62,7 +62,24 @@ pub(super) fn reads_back(
     strict: bool,
 ) -> bool {
     let after = after(source, edits);
-    if strict && after.syntax.errors(&after.text) > source.syntax.errors(source.text) {
+    !(strict && breaks(source, &after)) && holds(&after, before, replaced, expected, id)
+}
+
+/// Whether the text after a write has errors that it had not before.
+pub(super) fn breaks(source: Source, after: &After) -> bool {
+    after.syntax.errors(&after.text) > source.syntax.errors(source.text)
+}
+
+/// Whether `expected` is found in the place of the thread `replaced` (or as a new one), under `id` if that is given, and
+/// every other thread as it was.
+pub(super) fn holds(
+    after: &After,
+    before: &[Found],
+    replaced: Option<usize>,
+    expected: &[Said],
+    id: Option<&str>,
+) -> bool {
+    if after.found.len() + usize::from(replaced.is_some()) != before.len() + 1 {
         return false;
     }
     let others: Vec<Vec<Said>> = before
@@ -71,9 +88,6 @@ pub(super) fn reads_back(
         .filter(|(i, _)| Some(*i) != replaced)
         .map(|(_, found)| conversation(found))
         .collect();
-    if after.found.len() != others.len() + 1 {
-        return false;
-    }
     (0..after.found.len()).any(|at| {
         let ours = &after.found[at];
         let rest = after
