@@ -46,13 +46,13 @@ impl Source {
     }
 }
 
-/// A line that is no pattern is passed over, as git does.
+/// A line that is no pattern, or no UTF-8, is passed over.
 fn parse(folder: &Path, text: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(line) = std::str::from_utf8(line) else {
-            break;
+            continue;
         };
         let _ = builder.add_line(None, line.strip_suffix('\r').unwrap_or(line));
     }
