@@ -221,12 +221,19 @@ impl Watching {
         let Some(watcher) = self.watcher.upgrade() else {
             return;
         };
-        if self.watched.len() >= MOST && !self.watched.contains(folder) {
+        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !self.watched.contains(folder);
+        if is_new && self.watched.len() >= MOST && self.limit.is_none() {
+            // Those that are gone by now do not count.
+            let gone = self.watched.extract_if(|folder| !folder.is_dir());
+            // One that was moved elsewhere is watched there.
+            gone.for_each(|folder| drop(watcher.unwatch(&folder)));
+        }
+        if is_new && self.watched.len() >= MOST {
             let why = || format!("it has more than {MOST} folders");
             self.limit.get_or_insert_with(why);
             return;
         }
-        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => drop(self.watched.insert(folder.to_owned())),
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
@@ -325,6 +332,23 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(10);
 
+    /// One that tells nobody, and what it watches with.
+    fn watching(
+        root: &Path,
+        watched: HashSet<PathBuf>,
+    ) -> (Watching, Arc<Mutex<RecommendedWatcher>>) {
+        let watcher = notify::recommended_watcher(|_: notify::Result<Event>| ()).unwrap();
+        let watcher = Arc::new(Mutex::new(watcher));
+        let watching = Watching {
+            tree: Arc::new(Tree::new(root, Arc::<Buffers>::default()).unwrap()),
+            watcher: Arc::downgrade(&watcher),
+            watched,
+            limit: None,
+            index: None,
+        };
+        (watching, watcher)
+    }
+
     #[test]
     fn what_changes_on_disk_is_told() {
         let folder = tempfile::tempdir().unwrap();
@@ -404,20 +428,23 @@ mod tests {
     }
 
     #[test]
+    fn folders_that_are_gone_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("new")).unwrap();
+        let gone = (0..MOST).map(|n| root.join(format!("gone{n}")));
+        let (mut watching, _watcher) = watching(&root, gone.collect());
+        watching.add(&root.join("new"));
+        assert_eq!(watching.limit, None);
+        assert_eq!(watching.watched, HashSet::from([root.join("new")]));
+    }
+
+    #[test]
     fn lost_events_are_told() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("new")).unwrap();
-        let tree = Tree::new(&root, Arc::<Buffers>::default()).unwrap();
-        let watcher = notify::recommended_watcher(|_: notify::Result<Event>| ()).unwrap();
-        let watcher = Arc::new(Mutex::new(watcher));
-        let mut watching = Watching {
-            tree: Arc::new(tree),
-            watcher: Arc::downgrade(&watcher),
-            watched: HashSet::from([root.clone()]),
-            limit: None,
-            index: None,
-        };
+        let (mut watching, _watcher) = watching(&root, HashSet::from([root.clone()]));
         let mut news = News::default();
         let lost = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
         watching.take(lost, &mut news);
