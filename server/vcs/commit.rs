@@ -2,7 +2,6 @@
 //! repository's runs.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -33,8 +32,6 @@ pub struct Place {
     pub top: PathBuf,
     /// The file, relative to it.
     pub file: PathBuf,
-    /// The index of this work tree (a linked one has its own).
-    index: PathBuf,
 }
 
 /// What a commit did.
@@ -77,7 +74,6 @@ pub fn place(path: &Path) -> Result<Place, GitError> {
     };
     Ok(Place {
         file: super::path_for_git(file),
-        index: ask("--absolute-git-dir")?.join("index"),
         top,
     })
 }
@@ -101,7 +97,8 @@ pub fn is_partly_staged(place: &Place) -> bool {
 }
 
 /// Commits the file as it is on disk, and that file alone. `run_hooks`: its repository is trusted; else no hook or
-/// signing program of it runs, and a file that needs a filter is refused. On a refusal the index is put back. Blocking.
+/// signing program of it runs, and a file that needs a filter is refused. On a refusal it is not in the index if it was
+/// not before. Blocking.
 pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Commit, GitError> {
     let quiet = if run_hooks {
         Vec::new()
@@ -147,16 +144,12 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
     let known = with_file(&["ls-files", "--error-unmatch"])?
         .status
         .success();
-    let before = std::fs::read(&place.index).ok();
-    let mut added = None;
-    let outcome = if known {
-        Ok(())
-    } else {
-        let outcome = when_unlocked(|| with_file(&["add"]));
-        added = std::fs::read(&place.index).ok();
-        outcome.map(|_| ())
+    let added = match known {
+        true => Ok(()),
+        false => when_unlocked(|| with_file(&["add"])).map(drop),
     };
-    let outcome = outcome.and_then(|()| {
+    let takes_out = !known && added.is_ok();
+    let outcome = added.and_then(|()| {
         // The message by a pipe: an argument has a greatest length.
         let args = ["commit", "--quiet", "--only", "--file=-", "--"].map(OsStr::new);
         let args: Vec<&OsStr> = args.into_iter().chain([file]).collect();
@@ -167,8 +160,11 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         let is_made = oid(OsStr::new("HEAD"))? != head
             && oid(&in_head)?.is_some_and(|known| known == on_disk);
         if !is_made {
-            if !known {
-                take_out(place, before.as_deref(), added.as_deref());
+            // By itself: another program may have staged files since.
+            if takes_out
+                && let Err(error) = when_unlocked(|| with_file(&["update-index", "--force-remove"]))
+            {
+                tracing::error!(%error, "a file that was not committed is staged still");
             }
             return Err(error);
         }
@@ -255,55 +251,4 @@ fn accept(out: Output) -> Result<Output, GitError> {
             None => String::from("nothing, for it was stopped"),
         },
     )))
-}
-
-/// Undoes our `git add`: the index as it was, if nobody has changed it since; else without the file.
-fn take_out(place: &Place, before: Option<&[u8]>, added: Option<&[u8]>) {
-    let now = std::fs::read(&place.index).ok();
-    if now.as_deref() == before {
-        return;
-    }
-    let undone = if now.as_deref() == added {
-        restore_index(place, before)
-    } else {
-        let args = ["update-index", "--force-remove", "--"].map(OsStr::new);
-        let args: Vec<&OsStr> = args.into_iter().chain([place.file.as_os_str()]).collect();
-        let out = quiet_settings(&place.top)
-            .and_then(|quiet| git(&place.top, &quiet, &args, None))
-            .and_then(accept);
-        out.map(|_| ()).map_err(std::io::Error::other)
-    };
-    if let Err(error) = undone {
-        tracing::error!(%error, "git's index could not be put back");
-    }
-}
-
-/// By git's own protocol: the lock file is written and renamed.
-fn restore_index(place: &Place, before: Option<&[u8]>) -> std::io::Result<()> {
-    let lock = place.index.with_extension("lock");
-    let until = Instant::now() + PATIENCE;
-    let mut file = loop {
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&lock);
-        match file {
-            Err(error)
-                if error.kind() == std::io::ErrorKind::AlreadyExists && Instant::now() < until =>
-            {
-                std::thread::sleep(PAUSE);
-            }
-            file => break file?,
-        }
-    };
-    let written = match before {
-        Some(bytes) => file
-            .write_all(bytes)
-            .and_then(|()| std::fs::rename(&lock, &place.index)),
-        None => std::fs::remove_file(&place.index).and_then(|()| std::fs::remove_file(&lock)),
-    };
-    if written.is_err() {
-        let _ = std::fs::remove_file(&lock);
-    }
-    written
 }

@@ -124,3 +124,31 @@ fn a_note_that_cannot_be_written_is_told() {
     );
     assert_ne!(it.read(), CLEAN);
 }
+
+/// Between our first look at the index and our `git add`, by a git on PATH that stages it before ours does its work.
+#[test]
+fn what_another_program_stages_meanwhile_stays_staged_when_a_commit_is_refused() {
+    let it = Repository::new();
+    it.hook("pre-commit", "echo 'not on a Friday' >&2; exit 1");
+    it.workspace.write("new.py", ASKED);
+    it.workspace.write("other.py", "mine\n");
+    it.trust();
+    let path = std::env::var("PATH").expect("a PATH");
+    let script = format!(
+        "PATH='{path}'\nfor word; do\n  if test \"$word\" = add; then git add -- other.py; fi\ndone\nexec git \"$@\""
+    );
+    let git = it.script("../bin of mine/git", &script);
+    let first = git.parent().expect("a folder").display();
+    let out = it
+        .workspace
+        .postil()
+        .args(["clear", "new.py"])
+        .env("PATH", format!("{first}:{path}"))
+        .output()
+        .expect("postil runs");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("not on a Friday"), "{said}");
+    let staged = it.git(&["diff", "--cached", "--name-only"]);
+    assert_eq!(staged, "other.py\n");
+    assert_eq!(it.workspace.read("new.py"), ASKED);
+}
