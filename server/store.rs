@@ -217,8 +217,10 @@ pub struct Store {
     owner: lease::Owner,
     /// `synchronous = FULL`: what was committed survives a power cut. Runs, rounds, changes.
     durable: Mutex<Connection>,
-    /// `synchronous = NORMAL`: reads, heartbeats, provenance. Never waits for a durable write.
+    /// `synchronous = NORMAL`: reads. Never waits for a write.
     light: Mutex<Connection>,
+    /// The same for small writes that are made again later: gives up soon where another process writes.
+    brief: Mutex<Connection>,
     /// What [`Self::past`] read last.
     past: Mutex<past::Read>,
     /// Somebody has met damage in it.
@@ -241,6 +243,7 @@ impl Store {
             owner: lease::Owner::this_process(),
             durable: Mutex::new(opened.durable),
             light: Mutex::new(opened.light),
+            brief: Mutex::new(opened.brief),
             past: Mutex::default(),
             looked_at: opened.is_looked_at.then(Instant::now),
             is_damaged: AtomicBool::new(false),
@@ -279,6 +282,10 @@ impl Store {
 
     fn light(&self) -> MutexGuard<'_, Connection> {
         self.light.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn brief(&self) -> MutexGuard<'_, Connection> {
+        self.brief.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What SQLite said, seen through: damage is remembered, so that the next open looks closely.

@@ -21,6 +21,8 @@ pub(super) struct Provenance {
     disk: DashMap<PathBuf, Stamp>,
     /// Typed here, and written down in the store.
     kept: DashMap<PathBuf, HashSet<String>>,
+    /// Typed here, in files that may be closed by now, and not written down yet: another process held the store.
+    unkept: DashMap<PathBuf, HashSet<String>>,
     /// Held while a change is taken that may be a reload: until it is known, nobody can say who wrote what it brings.
     settling: RwLock<()>,
 }
@@ -123,12 +125,18 @@ impl Session {
         self.keep_provenance(Some(path));
     }
 
-    /// Writes down what was typed in the open buffers (or in one), so that it is known after a restart.
+    /// Writes down what was typed in the open buffers (or in one), so that it is known after a restart. Nobody waits
+    /// long for it: what another process keeps from being written is so the next time.
     pub(super) fn keep_provenance(&self, only: Option<&Path>) {
         let paths = match only {
             Some(path) => vec![path.to_owned()],
             None => self.buffers.paths(),
         };
+        let mut typed: Vec<(PathBuf, String)> = Vec::new();
+        for of in &self.provenance.unkept {
+            let texts = of.value().iter();
+            typed.extend(texts.map(|text| (of.key().clone(), text.clone())));
+        }
         for path in paths {
             if !self.buffers.is_open(&path) {
                 continue;
@@ -136,10 +144,20 @@ impl Session {
             let Ok(view) = self.view(&path) else { continue };
             for text in author_texts(&view.threads) {
                 if self.is_typed(&path, text) && !self.is_kept(&path, text) {
-                    self.store_as_typed(&path, text);
+                    typed.push((path.clone(), text.to_owned()));
                 }
             }
         }
+        let mut is_held_up = false;
+        for (path, text) in typed {
+            is_held_up = is_held_up || !self.write_typed(&path, &text, false);
+            let mut unkept = self.provenance.unkept.entry(path).or_default();
+            match is_held_up {
+                true => unkept.insert(text),
+                false => unkept.remove(&text),
+            };
+        }
+        self.provenance.unkept.retain(|_, texts| !texts.is_empty());
     }
 
     /// Whether the author typed this message here.
@@ -152,21 +170,29 @@ impl Session {
         }
     }
 
+    /// What the author says by a verb is typed here. Waits for another process that writes.
     pub(super) fn store_as_typed(&self, path: &Path, text: &str) {
+        self.write_typed(path, text, true);
+        if let Some(mut arrived) = self.provenance.arrived.get_mut(path) {
+            arrived.remove(text);
+        }
+    }
+
+    /// `false`: it may be written another time.
+    fn write_typed(&self, path: &Path, text: &str, waits: bool) -> bool {
         let store = self.workspace_of(path).and_then(|w| w.store().ok());
-        match store.map(|store| store.note_typed(&self.relative(path), text)) {
+        match store.map(|store| store.note_typed(&self.relative(path), text, waits)) {
             Some(Ok(())) => {
                 if let Some(mut kept) = self.provenance.kept.get_mut(path) {
                     kept.insert(text.to_owned());
                 }
+                true
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "the origin of a message could not be kept");
+                false
             }
-            None => {}
-        }
-        if let Some(mut arrived) = self.provenance.arrived.get_mut(path) {
-            arrived.remove(text);
+            None => true,
         }
     }
 
@@ -182,6 +208,10 @@ impl Session {
     }
 
     fn stored_as_typed(&self, path: &Path, text: &str) -> bool {
+        let unkept = self.provenance.unkept.get(path);
+        if unkept.is_some_and(|unkept| unkept.contains(text)) {
+            return true;
+        }
         self.workspace_of(path)
             .and_then(|workspace| workspace.store().ok())
             .is_some_and(|store| store.was_typed(&self.relative(path), text).unwrap_or(false))

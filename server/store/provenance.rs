@@ -6,9 +6,14 @@ use sha2::{Digest as _, Sha256};
 use super::{Store, StoreError};
 
 impl Store {
-    /// The author typed this message here (`didChange`, `postil new`, `postil say`).
-    pub fn note_typed(&self, file: &str, text: &str) -> Result<(), StoreError> {
-        self.light()
+    /// The author typed this message here (`didChange`, `postil new`, `postil say`). `waits`: until another process
+    /// has written; else that is soon an error, for whoever asks has others waiting.
+    pub fn note_typed(&self, file: &str, text: &str, waits: bool) -> Result<(), StoreError> {
+        let connection = match waits {
+            true => self.durable(),
+            false => self.brief(),
+        };
+        connection
             .prepare_cached("INSERT OR IGNORE INTO typed (file, text) VALUES (?1, ?2)")
             .and_then(|mut statement| statement.execute(params![file, digest(text)]))
             .map_err(|e| self.fault(e))?;

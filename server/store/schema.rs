@@ -149,6 +149,9 @@ const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 const TRIES: i32 = if cfg!(test) { 240 } else { 4200 };
 
+/// How long who cannot wait does so for another process's write.
+const BRIEFLY: Duration = Duration::from_millis(50);
+
 /// Whether to wait on for another process's write, after `tries` times: often at first, for a write takes
 /// as long as one sync of the disk (SQLite's own handler soon sleeps for a tenth of a second); 20 s in all.
 fn wait_busy(tries: i32) -> bool {
@@ -185,6 +188,7 @@ pub fn location(data: &Path, root: &Path) -> PathBuf {
 pub(super) struct Opened {
     pub durable: Connection,
     pub light: Connection,
+    pub brief: Connection,
     /// All of it was looked at, and is sound.
     pub is_looked_at: bool,
 }
@@ -286,9 +290,12 @@ pub(super) fn connect_and_check(path: &Path, root: &Path) -> Result<Opened, Open
         )?;
     }
     let light = connect(path, "NORMAL")?;
+    let brief = connect(path, "NORMAL")?;
+    brief.busy_timeout(BRIEFLY)?;
     Ok(Opened {
         durable,
         light,
+        brief,
         is_looked_at,
     })
 }

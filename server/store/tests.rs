@@ -412,7 +412,8 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
 #[test]
 fn what_was_typed_is_known_over_restarts_by_file_and_text() {
     let place = Place::new();
-    place.open().unwrap().note_typed("a.rs", "why?").unwrap();
+    let typed = place.open().unwrap().note_typed("a.rs", "why?", true);
+    typed.unwrap();
     let store = place.open().unwrap();
     assert!(store.was_typed("a.rs", "why?").unwrap());
     assert!(!store.was_typed("b.rs", "why?").unwrap());

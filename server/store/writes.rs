@@ -315,7 +315,7 @@ impl Store {
     /// Also the sign of life of a run of this process.
     pub fn cancel_requested(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.light();
-        let asked = || -> rusqlite::Result<Option<bool>> {
+        let asked = || -> rusqlite::Result<Option<(bool, Option<i64>)>> {
             let found = connection
                 .prepare_cached("SELECT cancel, owner_pid, heartbeat FROM runs WHERE id = ?1")?
                 .query_row([run], |row| {
@@ -330,16 +330,23 @@ impl Store {
                 return Ok(None);
             };
             let uptime = lease::uptime();
-            if owner == Some(self.owner.pid) && uptime - heartbeat.unwrap_or(0) >= 10 {
-                connection
-                    .prepare_cached("UPDATE runs SET heartbeat = ?2 WHERE id = ?1")?
-                    .execute(params![run, uptime])?;
-            }
-            Ok(Some(cancel))
+            let is_due = owner == Some(self.owner.pid) && uptime - heartbeat.unwrap_or(0) >= 10;
+            Ok(Some((cancel, is_due.then_some(uptime))))
         };
-        asked()
-            .map_err(|e| self.fault(e))?
-            .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
+        let found = asked().map_err(|e| self.fault(e))?;
+        let (cancel, beat) = found.ok_or_else(|| StoreError::UnknownRun(run.to_owned()))?;
+        drop(connection);
+        if let Some(uptime) = beat {
+            let beaten = self
+                .brief()
+                .prepare_cached("UPDATE runs SET heartbeat = ?2 WHERE id = ?1")
+                .and_then(|mut statement| statement.execute(params![run, uptime]));
+            // The next look writes it.
+            if let Err(error) = beaten.map_err(|e| self.fault(e)) {
+                tracing::debug!(%error, "a turn's sign of life is late");
+            }
+        }
+        Ok(cancel)
     }
 
     /// Whether a live process, this one or another, holds the run (its full id).

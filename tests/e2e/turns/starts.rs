@@ -391,6 +391,39 @@ fn what_was_typed_is_known_after_a_crash_though_it_was_never_saved() {
     assert!(!asked, "it was typed here");
 }
 
+/// A prune of a long history, say. Each of these messages would be waited for by itself.
+#[test]
+fn another_program_that_writes_the_history_holds_up_nobody() {
+    const FILES: usize = 6;
+    let bench = Bench::new(Vec::new());
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, THREAD);
+    wait_until("what was typed is kept", || typed(&bench) == 1);
+    let file = |number: usize| format!("src/n{number}.rs");
+    for number in 0..FILES {
+        bench.workspace.write(&file(number), CODE);
+        editor.open(&file(number));
+    }
+    let other = rusqlite::Connection::open(database(&bench).expect("there")).expect("it opens");
+    other.execute_batch("BEGIN IMMEDIATE").expect("its turn");
+    for number in 0..FILES {
+        editor.splice(&file(number), 0..0, THREAD);
+        editor.wait_codes(&file(number), &["pending"]);
+        editor.save(&file(number));
+        editor.close(&file(number));
+    }
+    let document = json!({"textDocument": {"uri": editor.uri(FILE)}});
+    let symbols = editor.request("textDocument/documentSymbol", document);
+    assert!(symbols.expect("answered").to_string().contains("load"));
+    other.execute_batch("ROLLBACK").expect("its end");
+    // Nothing of it is forgotten.
+    editor.save(FILE);
+    wait_until("what was typed is kept", || {
+        typed(&bench) == 1 + FILES as i64
+    });
+}
+
 /// As eglot does with an edit for another version than the buffer's.
 #[test]
 fn the_answer_stands_at_its_thread_whatever_was_typed_before_the_editor_took_it() {
