@@ -122,15 +122,14 @@ struct Edited<'a> {
 
 impl<'a> Edited<'a> {
     fn new(text: &'a str, wanted: &str) -> Self {
-        let find = |wanted: &str| {
-            text.match_indices(wanted)
+        let found = match text.contains("\r\n") && wanted.contains('\n') {
+            // Not exactly: it could begin in the middle of a line's end.
+            true => find_over_line_ends(text, &wanted.replace("\r\n", "\n")),
+            false => text
+                .match_indices(wanted)
                 .map(|(at, s)| at..at + s.len())
-                .collect()
+                .collect(),
         };
-        let mut found: Vec<_> = find(wanted);
-        if found.is_empty() && text.contains("\r\n") && wanted.contains('\n') {
-            found = find_over_line_ends(text, &wanted.replace("\r\n", "\n"));
-        }
         Self { text, found }
     }
 

@@ -133,6 +133,13 @@ async fn file_edit_matches_over_line_ends() {
     b.ok("file_edit", edit("a.txt", "1\r\nTWO\r\n", "2\r\n"))
         .await;
     assert_eq!(b.disk("a.txt"), "\u{feff}zero\r\n1\r\n2\r\nTHREE\nfour");
+    // What begins with a line's end begins before both of its characters.
+    b.write("c.txt", "one();\r\n    two();\r\nthree();\r\n");
+    b.ok("file_edit", edit("c.txt", "\n    two();", "")).await;
+    assert_eq!(b.disk("c.txt"), "one();\r\nthree();\r\n");
+    b.ok("file_edit", edit("c.txt", "\nthree();\n", "\n3();\n"))
+        .await;
+    assert_eq!(b.disk("c.txt"), "one();\r\n3();\r\n");
     b.write("b.txt", "one\ntwo\n");
     b.ok("file_edit", edit("b.txt", "one\n", "1\n")).await;
     assert_eq!(b.disk("b.txt"), "1\ntwo\n");
