@@ -39,7 +39,29 @@ pub(crate) enum Why {
 
 /// Line ends are compared too, unless that finds no place: a patch is often written without the CR or the
 /// missing end that the file has. Then the lines that are put in end as the file's lines do.
+///
+/// A byte-order mark stays before the first line, and no patch has to name it.
 pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, Unfit> {
+    let Some(marked) = text.strip_prefix(MARK) else {
+        return apply_to(text, hunks);
+    };
+    let mut applied = match apply_to(marked, hunks) {
+        Ok(applied) => applied,
+        // It may name it, as git does.
+        Err(unfit) => return apply_to(text, hunks).map_err(|_| unfit),
+    };
+    if !applied.text.is_empty() {
+        applied.text.insert_str(0, MARK);
+    }
+    for place in &mut applied.places {
+        *place = place.start + MARK.len()..place.end + MARK.len();
+    }
+    Ok(applied)
+}
+
+const MARK: &str = "\u{feff}";
+
+fn apply_to(text: &str, hunks: &[Hunk]) -> Result<Applied, Unfit> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let crlf = is_crlf(text);
     let silent = crlf && !hunks.iter().any(|hunk| hunk.old().next().is_some());

@@ -23,6 +23,28 @@ fn wrong(patch: &str, part: &str) {
 }
 
 #[test]
+fn a_byte_order_mark_stays_first_whether_the_patch_names_it_or_not() {
+    let old = "\u{feff}one\ntwo\n";
+    for (hunk, new) in [
+        ("@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "\u{feff}1\ntwo\n"),
+        (
+            "@@ -1,2 +1,2 @@\n-\u{feff}one\n+\u{feff}1\n two\n",
+            "\u{feff}1\ntwo\n",
+        ),
+        ("@@ -1,2 +1,2 @@\n-\u{feff}one\n+one\n two\n", "one\ntwo\n"),
+        ("@@ -0,0 +1 @@\n+zero\n", "\u{feff}zero\none\ntwo\n"),
+        ("@@ -1,2 +0,0 @@\n-one\n-two\n", ""),
+    ] {
+        assert_eq!(applied(old, hunk), new, "{hunk}");
+    }
+    let file = one("--- a/x\n+++ b/x\n@@ -2 +2 @@\n-two\n+2\n");
+    let places = apply(old, &file.hunks).unwrap().places;
+    assert_eq!(old.get(places[0].clone()), Some("two\n"));
+    let file = one("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-three\n+3\n");
+    assert!(apply(old, &file.hunks).is_err());
+}
+
+#[test]
 fn names_are_read_as_git_writes_them() {
     let kind = |header: &str| one(&format!("{header}@@ -1 +1 @@\n-a\n+b\n")).kind;
     let change = |name: &str| Kind::Change(name.to_owned());
