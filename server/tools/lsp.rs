@@ -194,7 +194,8 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn new(cx: &'a Context, input: &'a Input) -> Result<Self, String> {
         let language = input.language.as_deref().filter(|l| !l.trim().is_empty());
-        let Some(file) = &input.file else {
+        let file = input.file.as_deref().filter(|f| !f.trim().is_empty());
+        let Some(file) = file else {
             return Ok(Self {
                 cx,
                 path: cx.tree.root().to_path_buf(),
@@ -220,7 +221,7 @@ impl<'a> Asked<'a> {
         let at = if input.action.is_at_place() {
             format!("{file}:{line}:{column}")
         } else {
-            file.clone()
+            file.to_owned()
         };
         Ok(Self {
             cx,

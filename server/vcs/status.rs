@@ -87,6 +87,15 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
         ));
     }
     tracked.append(&mut untracked);
+    // Of a path that git knows and that is not there it tells.
+    if tracked.is_empty()
+        && let Some(below) = below.filter(|below| below.symlink_metadata().is_err())
+    {
+        return Err(format!(
+            "There is no {}, neither on disk nor in git.",
+            below.strip_prefix(root).unwrap_or(below).display()
+        ));
+    }
     Ok(tracked)
 }
 

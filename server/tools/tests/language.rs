@@ -67,6 +67,14 @@ async fn lsp_answers_in_lines() {
         .await,
         "sub/b.scripted:2:9: class name in c\n"
     );
+    assert_eq!(
+        b.ok(
+            "lsp",
+            json!({"action": "workspace_symbol", "language": "scripted", "query": "name", "file": ""})
+        )
+        .await,
+        "sub/b.scripted:2:9: class name in c\n"
+    );
     has(&b.ok("lsp", at("hover", 1, 6)).await, "\"pid\"");
     assert_eq!(
         b.ok("lsp", at("implementation", 1, 6)).await,

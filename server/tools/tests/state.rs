@@ -319,6 +319,16 @@ async fn git_status_says_what_real_git_says() {
         &b.err("git_status", json!({"path": "../x"})).await,
         "outside the workspace",
     );
+    has(
+        &b.err("git_status", json!({"path": "dir/none.txt"})).await,
+        "There is no dir/none.txt, neither on disk nor in git.",
+    );
+    for (gone, told) in [
+        ("gone.txt", " D gone.txt\n"),
+        ("staged-gone.txt", "D  staged-gone.txt\n"),
+    ] {
+        assert_eq!(b.ok("git_status", json!({ "path": gone })).await, told);
+    }
     // A merge that was left open.
     git(&b, &["add", "-A"]);
     git(&b, &["commit", "-qm", "y"]);
