@@ -19,6 +19,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +73,8 @@ pub struct Job {
     pub thread: Thread,
     /// Relative to the root.
     pub file: String,
+    /// The same, by which it is read: a name need be no text. Of a question in a window the root.
+    pub path: PathBuf,
     pub run: Run,
     pub answerer: Answerer,
     pub max_rounds: u32,

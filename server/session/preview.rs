@@ -59,6 +59,7 @@ impl Session {
         };
         let job = Job {
             file: self.relative(&view.path),
+            path: view.path.clone(),
             thread,
             run,
             answerer,

@@ -1,6 +1,6 @@
 //! Other heads than the one that answered: a second opinion, another agent in the same thread.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::turn::{self, Answerer};
 struct Second {
     workspace: Arc<Workspace>,
     store: Arc<Store>,
-    file: String,
+    path: PathBuf,
     thread: Thread,
     run: Run,
     model: Arc<dyn Model>,
@@ -40,9 +40,9 @@ impl Second {
 
     async fn ask(&self, asking: &Asking<'_>) -> Result<String, String> {
         let (workspace, store) = (self.workspace.clone(), self.store.clone());
-        let (run, file, thread) = (self.run.clone(), self.file.clone(), self.thread.clone());
+        let (run, path, thread) = (self.run.clone(), self.path.clone(), self.thread.clone());
         let account = tokio::task::spawn_blocking(move || {
-            turn::account(&workspace.tree, &store, &run, &file, &thread)
+            turn::account(&workspace.tree, &store, &run, &path, &thread)
         });
         let account = account.await.map_err(|error| error.to_string())?;
         let account = account.map_err(|error| error.to_string())?;
@@ -160,7 +160,7 @@ impl Session {
         Ok(Second {
             workspace,
             store,
-            file,
+            path: view.path,
             thread,
             run,
             model,

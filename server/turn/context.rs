@@ -103,7 +103,7 @@ pub(super) fn joined(parts: Vec<Part>) -> String {
 /// The first message in its parts, `budget` bytes together at most. What is nearer to the question is given
 /// room first: the thread, the symbol and the file around it, what it mentions, then the rest.
 pub(super) async fn parts(cx: &Context, job: &Job, budget: usize) -> Vec<Part> {
-    let source = Source::read(&cx.tree, &job.file);
+    let source = Source::read(&cx.tree, &job.path);
     let mut room = Room::new(budget);
     let thread = room.put("thread", budget / 2, |room| {
         asked_there(job, source.as_ref().err().map(ToString::to_string), room)
@@ -486,7 +486,7 @@ async fn definitions(cx: &Context, source: &Source, thread: &Thread, room: usize
             .start;
         let found = cx.children.definition(&source.path, at, &cx.cancel).await;
         let place = found.ok()?.into_iter().next()?;
-        let found = Source::read_path(&cx.tree, &place.path).ok()?;
+        let found = Source::read(&cx.tree, &place.path).ok()?;
         let line = place.line;
         let shown = found.numbered(line..(line + 16).min(found.lines()), LINE);
         let about = format!("of {name}, {} line {}", found.file, line + 1);

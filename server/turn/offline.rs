@@ -204,7 +204,7 @@ impl Offline<'_> {
 
     /// What an answer of so many lines moves.
     fn moves_by(&self, lines: usize) -> Moves {
-        let source = Source::read(&self.cx.tree, &self.job.file);
+        let source = Source::read(&self.cx.tree, &self.job.path);
         source.map_or_else(
             |_| Moves::default(),
             |source| Moves::of(&source, &self.job.thread, lines),
@@ -234,7 +234,7 @@ impl Offline<'_> {
     /// The spot of a subject: what the thread stands at, or a name, looked for in the thread's file first.
     async fn spot(&self, subject: &Subject) -> Result<Result<Spot, String>, Outcome> {
         let thread = &self.job.thread;
-        let source = Source::read(&self.cx.tree, &self.job.file);
+        let source = Source::read(&self.cx.tree, &self.job.path);
         let Subject::Named(name) = subject else {
             let source = match source {
                 Ok(source) => source,
@@ -328,7 +328,7 @@ impl Offline<'_> {
 
     /// Who shaped the line that the thread stands at, by git.
     async fn who_wrote(&self) -> Result<Answer, Outcome> {
-        let source = match Source::read(&self.cx.tree, &self.job.file) {
+        let source = match Source::read(&self.cx.tree, &self.job.path) {
             Ok(source) => source,
             Err(error) => return Ok(Err(self.unread(&error))),
         };

@@ -121,8 +121,7 @@ impl Work<'_> {
         self.recorder
             .round("user", fields, context::asked(&self.job.thread))
             .await?;
-        self.disk
-            .look_at(&[self.cx.tree.root().join(&self.job.file)]);
+        self.disk.look_at(std::slice::from_ref(&self.job.path));
         self.disk.look_at_open();
         let root = self.cx.tree.root().to_owned();
         let behind = self.kept_in(&root).await?;

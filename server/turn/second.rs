@@ -1,5 +1,7 @@
 //! What another agent, or another model, is told of the one that answered first: its diff and its rounds.
 
+use std::path::Path;
+
 use similar::TextDiff;
 
 use crate::files::Tree;
@@ -55,11 +57,11 @@ pub fn account(
     tree: &Tree,
     store: &Store,
     run: &Run,
-    file: &str,
+    path: &Path,
     thread: &Thread,
 ) -> Result<String, StoreError> {
     let mut text = String::new();
-    if let Ok(source) = Source::read(tree, file) {
+    if let Ok(source) = Source::read(tree, path) {
         text.push_str(&context::code(&source, thread));
     }
     text.push_str(&diff(store, &run.id)?);

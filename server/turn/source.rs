@@ -25,11 +25,7 @@ pub(super) struct Source {
 
 impl Source {
     /// The open buffer where there is one, else the disk.
-    pub fn read(tree: &Tree, path: &str) -> Result<Self, FileError> {
-        Self::read_path(tree, Path::new(path))
-    }
-
-    pub fn read_path(tree: &Tree, path: &Path) -> Result<Self, FileError> {
+    pub fn read(tree: &Tree, path: &Path) -> Result<Self, FileError> {
         let read = tree.read_path(path)?;
         let file = tree
             .relative(&read.path)

@@ -1,5 +1,7 @@
 //! The pure parts: words, quotes, memory, choice. The loop itself is tested on the scripted model.
 
+use std::path::Path;
+
 use serde_json::{Map, json};
 
 use crate::models::{Block, ModelError, Speaker, Turn};
@@ -376,7 +378,7 @@ fn source(text: &str) -> (tempfile::TempDir, source::Source, Thread) {
     std::fs::write(folder.path().join("a.rs"), text).expect("a file");
     let tree = crate::files::Tree::new(folder.path(), Default::default()).expect("a tree");
     tree.set_max_size(64 << 20);
-    let source = source::Source::read(&tree, "a.rs").expect("a source");
+    let source = source::Source::read(&tree, Path::new("a.rs")).expect("a source");
     let found = crate::threads::find("a.rs", &source.text, &source.syntax);
     let thread = found.into_iter().next().expect("a thread");
     (folder, source, thread)

@@ -65,9 +65,9 @@ pub fn trail(path: &Path, line: usize, text: &str, until: Instant) -> Result<Tra
     if !git.has_commit()? {
         return Ok(trail);
     }
-    let file = trail.place.file.to_string_lossy().into_owned();
+    let file = trail.place.file.as_os_str();
     let contents = Some(text.as_bytes());
-    let mut next = git.blame(None, &file, line, contents, true)?;
+    let mut next = git.blame(None, file, line, contents, true)?;
     while let Some(shaped) = next.take() {
         trail.shaped.push(shaped.clone());
         if trail.shaped.len() == MOST {
@@ -108,8 +108,7 @@ pub(super) fn newest(
     if !is_there || !git.has_commit()? {
         return Ok(None);
     }
-    let file = place.file.to_string_lossy();
-    git.blame(None, &file, line, Some(text), false)
+    git.blame(None, place.file.as_os_str(), line, Some(text), false)
 }
 
 /// A file in a commit; `None`: it is not there, is no text or too large.
@@ -183,7 +182,7 @@ impl Blaming<'_> {
     fn blame(
         &self,
         commit: Option<&str>,
-        file: &str,
+        file: &OsStr,
         line: usize,
         contents: Option<&[u8]>,
         moved: bool,
@@ -240,7 +239,7 @@ impl Blaming<'_> {
             Before::Same(line) | Before::Changed(line) => line + 1,
             Before::Absent => return Ok(None),
         };
-        self.blame(Some(commit), file, line, None, true)
+        self.blame(Some(commit), file.as_ref(), line, None, true)
     }
 
     fn blob(&self, commit: &str, file: &str) -> Result<String, GitError> {

@@ -133,7 +133,8 @@ impl Workspace {
                 continue;
             };
             let file = &first.closed.file;
-            let text = match self.tree.read(file) {
+            let path = self.path_of(file);
+            let text = match self.tree.read_path(&path) {
                 Ok(now) => Some(now.text),
                 Err(FileError::NotFound(_)) => None,
                 // What cannot be read is looked at another time.

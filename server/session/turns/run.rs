@@ -199,6 +199,7 @@ impl Session {
             let job = Job {
                 thread: task.thread.clone(),
                 file: task.file.clone(),
+                path: task.path.clone(),
                 run: task.run.clone(),
                 answerer: self.answerer(task, &loaded, trusted, &*host).await,
                 max_rounds: loaded.settings.max_rounds,

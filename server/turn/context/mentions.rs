@@ -39,7 +39,7 @@ pub(super) fn mentioned(cx: &Context, source: &Source, thread: &Thread, room: us
 /// The file of a name: from the root, or from the folder of the file with the thread.
 fn file(cx: &Context, source: &Source, name: &str) -> Option<Source> {
     let beside = source.path.parent().map(|folder| folder.join(name));
-    let read = |path: &std::path::Path| Source::read_path(&cx.tree, path).ok();
+    let read = |path: &std::path::Path| Source::read(&cx.tree, path).ok();
     read(std::path::Path::new(name)).or_else(|| read(&beside?))
 }
 

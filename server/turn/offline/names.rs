@@ -143,7 +143,7 @@ pub(super) fn holding(
     let word = word.to_owned();
     let sources = paths
         .into_iter()
-        .filter_map(|path| Source::read_path(tree, &path).ok())
+        .filter_map(|path| Source::read(tree, &path).ok())
         .filter(|source| source.text.contains(&word))
         .collect();
     Ok((sources, scan.skipped))

@@ -56,7 +56,7 @@ impl Offline<'_> {
             Ok(files) => {
                 let mut changes = Vec::new();
                 for file in files {
-                    let source = match Source::read_path(&self.cx.tree, &file.path) {
+                    let source = match Source::read(&self.cx.tree, &file.path) {
                         Ok(source) => source,
                         Err(error) => return Ok(Err(format!("Nothing was renamed: {error}."))),
                     };

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::model::{Model, Step};
 
 #[test]
 fn links_that_lead_in_circles_or_out_of_the_workspace_are_not_followed() {
@@ -488,6 +489,41 @@ fn a_name_that_is_no_utf_8_can_be_given() {
     }
     let text = std::fs::read_to_string(workspace.root().join(file));
     assert_eq!(text.expect("read"), ASKED);
+}
+
+#[test]
+fn a_thread_in_a_file_whose_name_is_no_utf_8_is_answered_with_its_code() {
+    let workspace = Workspace::new();
+    let path = workspace.root().join(OsStr::from_bytes(b"caf\xe9.rs"));
+    let asked = "// AUTHOR: who wrote this?\nfn answer() -> u32 {\n    7\n}\n";
+    std::fs::write(&path, &asked[asked.find("fn").expect("code")..]).expect("written");
+    for args in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &["commit", "-qm", "Begin it"],
+    ] {
+        workspace.git(args);
+    }
+    std::fs::write(&path, asked).expect("written");
+    for args in [&["trust", "--yes"][..], &["reply", "--all", "--yes"]] {
+        let args: Vec<&OsStr> = args.iter().map(|arg| OsStr::new(*arg)).collect();
+        let output = run(&workspace, &args);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    }
+    let text = std::fs::read_to_string(&path).expect("read");
+    assert!(text.contains("Begin it"), "{text}");
+
+    let model = Model::start(vec![Step::text("Seven.")]);
+    std::fs::write(&path, asked.replace("who wrote this", "what is it")).expect("written");
+    let mut reply = workspace.postil();
+    reply.args(["reply", "--all", "--yes"]).envs(model.env());
+    let output = reply.output().expect("postil runs");
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let told = model.requests()[0].body.to_string();
+    assert!(
+        told.contains("fn answer() -> u32") && !told.contains("cannot be read"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -176,6 +176,7 @@ impl Bench {
         Job {
             thread,
             file: self.file.clone(),
+            path: self.workspace.path(&self.file),
             run,
             answerer,
             max_rounds: self.max_rounds,
