@@ -20,6 +20,7 @@ use crate::acp::{
     self, AcpError, Agent, Asked, Brief, Call, Client, Ended, Enough, Kind, Server, State, Step,
     StepState, Stop, Update,
 };
+use crate::files::FileError;
 use crate::os;
 use crate::present::visible;
 use crate::tools::{Context, Known, Registry, change_file};
@@ -475,11 +476,13 @@ impl Client for Work<'_> {
         limit: Option<u32>,
     ) -> Result<String, String> {
         let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
-        let read = self
-            .cx
-            .tree
-            .read_path(&resolved)
-            .map_err(|e| e.to_string())?;
+        let read = self.cx.tree.read_path(&resolved).map_err(|error| {
+            if let FileError::NotFound(_) = error {
+                // It knows now.
+                self.cx.seen.remove(&resolved);
+            }
+            error.to_string()
+        })?;
         let known = Known {
             seen: read.seen.clone(),
             text: read.text.clone(),
@@ -496,6 +499,17 @@ impl Client for Work<'_> {
 
     async fn write(&self, path: &Path, text: &str) -> Result<(), String> {
         let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
+        let is_gone = matches!(
+            self.cx.tree.read_path(&resolved),
+            Err(FileError::NotFound(_))
+        );
+        // Once: whoever was told may make it.
+        if is_gone && self.cx.seen.remove(&resolved).is_some() {
+            return Err(format!(
+                "{} was removed or renamed since you read it, so nothing was written. Write it once more to make it anew.",
+                self.cx.tree.relative(&resolved).unwrap_or_default()
+            ));
+        }
         let seen = match self.cx.seen.get(&resolved).map(|known| known.seen.clone()) {
             Some(seen) => Some(seen),
             None => self.disk.unread(&resolved)?,

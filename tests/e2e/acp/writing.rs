@@ -164,3 +164,39 @@ fn an_open_file_that_it_changed_on_disk_is_told_of() {
         "the author's text stands"
     );
 }
+
+#[test]
+fn a_file_that_is_gone_since_it_was_read_can_be_made_anew() {
+    let write = json!({"write": {"path": "src/other.rs", "content": "fn new() {}\n"}});
+    let workspace = workspace(&json!({"steps": [
+        {"read": {"path": "src/other.rs"}},
+        {"remove": "src/other.rs"},
+        write,
+        write,
+        {"remove": "src/other.rs"},
+        // Told of it by a read, it knows.
+        {"read": {"path": "src/other.rs"}},
+        write,
+        {"say": "Made it anew."},
+    ]}));
+    workspace.write("src/other.rs", "fn old() {}\n");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let written: Vec<Value> = noted(&workspace)
+        .iter()
+        .filter_map(|line| line.get("write").cloned())
+        .collect();
+    let refused = written[0]["error"]["message"].to_string();
+    assert!(
+        refused.contains("was removed or renamed since you read it"),
+        "{refused}"
+    );
+    assert!(
+        !refused.contains("file_"),
+        "a tool that it has not: {refused}"
+    );
+    for written in &written[1..] {
+        assert!(written["error"].is_null(), "{written}");
+    }
+    assert_eq!(workspace.read("src/other.rs"), "fn new() {}\n");
+}
