@@ -82,6 +82,8 @@ impl Session {
         let (workspace, run) = self.run_of(id)?;
         self.let_conclude(workspace.root(), &run.thread_id).await;
         let store = workspace.store()?;
+        // The turn may write on meanwhile.
+        let newest = store.newest_change()?;
         let (turn, changes) = store.last_turn(&run.id)?;
         if wanted.turn.is_some_and(|wanted| wanted < turn) {
             return Err(Error::Other(String::from(
@@ -144,7 +146,7 @@ impl Session {
             // Each at once: what is put back is not put back a second time.
             match is_done {
                 true => {
-                    store.mark_undone(&run.id, turn, file)?;
+                    store.mark_undone(&run.id, turn, file, newest)?;
                     let path = workspace.path_of(file);
                     undone.open += usize::from(workspace.tree.open_as(&path).is_some());
                 }
@@ -164,7 +166,7 @@ impl Session {
                 && self.leaves(&store, &run.id, turn, &undone).await?
             {
                 for file in &files {
-                    store.mark_undone(&run.id, turn, file)?;
+                    store.mark_undone(&run.id, turn, file, newest)?;
                 }
                 return Box::pin(self.undo(&run.id, wanted)).await;
             }

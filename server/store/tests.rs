@@ -309,9 +309,9 @@ fn undo_takes_the_newest_turn_first() {
         [change(Some("2"), None)]
     );
     assert_eq!(store.last_turn(&run.id).unwrap().0, 2);
-    store.mark_undone(&run.id, 2, "a.rs").unwrap();
+    store.mark_undone(&run.id, 2, "a.rs", i64::MAX).unwrap();
     assert_eq!(store.last_turn(&run.id).unwrap(), (1, first.to_vec()));
-    store.mark_undone(&run.id, 1, "a.rs").unwrap();
+    store.mark_undone(&run.id, 1, "a.rs", i64::MAX).unwrap();
     assert_eq!(store.last_turn(&run.id).unwrap(), (0, Vec::new()));
 }
 
@@ -363,7 +363,7 @@ fn a_large_file_that_is_edited_often_is_kept_once() {
     store.record_change(&run.id, &last).unwrap();
     assert_eq!(store.last_changes(&run.id).unwrap().last(), Some(&last));
     // What comes after an undo in the same turn stands for itself.
-    store.mark_undone(&run.id, 1, "a.rs").unwrap();
+    store.mark_undone(&run.id, 1, "a.rs", i64::MAX).unwrap();
     store
         .record_change(&run.id, &change(Some("mine, two"), Some("b")))
         .unwrap();
@@ -398,7 +398,7 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
         .unwrap();
     assert_eq!(past(&store), [(true, true), (false, false)]);
     assert_eq!(past(&other), [(true, true), (false, false)]);
-    other.mark_undone(&run.id, 1, "a.rs").unwrap();
+    other.mark_undone(&run.id, 1, "a.rs", i64::MAX).unwrap();
     assert_eq!(past(&store), [(true, false), (false, false)]);
     assert_eq!(unfinished(), [false, false]);
     let step = Step {
@@ -450,6 +450,40 @@ fn prune_deletes_what_is_old_and_not_live() {
     assert!(store.run(&old.id).is_err());
     assert!(store.run(&live.id).is_ok());
     assert!(store.search("x", 5).unwrap().is_empty());
+}
+
+#[test]
+fn a_prune_beside_who_reads_says_that_the_space_is_not_free_yet() {
+    let place = Place::new();
+    let store = place.open().unwrap();
+    let old = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    store.finish(&old.id, RunStatus::Completed, None).unwrap();
+    let reader = Connection::open(place.database()).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM runs").unwrap();
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(5);
+    let pruned = store.prune(later, false).unwrap();
+    assert!(matches!(pruned.not_freed, Some(StoreError::Locked { .. })));
+    drop(reader);
+    let old = store.begin("aaaaaaaa", "a.rs", "m").unwrap();
+    store.finish(&old.id, RunStatus::Completed, None).unwrap();
+    assert!(store.prune(later, false).unwrap().not_freed.is_none());
+}
+
+#[test]
+fn what_is_written_while_a_turn_is_undone_is_not_marked_as_taken_back() {
+    let store = Place::new();
+    let store = store.open().unwrap();
+    let write = |text: &str| Change {
+        file: String::from("a.rs"),
+        after: Some(text.into()),
+        ..Change::default()
+    };
+    let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
+    store.record_change(&run.id, &write("1")).unwrap();
+    let newest = store.newest_change().unwrap();
+    store.record_change(&run.id, &write("2")).unwrap();
+    store.mark_undone(&run.id, 1, "a.rs", newest).unwrap();
+    assert_eq!(store.last_turn(&run.id).unwrap(), (1, vec![write("2")]));
 }
 
 #[cfg(unix)]

@@ -178,14 +178,20 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
-    /// A file of the turn that [`Self::last_turn`] told of is put back; after the last of them the turn before
-    /// it is next.
-    pub fn mark_undone(&self, run: &str, turn: u64, file: &str) -> Result<(), StoreError> {
+    /// A file of the turn that [`Self::last_turn`] told of is put back, as far as the write `newest`; after the last of
+    /// them the turn before it is next.
+    pub fn mark_undone(
+        &self,
+        run: &str,
+        turn: u64,
+        file: &str,
+        newest: i64,
+    ) -> Result<(), StoreError> {
         self.durable()
             .execute(
                 "UPDATE changes SET undone = 1
-                 WHERE run = (SELECT num FROM runs WHERE id = ?1) AND turn = ?2 AND file = ?3",
-                params![run, turn.cast_signed(), file],
+                 WHERE run = (SELECT num FROM runs WHERE id = ?1) AND turn = ?2 AND file = ?3 AND num <= ?4",
+                params![run, turn.cast_signed(), file, newest],
             )
             .map_err(|e| self.fault(e))?;
         Ok(())
