@@ -49,7 +49,13 @@ impl Store {
             ..Pruned::default()
         };
         if !dry && !pruned.runs.is_empty() {
-            pruned.not_freed = free(&connection).err().map(|e| self.fault(e));
+            pruned.not_freed = match free(&connection) {
+                Ok(true) => None,
+                Ok(false) => Some(StoreError::Locked {
+                    path: self.path.display().to_string(),
+                }),
+                Err(error) => Some(self.fault(error)),
+            };
             pruned.freed = had.saturating_sub(self.size());
         }
         Ok(pruned)
@@ -62,9 +68,12 @@ impl Store {
     }
 }
 
-fn free(connection: &Connection) -> rusqlite::Result<()> {
+/// `false`: another process reads in what was.
+fn free(connection: &Connection) -> rusqlite::Result<bool> {
     // The words of what was deleted stay in the index until its parts are merged.
     connection.execute_batch("INSERT INTO words (words) VALUES ('optimize'); VACUUM;")?;
     // The journal has the pages as they were; where another process reads in it, the next one is shortened.
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+        Ok(row.get::<_, i64>(0)? == 0)
+    })
 }
