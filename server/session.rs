@@ -129,6 +129,8 @@ pub enum Error {
     Changed,
     #[error("the text is empty; nothing was written")]
     Empty,
+    #[error("it was cancelled; nothing was written")]
+    Cancelled,
     #[error("{0} is outside the workspace: open its folder to work with its threads")]
     Homeless(String),
     #[error("{0}")]
@@ -153,6 +155,7 @@ impl Error {
             Self::Gone(_) | Self::Several(_) => "thread_gone",
             Self::Changed => "changed",
             Self::Empty => "empty",
+            Self::Cancelled => "cancelled",
             Self::Homeless(_) | Self::File(_) => "file",
             Self::Store(error) => error.code(),
             Self::NoHistory(_, code) => code,

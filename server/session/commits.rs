@@ -93,6 +93,7 @@ impl Session {
             .write_noted(
                 path,
                 "Clear threads",
+                Tries::new(),
                 |source, _, now| {
                     // Removed is what was seen, not what was said since.
                     let same = |(one, other)| threads::is_unchanged(one, other);

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::files::Buffers;
 
 pub(super) struct Tries {
     made: usize,
     until: Instant,
+    cancel: CancellationToken,
 }
 
 /// At once, one after the other.
@@ -26,10 +28,20 @@ const PAUSES: usize = 10;
 
 impl Tries {
     pub(super) fn new() -> Self {
+        Self::unless(CancellationToken::new())
+    }
+
+    /// None is made any more once it is cancelled.
+    pub(super) fn unless(cancel: CancellationToken) -> Self {
         Self {
             made: 0,
             until: Instant::now() + PATIENCE,
+            cancel,
         }
+    }
+
+    pub(super) fn are_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     /// After a try that failed because the text of `path` was another by then: whether to make one more, once this
@@ -38,17 +50,20 @@ impl Tries {
         self.made += 1;
         let mut seen = buffers.generation(path);
         if seen.is_none() {
-            return self.made < ON_DISK;
+            return self.made < ON_DISK && !self.are_cancelled();
         }
         let pauses = if self.made < AT_ONCE { 0 } else { PAUSES };
         for _ in 0..pauses {
-            sleep(PAUSE).await;
+            tokio::select! {
+                () = sleep(PAUSE) => {}
+                () = self.cancel.cancelled() => break,
+            }
             let now = buffers.generation(path);
             if now == seen {
                 break;
             }
             seen = now;
         }
-        Instant::now() < self.until
+        Instant::now() < self.until && !self.are_cancelled()
     }
 }

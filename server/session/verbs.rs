@@ -345,7 +345,8 @@ impl Session {
         label: &str,
         make: impl Fn(Source, Style, &[Thread]) -> Result<Written, Refused>,
     ) -> Result<Made, Error> {
-        self.write_noted(path, label, make, |_| ()).await
+        self.write_noted(path, label, Tries::new(), make, |_| ())
+            .await
     }
 
     /// [`Self::write_noted`], in a thread that was seen among others; and the id that it had when it was made.
@@ -366,7 +367,9 @@ impl Session {
             make(source, style, thread)
         };
         let note = |made: &Made| note(made, &id.lock().unwrap_or_else(PoisonError::into_inner));
-        let made = self.write_noted(path, label, make, note).await?;
+        let made = self
+            .write_noted(path, label, Tries::new(), make, note)
+            .await?;
         Ok((
             made,
             id.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -378,6 +381,7 @@ impl Session {
         &self,
         path: &Path,
         label: &str,
+        mut tries: Tries,
         make: impl Fn(Source, Style, &[Thread]) -> Result<Written, Refused>,
         note: impl Fn(&Made),
     ) -> Result<Made, Error> {
@@ -391,7 +395,6 @@ impl Session {
                 "nothing was written: {relative} is git's own, and a thread in it could break the repository"
             )));
         }
-        let mut tries = Tries::new();
         let mut turn = None;
         loop {
             let view = self.view(path)?;
@@ -451,6 +454,9 @@ impl Session {
             // Others need not wait for a pause in this file.
             drop(turn.take());
             if !tries.again(&self.buffers, path).await {
+                if tries.are_cancelled() {
+                    return Err(Error::Cancelled);
+                }
                 return Err(unwritten(&relative, &NotApplied::Changed));
             }
             // Many verbs at once on one file: from the second try on they take turns.

@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 use tokio::sync::SemaphorePermit;
 
 use super::super::live::Live;
+use super::super::tries::Tries;
 use super::super::verbs::{Made, stands};
 use super::super::{Error, Session, TurnEnd, Workspace};
 use super::leave::Asks;
@@ -297,7 +298,6 @@ impl Session {
             answer: None,
             error: None,
         };
-        let mut stands = true;
         let is_paused = matches!(outcome, Outcome::Paused(_));
         let left = match outcome {
             Outcome::Answer(_) => RunStatus::Completed,
@@ -318,27 +318,12 @@ impl Session {
                         }
                         (left, None)
                     }
-                    Err(why) => (RunStatus::Failed, Some(why)),
+                    // The author typed all the time, and did not wait for it.
+                    Err(Error::Cancelled) => self.stopped(task),
+                    Err(error) => (RunStatus::Failed, Some(error.to_string())),
                 }
             }
-            Outcome::Cancelled => match self.left(task) {
-                Some(why) => {
-                    self.note_round(task, "system", json!({}), why);
-                    (RunStatus::Interrupted, Some(String::from(why)))
-                }
-                None => {
-                    stands =
-                        self.still_stands(&task.run.id, &task.path, (&task.thread, &task.among));
-                    if let Some(left) = self.left_behind(task).filter(|_| !stands) {
-                        let text = format!(
-                            "postil: {}: a turn ended, for its thread was removed. {left}",
-                            task.file
-                        );
-                        self.host.message(Level::Warning, &present::visible(&text));
-                    }
-                    (RunStatus::Cancelled, None)
-                }
-            },
+            Outcome::Cancelled => self.stopped(task),
             Outcome::Failed(why) => {
                 let why = present::visible(&why) + &half_done(task);
                 self.host
@@ -353,14 +338,6 @@ impl Session {
         if status != RunStatus::AwaitingUser {
             self.gate.forget(&task.run.id);
         }
-        if status == RunStatus::Cancelled {
-            let why = match task.options.batch && !task.cancel.is_cancelled() {
-                true => "nothing waited for an answer any more when its place was free",
-                false if !stands => "its thread was removed",
-                false => "cancelled by the author",
-            };
-            self.note_round(task, "system", json!({}), why);
-        }
         if let Err(error) = task.store.finish(&task.run.id, status, error.as_deref()) {
             self.host.message(
                 Level::Error,
@@ -372,6 +349,29 @@ impl Session {
         end.file.clone_from(&task.file);
         end.error = error;
         end
+    }
+
+    /// How a turn ended that was cancelled, and what the history says of it.
+    fn stopped(&self, task: &Task) -> (RunStatus, Option<String>) {
+        if let Some(why) = self.left(task) {
+            self.note_round(task, "system", json!({}), why);
+            return (RunStatus::Interrupted, Some(String::from(why)));
+        }
+        let stands = self.still_stands(&task.run.id, &task.path, (&task.thread, &task.among));
+        if let Some(left) = self.left_behind(task).filter(|_| !stands) {
+            let text = format!(
+                "postil: {}: a turn ended, for its thread was removed. {left}",
+                task.file
+            );
+            self.host.message(Level::Warning, &present::visible(&text));
+        }
+        let why = match task.options.batch && !task.cancel.is_cancelled() {
+            true => "nothing waited for an answer any more when its place was free",
+            false if !stands => "its thread was removed",
+            false => "cancelled by the author",
+        };
+        self.note_round(task, "system", json!({}), why);
+        (RunStatus::Cancelled, None)
     }
 
     /// Why a cancelled turn is none that the author cancelled, and goes on when its file is there again.
@@ -387,17 +387,31 @@ impl Session {
     }
 
     /// Writes the answer into the thread. Where it cannot stand there, it is told, and why is returned.
-    async fn answer(&self, task: &mut Task, text: &str) -> Result<(), String> {
+    async fn answer(&self, task: &mut Task, text: &str) -> Result<(), Error> {
         if task.thread.id.is_empty() {
             return Ok(());
         }
         // Before it is written: whoever sees it may go on at once.
         self.turns
             .conclude(&task.run.id, task.thread.spoken().len());
-        let mut written = self.put_answer(task, text).await;
+        let mut written = {
+            let putting = self.put_answer(task, text);
+            tokio::pin!(putting);
+            tokio::select! {
+                written = &mut putting => written,
+                // It sees that by itself, between two tries.
+                () = cancelled(task) => putting.await,
+            }
+        };
         // The file may have been renamed while the answer was on its way there.
         if written.is_err() && self.follow(task).await {
             written = self.put_answer(task, text).await;
+        }
+        let seen = (&task.thread, task.among.as_slice());
+        if matches!(written, Err(Error::Cancelled))
+            && !self.still_stands(&task.run.id, &task.path, seen)
+        {
+            written = Err(Error::Gone(task.file.clone()));
         }
         match written {
             Ok(()) => {
@@ -420,11 +434,14 @@ impl Session {
                 {
                     tracing::warn!(%error, "an answer that found no thread may find another's");
                 }
+                if matches!(error, Error::Cancelled) {
+                    return Err(error);
+                }
                 let left = self.left_behind(task);
                 let left = left.map_or_else(String::new, |left| format!(" {left}"));
                 let told = format!("postil: {error}.{left} The answer was: {text}");
                 self.host.message(Level::Error, &present::visible(&told));
-                Err(error.to_string())
+                Err(error)
             }
         }
     }
@@ -491,7 +508,13 @@ impl Session {
             edits::answer(source, &thread.id, seen, name.as_deref(), text, style)
         };
         let written = self
-            .write_noted(&task.path, "Answer a thread", respond, note)
+            .write_noted(
+                &task.path,
+                "Answer a thread",
+                Tries::unless(task.cancel.clone()),
+                respond,
+                note,
+            )
             .await;
         if written.is_err() {
             // Nothing of it stands there, and there is nothing to take back.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
-use crate::harness::{Editor, NEVER, OnApply, wait_until};
+use crate::harness::{Editor, NEVER, OnApply, frame, wait_until};
 use crate::model::{Step, call};
 
 /// Where the turn waits, told by something that can be seen from outside.
@@ -317,4 +317,41 @@ fn a_batch_that_is_ended_has_told_of_what_was_done() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("cancelled; what was done is in"), "{said}");
     }
+}
+
+/// An author who types on without a pause: the answer is written anew each time, and could be so for long.
+#[test]
+fn a_turn_whose_answer_meets_key_after_key_can_be_cancelled() {
+    let bench = Bench::new(vec![Step::text("Yes.")]);
+    let mut editor = bench.typed();
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    let nth = |editor: &Editor, number: usize| {
+        editor.wait_for("another try", |state| {
+            let asked = state.received.iter();
+            let mut asked = asked.filter(|m| m["method"] == "workspace/applyEdit");
+            asked.nth(number).map(|m| m["id"].clone())
+        })
+    };
+    let meets_a_key = |editor: &Editor, id: Value| {
+        editor.splice_with(FILE, |text| (text.len()..text.len(), String::from("x")));
+        let refused = json!({"applied": false, "failureReason": "the text is newer"});
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": refused});
+        editor.send_raw(&frame(&answer));
+    };
+    for number in 0..3 {
+        let id = nth(&editor, number);
+        meets_a_key(&editor, id);
+    }
+    let id = nth(&editor, 3);
+    take_when_offered(&mut editor, "Cancel");
+    meets_a_key(&editor, id);
+    bench.wait_status("cancelled");
+    assert!(!editor.text(FILE).contains("AGENT:"));
+    editor.state().on_apply = OnApply::Apply;
+    bench.model.rewrite(vec![Step::text("Done.")]);
+    take_when_offered(&mut editor, "Reply as agent");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
 }
