@@ -671,7 +671,7 @@ impl Session {
     /// Waits, though not for ever, until git has made or refused what it was asked for. What takes longer is told of
     /// at the next start.
     pub async fn let_commits_end(&self) {
-        self.commits.end(COMMITS).await;
+        self.commits.end(None, COMMITS).await;
     }
 }
 

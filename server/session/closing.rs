@@ -63,41 +63,46 @@ struct Kept {
 /// How long whoever asks about closed threads waits for one that is being closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many of something are under way: threads that are taken out of their files (an editor shows that one is gone
-/// before what was said in it is kept), or commits.
+/// The files in which something is under way: threads are taken out of them (an editor shows that one is gone before
+/// what was said in it is kept), or they are committed. As often as it is.
 #[derive(Default)]
-pub(super) struct Underway(Arc<watch::Sender<usize>>);
+pub(super) struct Underway(Arc<watch::Sender<Vec<PathBuf>>>);
 
 impl Underway {
-    pub(super) fn is_any(&self) -> bool {
-        *self.0.borrow() > 0
+    pub(super) fn is_in(&self, path: &Path) -> bool {
+        self.0.borrow().iter().any(|open| open == path)
     }
 
     /// Until what is returned is dropped.
-    pub(super) fn begin(&self) -> Begun {
-        self.0.send_modify(|open| *open += 1);
-        Begun(self.0.clone())
+    pub(super) fn begin(&self, path: &Path) -> Begun {
+        self.0.send_modify(|open| open.push(path.to_owned()));
+        Begun(self.0.clone(), path.to_owned())
     }
 
-    /// Waits, though no longer than this, until none is.
-    pub(super) async fn end(&self, patience: Duration) {
+    /// Waits, though no longer than this, until none is: in this file or below this folder, or anywhere.
+    pub(super) async fn end(&self, path: Option<&Path>, patience: Duration) {
         let mut open = self.0.subscribe();
-        let _ = timeout(patience, open.wait_for(|open| *open == 0)).await;
+        let is_other = |open: &PathBuf| path.is_some_and(|path| !open.starts_with(path));
+        let _ = timeout(patience, open.wait_for(|open| open.iter().all(is_other))).await;
     }
 }
 
-pub(super) struct Begun(Arc<watch::Sender<usize>>);
+pub(super) struct Begun(Arc<watch::Sender<Vec<PathBuf>>>, PathBuf);
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.0.send_modify(|open| *open = open.saturating_sub(1));
+        self.0.send_modify(|open| {
+            if let Some(at) = open.iter().position(|open| *open == self.1) {
+                open.swap_remove(at);
+            }
+        });
     }
 }
 
 impl Session {
-    /// Waits, though not for long, until no thread is being closed.
-    pub async fn let_close(&self) {
-        self.closings.end(PATIENCE).await;
+    /// Waits, though not for long, until no thread is being closed: of this file or below this folder, or anywhere.
+    pub async fn let_close(&self, path: Option<&Path>) {
+        self.closings.end(path, PATIENCE).await;
     }
 
     /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them.

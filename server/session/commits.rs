@@ -71,7 +71,7 @@ impl Session {
         let in_editor = view.buffer.is_some();
         let partly = !in_editor && vcs::is_partly_staged(&place);
         let head = vcs::head(path);
-        let _underway = (!in_editor).then(|| self.commits.begin());
+        let _underway = (!in_editor).then(|| self.commits.begin(path));
         let ids = view.ids();
         // The author may save before the editor has answered: what is to be done then stands ready.
         let note = |made: &Made| {
@@ -180,7 +180,7 @@ impl Session {
             .pending_commits
             .remove_if(path, |_, pending| pending.cleared || are_gone)?;
         Some(PendingCommit {
-            underway: Some(self.commits.begin()),
+            underway: Some(self.commits.begin(path)),
             ..due.1
         })
     }

@@ -403,7 +403,7 @@ impl Session {
         mut options: TurnOptions,
     ) -> Result<Run, Error> {
         // One that is being closed gives its id to the next with the same first words, before it has given up its run.
-        self.let_close().await;
+        self.let_close(path).await;
         let (mut view, mut thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;

@@ -234,7 +234,7 @@ impl Session {
         thread: &Thread,
         were: &[Thread],
     ) -> Result<Done, Error> {
-        let _closing = self.closings.begin();
+        let _closing = self.closings.begin(path);
         let seen = (thread, were);
         let resolve = |source: Source, _, stands: &Thread| {
             if !threads::is_unchanged(thread, stands) {

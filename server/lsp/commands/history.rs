@@ -24,7 +24,7 @@ impl Call {
             .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
         let line = usize::try_from(position.line).unwrap_or(usize::MAX);
         let show = self.flag("show")? == Some(true);
-        self.session.let_close().await;
+        self.session.let_close(None).await;
         // git may take its time with a long history.
         let why = blocking(&self.session, move |session| {
             let why = session.why(&path, line.saturating_add(1));

@@ -73,7 +73,7 @@ impl Session {
         let mut pairs = were.iter().zip(now);
         let is_same = were.len() == now.len() && pairs.all(|(were, now)| were.id == now.id);
         // What is removed by a verb, it sees to itself.
-        if is_same || self.closings.is_any() {
+        if is_same || self.closings.is_in(path) {
             return;
         }
         let Some(workspace) = self.workspace_of(path) else {

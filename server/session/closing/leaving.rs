@@ -84,7 +84,7 @@ impl Session {
     /// blocks. The end waits for it.
     pub fn settle_saved(self: &Arc<Self>, path: &Path) -> impl FnOnce() + Send + 'static {
         let (session, path) = (self.clone(), path.to_owned());
-        let underway = self.commits.begin();
+        let underway = self.commits.begin(&path);
         move || {
             session.settle_left(&path);
             drop(underway);
@@ -156,7 +156,7 @@ impl Workspace {
                     .collect();
                 store.forget_leaving(file, &ids)?;
             }
-            let (head, base) = vcs::text_in(&self.root().join(file), None).unzip();
+            let (head, base) = vcs::text_in(&path, None).unzip();
             let base = base.flatten();
             let closed: Vec<_> = gone
                 .iter()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, FILE, take_when_offered, type_at};
-use crate::harness::{Editor, Workspace, wait_until};
+use crate::harness::{Editor, OnApply, Workspace, frame, wait_until};
 use crate::model::{Step, call};
 
 const WHY: &str = "// AUTHOR: why?\n";
@@ -426,6 +426,35 @@ fn a_thread_keeps_its_turns_when_a_namesake_above_it_is_deleted_and_put_back() {
             assert_eq!(undone(&bench, &mut editor, 2), ["new\n", "old\n"]);
         }
     }
+}
+
+#[test]
+fn a_thread_keeps_its_turns_when_a_namesake_goes_while_one_of_another_file_is_resolved() {
+    let (bench, mut editor) = both_answered();
+    let other = "src/other.rs";
+    bench.workspace.write(other, WHY);
+    editor.open(other);
+    let id = editor.wait_codes(other, &["pending"])[0]["data"]["thread_id"].clone();
+    editor.state().on_apply = OnApply::Ignore;
+    let before = editor.state().received.len();
+    let argument = json!({"uri": editor.uri(other), "thread_id": id});
+    let resolve = json!({"command": "postil.dismissThread", "arguments": [argument]});
+    let resolved = editor.ask("workspace/executeCommand", resolve);
+    let edit = editor.wait_for("its edit", |state| {
+        let mut since = state.received.iter().skip(before);
+        let edit = since.find(|m| m["method"] == "workspace/applyEdit");
+        edit.map(|edit| edit["id"].clone())
+    });
+    let first = "// AUTHOR: why?\n// AGENT: Changed b.\n// AUTHOR:\n";
+    editor.replace(FILE, first, "");
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    editor.state().on_apply = OnApply::Apply;
+    let refused = json!({"applied": false, "failureReason": "the test says no"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": edit, "result": refused}),
+    ));
+    assert!(editor.answer(resolved).is_err());
+    assert_eq!(undone(&bench, &mut editor, 2), ["new\n", "old\n"]);
 }
 
 #[test]
