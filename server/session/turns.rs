@@ -11,7 +11,7 @@ mod who;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::mapref::one::Ref;
@@ -56,6 +56,8 @@ pub(super) struct Turns {
     untrusted: DashMap<PathBuf, u64>,
     queue: Queue,
     begins: Begins,
+    /// Held from the look whether a thread has a turn until it has one.
+    taking: Mutex<()>,
 }
 
 /// Held for reading while a batch is begun. The first of its turns wait until all of it is there: what they ask the
@@ -449,11 +451,13 @@ impl Session {
         if options.budget.is_some() && thread.action().is_none() {
             may_be_held(&answerer)?;
         }
+        self.keep_provenance(Some(&view.path));
+        let taking = self.turns.taking.lock();
+        let taking = taking.unwrap_or_else(PoisonError::into_inner);
         // Another may have begun while a local server was looked for.
         if let Some(run) = self.turns.running(workspace.root(), &thread.id) {
             return Ok(store.run(&run)?);
         }
-        self.keep_provenance(Some(&view.path));
         let file = self.relative(&view.path);
         let go_on = match (options.resume, thread.action()) {
             (true, _) => GoOn::Asked,
@@ -472,6 +476,7 @@ impl Session {
         self.turns.among(&run.id, &view.path, self.buffers.paths());
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
+        drop(taking);
         let beside = threads::Beside::of(&thread, &view.threads, &view.text);
         let task = Task {
             refusals: self.turns.refusals(workspace.root()),
