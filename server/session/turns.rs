@@ -533,8 +533,14 @@ impl Session {
     /// A run that may go on, for its thread was not removed; and the thread's file.
     pub fn open_run(&self, id: &str) -> Result<(Run, PathBuf), Error> {
         let (workspace, run) = self.run_of(id)?;
+        if run.thread_id.is_empty() {
+            return Err(Error::Other(format!(
+                "run {} belongs to no thread: go on with it in the window where it was asked",
+                run.id
+            )));
+        }
         let open = workspace.store()?.run_of_thread(&run.thread_id)?;
-        if !run.thread_id.is_empty() && open.is_none_or(|open| open.id != run.id) {
+        if open.is_none_or(|open| open.id != run.id) {
             return Err(Error::Other(format!(
                 "run {} does not go on: its thread was removed",
                 run.id

@@ -393,6 +393,17 @@ fn a_current_folder_that_is_gone_is_told_and_another_can_be_named() {
 }
 
 #[test]
+fn a_run_of_no_thread_goes_on_in_its_window_alone() {
+    let workspace = project();
+    let store = Store::open(&workspace.data(), workspace.root()).expect("a store");
+    let run = store.begin("", "", "m").expect("begun");
+    let ended = store.finish(&run.id, RunStatus::Failed, Some("cut"));
+    ended.expect("ended");
+    postil(&workspace, &["reply", "--resume", &run.id])
+        .refused("belongs to no thread: go on with it in the window where it was asked");
+}
+
+#[test]
 fn a_host_that_would_never_fit_is_told() {
     for (entry, says) in [
         (
