@@ -1,6 +1,6 @@
 //! `turn.trigger = "onSave"`: what begins without a click, which is what was typed here and nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Session, TurnOptions};
@@ -8,6 +8,16 @@ use crate::config::Trigger;
 use crate::host::Level;
 use crate::present;
 use crate::threads::{Role, Status, Thread};
+
+/// A question that a save has begun a turn of.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Saved {
+    path: PathBuf,
+    thread_id: String,
+    /// The messages of the thread with it: the same words may be said again later.
+    spoken: usize,
+    question: String,
+}
 
 impl Session {
     /// The file was saved. Each question in it begins one turn, however often the file is saved: one that failed or
@@ -22,20 +32,30 @@ impl Session {
             return;
         }
         let Ok(view) = self.view(path) else { return };
+        let stands = |id: &str| view.threads.iter().any(|thread| thread.id == id);
+        // Of a thread that is gone the same words may be asked again.
+        self.turns
+            .saved
+            .retain(|of| of.path != path || stands(&of.thread_id));
+        let _together = self.begin_together().await;
         for thread in view.threads.iter() {
             if !self.begins_by_itself(path, thread) {
                 continue;
             }
             let question = thread.messages.last().map(|last| last.text.clone());
-            let question = (
-                path.to_owned(),
-                thread.id.clone(),
-                question.unwrap_or_default(),
-            );
+            let question = Saved {
+                path: path.to_owned(),
+                thread_id: thread.id.clone(),
+                spoken: thread.spoken().len(),
+                question: question.unwrap_or_default(),
+            };
             if !self.turns.saved.insert(question) {
                 continue;
             }
-            let options = TurnOptions::default();
+            let options = TurnOptions {
+                batch: true,
+                ..TurnOptions::default()
+            };
             if let Err(error) = self.start_turn(&thread.id, Some(path), options).await {
                 let text = format!("postil: {}", present::visible(&error.to_string()));
                 self.host.message(Level::Warning, &text);

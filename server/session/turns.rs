@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use who::answerer;
 use who::may_be_held;
 
+use super::trigger::Saved;
 use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
 use crate::host::Question;
 use crate::present;
@@ -50,8 +51,8 @@ pub(super) struct Turns {
     asking: tokio::sync::Mutex<()>,
     /// The turns that go on and may have to ask that, by run id.
     unwritten: DashMap<String, leave::Unwritten>,
-    /// File, thread id and text of the questions that a save has begun a turn of.
-    pub(super) saved: DashSet<(PathBuf, String, String)>,
+    /// The questions that a save has begun a turn of.
+    pub(super) saved: DashSet<Saved>,
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
     queue: Queue,
