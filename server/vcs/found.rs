@@ -153,12 +153,15 @@ pub fn common_folder(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The top of the work tree above (or at) `folder`.
+/// The top of the work tree above (or at) `folder`: where `.git` stands, whatever the repository's own `core.worktree`
+/// says.
 pub fn top(folder: &Path) -> Option<PathBuf> {
-    match found(folder)? {
-        Found::Opened(repository) => os::canonical(repository.workdir()?).ok(),
-        Found::Closed(names, _) => Some(names.top),
-    }
+    let names = match found(folder)? {
+        Found::Opened(repository) if repository.is_bare() => None,
+        Found::Opened(_) => Names::above(folder),
+        Found::Closed(names, _) => Some(names),
+    };
+    Some(names?.top)
 }
 
 /// Why libgit2 does not open the repository at or above `folder`, where there is one, or its history is not read.

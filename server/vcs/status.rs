@@ -28,7 +28,11 @@ pub fn status(root: &Path, below: Option<&Path>) -> Result<Vec<String>, String> 
         .workdir()
         .and_then(|top| os::canonical(top).ok())
         .ok_or_else(|| String::from("The repository has no work tree."))?;
-    let prefix = root.strip_prefix(&top).unwrap_or(Path::new(""));
+    let Ok(prefix) = root.strip_prefix(&top) else {
+        return Err(String::from(
+            "The repository's work tree is another folder than this one (its setting `core.worktree`), so there is no status of it here.",
+        ));
+    };
     let within = below.unwrap_or(root).strip_prefix(&top).unwrap_or(prefix);
 
     if let Some(why) = super::ordinary::in_work_tree(below.unwrap_or(root)) {

@@ -457,3 +457,32 @@ fn attack_16_nor_does_an_editors_server() {
     });
     hostile.unmarked("a commit");
 }
+
+/// The repository's own word for where its work tree is.
+#[test]
+fn attack_16_a_repository_does_not_move_the_workspace() {
+    let ground = Ground::new(vec![]);
+    let w = &ground.workspace;
+    w.git(&["init", "-q"]);
+    w.write("a.txt", "own\n");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    std::fs::write(elsewhere.path().join("key"), "secret\n").expect("written");
+    let name = elsewhere.path().to_str().expect("a name");
+    w.git(&["config", "core.worktree", name]);
+    let call =
+        |tool: &str, input: Value| all(&ground.run(&["tools", "call", tool, &input.to_string()]));
+    let read = call("file_read", json!({"path": "a.txt"}));
+    assert!(read.contains("own"), "{read}");
+    let read = call("file_read", json!({"path": "key"}));
+    assert!(!read.contains("secret"), "{read}");
+    let listed = call("list_files", json!({}));
+    assert!(
+        listed.contains("a.txt") && !listed.contains("key"),
+        "{listed}"
+    );
+    let status = call("git_status", json!({}));
+    assert!(
+        status.contains("core.worktree") && !status.contains("key"),
+        "{status}"
+    );
+}
