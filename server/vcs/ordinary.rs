@@ -7,6 +7,7 @@ use git2::Repository;
 
 use crate::os;
 
+mod config;
 mod objects;
 
 pub(super) use objects::blob;
@@ -178,20 +179,12 @@ fn settings(mut files: Vec<PathBuf>) -> Option<String> {
         }
         let text = std::fs::read(&file).unwrap_or_default();
         let folder = file.parent().unwrap_or(&file);
-        for line in text.split(|byte| *byte == b'\n') {
-            let Some(equals) = memchr::memchr(b'=', line) else {
-                continue;
-            };
-            let (name, value) = line.split_at(equals);
-            let name = name.trim_ascii().to_ascii_lowercase();
+        for (name, value) in config::values(&text) {
             // `include.path`, `core.excludesFile`: no address, which may be a file system that does not answer.
             if !name.ends_with(b"path") && !name.ends_with(b"file") {
                 continue;
             }
-            let value = value.get(1..).unwrap_or_default().trim_ascii();
-            let value = value.strip_prefix(b"\"").unwrap_or(value);
-            let value =
-                super::bytes_to_path(value.strip_suffix(b"\"").unwrap_or(value)).into_owned();
+            let value = super::bytes_to_path(&value).into_owned();
             let value = match value.strip_prefix("~") {
                 Ok(rest) => os::home().unwrap_or_default().join(rest),
                 Err(_) => folder.join(value),

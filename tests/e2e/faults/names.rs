@@ -134,6 +134,35 @@ fn pipes_named_like_the_files_of_a_repository_are_not_waited_for() {
     }
 }
 
+#[test]
+fn a_pipe_that_is_included_is_not_waited_for_however_it_is_written() {
+    for settings in [
+        "[include] path = ../pipe # with a word\n",
+        "[include]\n\tpath = ../pipe; or two\n",
+        "[include]\n\tpath = ../pi\"pe\"\n",
+        "[include]\n\tpath = \"../pi\\\npe\"\n",
+        "[core]\n\texcludesFile = \"../pipe\" ;\n[includeIf \"gitdir:**a=b\"] path=x\n",
+        "[includeIf \"gitdir/i:**/.GIT\"] path=../pipe\n",
+    ] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", ASKED);
+        workspace.git(&["init", "-q", "-b", "main"]);
+        let config = workspace.read(".git/config") + settings;
+        workspace.write(".git/config", config);
+        let pipe = workspace.path("pipe");
+        let made = workspace.command("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        let said = |args: &[&str]| said(&workspace, settings, args);
+        let listed = said(&["threads"]);
+        assert!(listed.contains("a.rs"), "{settings}: {listed}");
+        let told = said(&["doctor"]);
+        assert!(
+            told.contains("pipe is no ordinary file"),
+            "{settings}: {told}"
+        );
+    }
+}
+
 /// The beginning of a file of eight gigabytes as git packs it: `blob 8589934592`, a zero and zeros.
 const BOMB: &[u8] = b"\x78\xda\xed\xc1\xb1\x09\x00\x20\x0c\x00\x30\x4f\xf1\x06\xb5\x60\xdf\xe9\x2c\xf8\xff\xe6\x1f\x92\xa4\xce\xad\xbe\x63\x67\xce\x15\x39\x1a\x00\x00\x00\xf0\xbf\x07\x0a\x94\x03\xde";
 
