@@ -86,16 +86,13 @@ pub fn newest(limit: usize) -> Vec<String> {
     lines.iter().rev().take(limit).cloned().collect()
 }
 
-/// The values that the environment has under names of keys.
+/// The values of the environment that are secret.
 fn secrets() -> &'static [String] {
     static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
     SECRETS.get_or_init(|| {
-        let named = std::env::vars_os().filter_map(|(name, value)| {
-            let name = name.to_string_lossy().to_uppercase();
-            let telling = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
-            let is_secret = telling.iter().any(|word| name.contains(word));
-            is_secret.then(|| value.to_string_lossy().into_owned())
-        });
+        let named = std::env::vars_os()
+            .filter(|(name, value)| os::is_secret(name, value))
+            .map(|(_, value)| value.to_string_lossy().into_owned());
         // A short value is a word that stands elsewhere too.
         let mut secrets: Vec<String> = named.filter(|value| value.len() >= 8).collect();
         // The longest first: one may be a part of another.

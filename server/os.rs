@@ -379,6 +379,9 @@ pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
         "TOKEN",
         "SECRET",
         "APIKEY",
+        "AUTH",
+        "JWT",
+        "SSHPASS",
         "PAT",
         "PASS",
         "PWD_FILE",
@@ -392,6 +395,10 @@ pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
         "PASSPHRASE",
         "SECRET",
         "_TOKEN_",
+        "AUTHTOKEN",
+        "AUTH_CONFIG",
+        "_JWT_",
+        "_PWD",
         "API_KEY",
         "ACCESS_KEY",
         "PRIVATE_KEY",
@@ -415,12 +422,14 @@ pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
     {
         return true;
     }
+    // Any of several addresses; a token may stand where the user does. As `git` everybody comes.
     let value = value.to_string_lossy();
-    value.split_once("://").is_some_and(|(_, rest)| {
-        let authority = rest.split('/').next().unwrap_or(rest);
+    value.split("://").skip(1).any(|rest| {
+        let end = |c: char| c.is_whitespace() || "/?#,|;\"'".contains(c);
+        let authority = rest.split(end).next().unwrap_or(rest);
         authority
-            .split_once('@')
-            .is_some_and(|(user, _)| user.contains(':'))
+            .rsplit_once('@')
+            .is_some_and(|(user, _)| !matches!(user, "" | "git"))
     })
 }
 
@@ -468,17 +477,40 @@ mod tests {
             "AWS_PROFILE",
             "token",
             "CANARY_KEY",
+            "MYSQL_PWD",
+            "SSHPASS",
+            "REDISCLI_AUTH",
+            "DOCKER_AUTH_CONFIG",
+            "npm_config__auth",
+            "npm_config_//registry.npmjs.org/:_authToken",
+            "CI_JOB_JWT",
+            "CI_JOB_JWT_V2",
         ] {
             assert!(secret(name, "x"), "{name}");
         }
-        assert!(secret("DATABASE_URL", "postgres://me:hidden@host/db"));
+        for (name, value) in [
+            ("DATABASE_URL", "postgres://me:hidden@host/db"),
+            (
+                "GOPROXY",
+                "https://proxy.golang.org,https://me:hunter2@go.example,direct",
+            ),
+            ("INDEX", "https://glpat-0123@host/simple"),
+            ("OTHER", "see https://host/a then https://me:a@b@host"),
+        ] {
+            assert!(secret(name, value), "{name}");
+        }
         for (name, value) in [
             ("HOME", "/home/me"),
             ("RUST_SRC_PATH", "/x"),
             ("PWD", "/"),
             ("MONKEY", "x"),
             ("PAGER", "less"),
+            ("OLDPWD", "/x"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("XAUTHORITY", "/x"),
             ("URL", "https://host/a@b:c"),
+            ("REMOTE", "ssh://git@host/a.git"),
+            ("GOPROXY", "https://proxy.golang.org,direct"),
         ] {
             assert!(!secret(name, value), "{name}");
         }
