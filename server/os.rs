@@ -14,7 +14,7 @@ use std::process::Command;
 
 pub use places::{
     FileId, canonical, file_id, home, home_of_system, is_plain_on_windows, make_private_folder,
-    remove_folder, resolved, resolved_all, resolved_folders, slashed,
+    remove_folder, resolved, resolved_all, resolved_folders, slashed, without_dots,
 };
 pub use processes::{Processes, descendants, group_memory, resident, started};
 pub use signals::signalled;

@@ -54,7 +54,7 @@ use crate::sandbox::Processes;
 use crate::store::Store;
 use crate::trust::{self, Decision, Risk};
 
-use permit::{permit, quoted};
+use permit::{each_time, permit, quoted};
 
 pub use ask_user::Asked;
 pub use change::{FileChange, Unchanged, change_file, change_files, minimal_edits};
@@ -177,6 +177,11 @@ pub trait Tool: Send + Sync {
     /// The same where a call is about several: each must be allowed.
     fn about_all(&self, cx: &Context, input: &Value) -> Vec<String> {
         vec![self.about(cx, input)]
+    }
+    /// The files that a call names, as it names them.
+    fn names(&self, input: &Value) -> Vec<String> {
+        let path = input.get("path").and_then(Value::as_str);
+        path.map(str::to_owned).into_iter().collect()
     }
     /// What a rule may name to deny a call, beside what the call is about.
     fn denied_by(&self, _input: &Value) -> Option<String> {
@@ -361,6 +366,9 @@ impl Registry {
                 permit(cx, name, risk, &about, &input, each_time.as_deref()).await?;
             }
         }
+        if risk == Risk::Write {
+            ask_for_names(cx, tool.names(&input)).await?;
+        }
         // A defect of one tool is that call's error, not the turn's end.
         let output = AssertUnwindSafe(tool.call(cx, input))
             .catch_unwind()
@@ -405,6 +413,23 @@ impl Registry {
             .collect()
             .await
     }
+}
+
+/// Asks for each file that is guarded by the name that a call gives it, a link's.
+async fn ask_for_names(cx: &Context, names: Vec<String>) -> Result<(), String> {
+    let root = cx.tree.root();
+    for name in names {
+        let Some(why) = trust::named(root, Path::new(&name)) else {
+            continue;
+        };
+        // What is guarded itself is asked about where it is written.
+        let resolved = cx.tree.resolve(&name);
+        if resolved.is_ok_and(|file| trust::guarded(root, &cx.shown(&file)).is_none()) {
+            let question = format!("The agent wants to change {}; {why}.", quoted(&name).0);
+            each_time(cx, question).await?;
+        }
+    }
+    Ok(())
 }
 
 fn denied(name: &str, about: &str) -> String {

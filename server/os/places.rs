@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The user's home: as the environment says it, else as the system does. One that is no absolute path counts as unset,
 /// or what is kept there would lie below whichever folder we stand in.
@@ -83,7 +83,20 @@ pub fn is_plain_on_windows(name: &str) -> bool {
         && !numbered("LPT")
 }
 
-/// The same, as far as `path` exists.
+/// `path` without `.` and `..`, as its names alone have it: for what is not there, or is not to be looked at.
+pub fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// [`canonical`], as far as `path` exists.
 pub fn resolved(path: &Path) -> PathBuf {
     let mut there = path;
     let mut rest = Vec::new();

@@ -48,16 +48,19 @@ impl Tool for PatchApply {
         patch::read(&patch).map(drop)
     }
     fn about_all(&self, cx: &Context, input: &Value) -> Vec<String> {
+        let shown = |name: String| match cx.tree.resolve(&name) {
+            Ok(resolved) => cx.shown(&resolved),
+            Err(_) => name,
+        };
+        self.names(input).into_iter().map(shown).collect()
+    }
+    fn names(&self, input: &Value) -> Vec<String> {
         let Ok(Input { patch }) = parse(self.name(), input) else {
             return Vec::new();
         };
         let files = patch::read(&patch).unwrap_or_default();
         let names = files.iter().flat_map(|file| file.kind.names());
-        let shown = |name: &str| match cx.tree.resolve(name) {
-            Ok(resolved) => cx.shown(&resolved),
-            Err(_) => name.to_owned(),
-        };
-        names.map(shown).collect()
+        names.map(str::to_owned).collect()
     }
     async fn call(&self, cx: &Context, input: Value) -> Output {
         let Input { patch } = parse(self.name(), &input)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::protected::manages_hooks;
 use crate::os;
 use crate::vcs;
 use sha2::{Digest, Sha256};
@@ -15,7 +16,6 @@ const RUNS: &[&str] = &[
     ".postil/mcp.json",
     ".postil/tools",
     ".postil/hooks",
-    ".husky",
 ];
 
 /// Characters of one name or value that are shown.
@@ -28,15 +28,14 @@ const SETTING: &str = "git's setting ";
 const MAX_FILES: usize = 500;
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The ordinary files and links among [`RUNS`] and git's hooks. `None`: too many, or unreadable.
+/// The ordinary files and links among [`RUNS`], git's hooks and what their managers read. `None`: too many, or unreadable.
 fn files(root: &Path) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in RUNS {
         collect(&root.join(path), 0, &mut found)?;
     }
-    for hook in hooks(root)? {
-        found.push(hook);
-    }
+    found.extend(hooks(root)?);
+    found.extend(managed(root)?);
     found.sort();
     found.dedup();
     Some(found)
@@ -74,14 +73,36 @@ fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
     if let Some(folder) = git_folder(root) {
         collect(&folder.join("hooks"), 3, &mut found)?;
     }
-    if let Some(folder) = vcs::runs(root).hooks {
+    for folder in vcs::runs(root).hooks {
         collect(&folder, 3, &mut found)?;
     }
     found.retain(|p| p.extension().is_none_or(|e| e != "sample"));
     Some(found)
 }
 
-/// The folder that a repository's worktrees share.
+/// What says, or is, what a manager of hooks runs, at the root and at the top of its repository.
+fn managed(root: &Path) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let top = vcs::top(root).filter(|top| top != root);
+    for folder in std::iter::once(root.to_owned()).chain(top) {
+        for folder in [folder.join(".config"), folder] {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let entry = entry.ok()?;
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                // A folder that has the name of such a program holds its sources.
+                let is_folder = entry.file_type().ok()?.is_dir();
+                if manages_hooks(&name) && (!is_folder || name.starts_with('.')) {
+                    collect(&entry.path(), 0, &mut found)?;
+                }
+            }
+        }
+    }
+    found.sort();
+    Some(found)
+}
+
+/// The folder that a repository's worktrees share, also of one that nobody can open now.
 fn git_folder(root: &Path) -> Option<PathBuf> {
     let git = root
         .ancestors()
@@ -247,7 +268,6 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
             ".postil/hooks",
             "is not run by postil, but is part of what is trusted",
         ),
-        (".husky", "can run when postil commits for you"),
     ] {
         let mut found = Vec::new();
         let whole = collect(&root.join(folder), 0, &mut found).is_some();
@@ -259,6 +279,17 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
         if !whole || found.len() > 20 {
             all.push(format!("There are more files in `{folder}`."));
         }
+    }
+    let managed = managed(root).unwrap_or_default();
+    for path in managed.iter().take(20) {
+        let shown = path.strip_prefix(root).unwrap_or(path);
+        let shown = clean(&shown.to_string_lossy());
+        all.push(format!(
+            "`{shown}` can run, or say what runs, when postil commits for you."
+        ));
+    }
+    if managed.len() > 20 {
+        all.push(String::from("There are more files of a manager of hooks."));
     }
     let hooks = hooks(root).unwrap_or_default();
     let names: Vec<String> = hooks

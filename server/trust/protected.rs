@@ -1,7 +1,7 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
 use std::fs::Metadata;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -15,6 +15,16 @@ const SHELL: &str = "it is run when a shell starts";
 const CI: &str = "it defines what a build machine runs";
 const TOOL: &str = "it names programs that building runs";
 
+/// What managers of git's hooks run, or are told by what to run: whole names, and beginnings of others.
+const HOOKS: &[&str] = &[
+    ".husky",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".githooks",
+    ".overcommit.yml",
+];
+const LEFTHOOK: &[&str] = &["lefthook", ".lefthook"];
+
 /// Whole components, lower case, wherever they stand.
 const NAMES: &[(&str, &str)] = &[
     (".git", GIT),
@@ -25,11 +35,6 @@ const NAMES: &[(&str, &str)] = &[
     (".hgrc", GIT),
     (".svn", GIT),
     (".jj", GIT),
-    (".husky", GIT),
-    (".pre-commit-config.yaml", GIT),
-    (".githooks", GIT),
-    (".overcommit.yml", GIT),
-    (".pre-commit-config.yml", GIT),
     (".postil", OURS),
     ("postil.toml", OURS),
     (".vscode", EDITOR),
@@ -276,8 +281,6 @@ const PATTERNS: &[(&str, &str, &str)] = &[
     ("", ".code-workspace", EDITOR),
     ("", ".sublime-project", EDITOR),
     ("", ".run.xml", EDITOR),
-    ("lefthook", "", GIT),
-    (".lefthook", "", GIT),
     (".roorules-", "", AGENT),
     (".clinerules-", "", AGENT),
     (".envrc", "", SHELL),
@@ -288,6 +291,9 @@ const PATTERNS: &[(&str, &str, &str)] = &[
     (".azure-pipelines", ".yml", CI),
     ("jenkinsfile", "", CI),
 ];
+
+/// Names in guarded folders that are looked at for links; more are nobody's configuration.
+const LOOKED_AT: usize = 2000;
 
 /// Two components in a row.
 const PAIRS: &[(&str, &str, &str)] = &[
@@ -318,6 +324,9 @@ const BESIDE_HEAD: &[&str] = &["config", "config.worktree", "commondir", "hooks"
 pub fn protected(relative: &str) -> Option<&'static str> {
     let parts: Vec<String> = relative.split(['/', '\\']).map(careless).collect();
     for part in &parts {
+        if manages_hooks(part) {
+            return Some(GIT);
+        }
         if let Some((_, why)) = NAMES.iter().find(|(name, _)| name == part) {
             return Some(why);
         }
@@ -345,8 +354,21 @@ pub fn protected(relative: &str) -> Option<&'static str> {
     })
 }
 
-/// [`protected`], and what a repository's configuration has git obey: that of the root, or that which the file belongs
-/// to.
+/// Whether a file or folder of this name is of a manager of git's hooks.
+pub(super) fn manages_hooks(name: &str) -> bool {
+    let name = careless(name);
+    HOOKS.contains(&&*name) || LEFTHOOK.iter().any(|start| name.starts_with(start))
+}
+
+/// [`protected`] of a path below `root` as it was named, whatever its links lead to.
+pub fn named(root: &Path, path: &Path) -> Option<&'static str> {
+    let plain = os::without_dots(&root.join(path));
+    let is_root = |above: &&Path| os::canonical(above).is_ok_and(|above| above == root);
+    let above = plain.ancestors().skip(1).find(is_root)?;
+    protected(&plain.strip_prefix(above).ok()?.to_string_lossy())
+}
+
+/// [`protected`], and what is [`Obeyed`]: of the root, or of the folder that the file stands in.
 pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     if let Some(why) = protected(relative) {
         return Some(why);
@@ -357,10 +379,10 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     let root = os::canonical(root).ok()?;
     let file = root.join(relative);
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
-    let mut repositories = vec![&*root];
-    repositories.extend((folder != root).then_some(folder));
-    let mut all = repositories.iter().filter_map(|folder| Obeyed::of(folder));
-    all.any(|obeyed| obeyed.hold(&file)).then_some(GIT)
+    let mut folders = vec![&*root];
+    folders.extend((folder != root).then_some(folder));
+    let mut all = folders.iter().filter_map(|folder| Obeyed::of(folder));
+    all.find_map(|obeyed| obeyed.holds(&file))
 }
 
 /// Whether it is what makes a folder a repository (`HEAD`), or what git obeys in one that is.
@@ -379,25 +401,29 @@ fn is_of_bare(root: &Path, relative: &str) -> bool {
     careless(name) == "head"
 }
 
-/// What in the work tree a repository's own configuration has git obey: the folder where `core.hooksPath` has it look
-/// for hooks, and files that the configuration goes on in. Names are compared as the most careless file system would.
+/// What is obeyed whatever it is called, and why: what a repository has git obey in its work tree (the folders that it
+/// looks for hooks in, what links there lead to, and files that its configuration goes on in), and what guarded links
+/// lead to. Names are compared as the most careless file system would.
 #[derive(Clone)]
-pub struct Obeyed(Vec<Vec<String>>);
+pub struct Obeyed(Vec<(Vec<String>, &'static str)>);
 
 impl Obeyed {
-    /// Of the repository at or above `folder`.
+    /// Of the repository at or above `folder`, and of the links in it.
     pub fn of(folder: &Path) -> Option<Self> {
-        let runs = vcs::runs(folder);
-        let places = runs.hooks.iter().chain(&runs.includes);
-        let places: Vec<_> = places.map(|place| parts(place)).collect();
+        let of_git = vcs::runs(folder).obeyed.into_iter();
+        let of_git = of_git.map(|place| (place, GIT)).chain(linked(folder));
+        let places: Vec<_> = of_git.map(|(place, why)| (parts(&place), why)).collect();
         (!places.is_empty()).then_some(Self(places))
     }
 
     /// Relative to a root that they lie in, as the paths then are that they are compared with.
     pub fn below(&self, root: &Path) -> Option<Self> {
         let root = parts(&os::canonical(root).ok()?);
-        let below = self.0.iter().filter_map(|place| place.strip_prefix(&*root));
-        let below: Vec<_> = below.filter(|b| !b.is_empty()).map(<[_]>::to_vec).collect();
+        let below = self.0.iter().filter_map(|(place, why)| {
+            let below = place.strip_prefix(&*root).filter(|below| !below.is_empty());
+            Some((below?.to_vec(), *why))
+        });
+        let below: Vec<_> = below.collect();
         (!below.is_empty()).then_some(Self(below))
     }
 
@@ -407,18 +433,61 @@ impl Obeyed {
         let mut alike = self
             .0
             .iter()
-            .filter(|place| place.len() == count)
+            .filter(|(place, _)| place.len() == count)
             .peekable();
         alike.peek().is_some() && {
             let path = parts(path);
-            alike.any(|place| *place == path)
+            alike.any(|(place, _)| *place == path)
         }
     }
 
-    fn hold(&self, path: &Path) -> bool {
+    fn holds(&self, path: &Path) -> Option<&'static str> {
         let path = parts(path);
-        self.0.iter().any(|place| path.starts_with(place))
+        let mut places = self.0.iter();
+        places.find_map(|(place, why)| path.starts_with(place).then_some(*why))
     }
+}
+
+/// What guarded links lead to: those in `root`, and in guarded folders there.
+fn linked(root: &Path) -> Vec<(PathBuf, &'static str)> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    let mut left = LOOKED_AT;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten() {
+            let Ok(entry) = entry else { break };
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if !folder.as_os_str().is_empty() {
+                left -= 1;
+                if left == 0 {
+                    return found;
+                }
+            }
+            let path = folder.join(entry.file_name());
+            let name = path.to_string_lossy();
+            if kind.is_symlink()
+                && let Some(why) = protected(&name)
+                && let Ok(target) = os::canonical(&root.join(&path))
+                && !root.starts_with(&target)
+            {
+                found.push((target, why));
+            } else if kind.is_dir() && !in_repository(&name) && may_hold(&name) {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Whether guarded names may stand in a folder because of its own.
+fn may_hold(relative: &str) -> bool {
+    let last = relative.rsplit('/').next().map(careless);
+    protected(relative).is_some()
+        || PAIRS
+            .iter()
+            .any(|(first, ..)| last.as_deref() == Some(*first))
 }
 
 fn parts(path: &Path) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use git2::{ConfigLevel, ErrorCode, Repository};
 
@@ -25,10 +25,12 @@ const MOST: usize = 50;
 /// What the configuration names that git runs for the repository at or above `root`.
 #[derive(Default)]
 pub struct Runs {
-    /// Where `core.hooksPath` has it look for hooks, if that lies in the work tree.
-    pub hooks: Option<PathBuf>,
-    /// Files in the work tree that its settings go on in (`include.path`), also those that are not there yet.
-    pub includes: Vec<PathBuf>,
+    /// The folders without links where it may look for hooks: the repository's own, and that of `core.hooksPath` if it
+    /// lies in the work tree.
+    pub hooks: Vec<PathBuf>,
+    /// What it obeys in the work tree: those folders, what links in them lead to, and files that its settings go on in
+    /// (`include.path`), also those that are not there yet.
+    pub obeyed: Vec<PathBuf>,
     /// The repository's own settings by which a commit runs something, a program or a folder of such: name and value.
     pub settings: Vec<(String, String)>,
 }
@@ -59,15 +61,10 @@ fn read(repository: &Repository) -> Option<Runs> {
         }
     }
     let top = repository.workdir().and_then(|top| os::canonical(top).ok());
-    let hooks = || in_work_tree(top.as_deref()?, &config.get_path("core.hooksPath").ok()?);
-    let includes = top
-        .as_deref()
-        .map(|top| in_it(top, repository.commondir(), &included));
-    Some(Runs {
-        hooks: hooks(),
-        includes: includes.unwrap_or_default(),
-        settings: that_run(settings),
-    })
+    let named = config.get_path("core.hooksPath").ok();
+    let mut runs = Runs::found(top.as_deref(), repository.commondir(), named, &included);
+    runs.settings = that_run(settings);
+    Some(runs)
 }
 
 /// Of a repository that libgit2 does not open: its settings as the git program lists them.
@@ -78,7 +75,7 @@ fn asked(root: &Path) -> Option<Runs> {
     if !out.status.success() {
         return None;
     }
-    let mut runs = Runs::default();
+    let mut settings = Vec::new();
     let mut hooks = None;
     let mut included = Vec::new();
     let mut parts = out.stdout.split(|byte| *byte == 0);
@@ -96,19 +93,64 @@ fn asked(root: &Path) -> Option<Runs> {
         }
         if scope == b"local" || scope == b"worktree" {
             let value = String::from_utf8_lossy(value).into_owned();
-            runs.settings.push((name, value));
+            settings.push((name, value));
         }
     }
-    runs.settings = that_run(runs.settings);
-    runs.includes = in_it(&top, &top.join(".git"), &included);
-    runs.hooks = hooks.and_then(|folder| {
-        let folder = match (folder.strip_prefix("~"), os::home()) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => folder,
-        };
-        in_work_tree(&top, &folder)
+    let hooks = hooks.map(|folder| match (folder.strip_prefix("~"), os::home()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => folder,
     });
+    let common = super::common_folder(root)?;
+    let mut runs = Runs::found(Some(&top), &common, hooks, &included);
+    runs.settings = that_run(settings);
     Some(runs)
+}
+
+impl Runs {
+    /// `named`: by `core.hooksPath`.
+    fn found(
+        top: Option<&Path>,
+        common: &Path,
+        named: Option<PathBuf>,
+        included: &[PathBuf],
+    ) -> Self {
+        let common = os::resolved(common);
+        let mut hooks = vec![led_to(&common.join("hooks"))];
+        let mut obeyed = Vec::new();
+        if let Some(top) = top {
+            let named = named.map(|folder| led_to(&top.join(folder)));
+            hooks.extend(named.filter(|folder| folder.starts_with(top)));
+            obeyed.extend(in_it(top, &common, included));
+        }
+        let linked = hooks.iter().flat_map(|folder| linked(folder));
+        obeyed.extend(hooks.iter().cloned().chain(linked));
+        // What is git's own is guarded as that.
+        obeyed.retain(|place| !place.starts_with(&common));
+        Self {
+            hooks,
+            obeyed,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// What the links in a folder lead to, also where that is not there yet.
+fn linked(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links
+        .take(MOST)
+        .map(|entry| led_to(&entry.path()))
+        .collect()
+}
+
+/// A path without links, also where the last one leads to what is not there.
+fn led_to(path: &Path) -> PathBuf {
+    let (Some(folder), Ok(target)) = (path.parent(), std::fs::read_link(path)) else {
+        return os::resolved(path);
+    };
+    let target = folder.join(target);
+    os::canonical(&target).unwrap_or_else(|_| os::resolved(&os::without_dots(&target)))
 }
 
 /// Name and value of what `git config --null` prints; a setting without a value is on.
@@ -165,15 +207,7 @@ fn in_it(top: &Path, own: &Path, named: &[PathBuf]) -> Vec<PathBuf> {
     let mut at = 0;
     while let Some(folder) = folders.get(at).cloned() {
         for path in named.iter().take(MOST) {
-            // What is not there yet has no path without `..` but by its name.
-            let mut plain = PathBuf::new();
-            for part in folder.join(path).components() {
-                match part {
-                    Component::ParentDir => drop(plain.pop()),
-                    part => plain.push(part),
-                }
-            }
-            let file = os::resolved(&plain);
+            let file = os::resolved(&os::without_dots(&folder.join(path)));
             if !file.starts_with(top) || found.contains(&file) {
                 continue;
             }
@@ -185,13 +219,6 @@ fn in_it(top: &Path, own: &Path, named: &[PathBuf]) -> Vec<PathBuf> {
         at += 1;
     }
     found
-}
-
-/// `folder`, which is relative to the top of the work tree or absolute, if it lies in there.
-fn in_work_tree(top: &Path, folder: &Path) -> Option<PathBuf> {
-    let folder = top.join(folder);
-    let folder = os::canonical(&folder).unwrap_or(folder);
-    folder.starts_with(top).then_some(folder)
 }
 
 /// An error where the file's attributes name a filter that makes what is committed of it (git-crypt, LFS): without it

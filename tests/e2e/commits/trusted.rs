@@ -1,5 +1,7 @@
 //! Hooks and signatures that are not to run: a commit does not pass them by without a word.
 
+use std::os::unix::fs::symlink;
+
 use serde_json::{Value, json};
 
 use super::{ASKED, CLEAN, CLEARED, Repository};
@@ -18,6 +20,34 @@ impl Repository {
         let out = out.expect("postil runs");
         let json = serde_json::from_slice(&out.stdout);
         (out.status.code(), json.expect("JSON"))
+    }
+
+    fn call(&self, tool: &str, input: &Value) -> (Option<i32>, String) {
+        let mut command = self.workspace.postil();
+        let out = command
+            .args(["tools", "call", tool, &input.to_string()])
+            .output();
+        let out = out.expect("postil runs");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        (out.status.code(), said)
+    }
+
+    /// And nothing is changed, for nobody answers.
+    #[track_caller]
+    fn is_asked_about(&self, tool: &str, input: &Value, why: &str) {
+        let (code, said) = self.call(tool, input);
+        assert_eq!(code, Some(1), "{input}: {said}");
+        assert!(
+            said.contains("Nobody answered") && said.contains(why),
+            "{input}: {said}"
+        );
+    }
+
+    /// What `postil trust` lists before it asks.
+    fn would_allow(&self) -> String {
+        let out = self.workspace.postil().arg("trust").output();
+        let out = out.expect("postil runs");
+        String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
     }
 
     #[track_caller]
@@ -179,15 +209,6 @@ fn hooks_that_git_is_told_to_look_for_elsewhere_are_asked_about_each_time() {
     it.git(&["init", "-q", "v"]);
     it.git(&["-C", "v", "config", "core.hooksPath", "hooks"]);
     it.trust();
-    let call = |tool: &str, input: &Value| {
-        let mut command = it.workspace.postil();
-        let out = command
-            .args(["tools", "call", tool, &input.to_string()])
-            .output();
-        let out = out.expect("postil runs");
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        (out.status.code(), said)
-    };
     let patch = "--- /dev/null\n+++ b/.githooks/pre-commit\n@@ -0,0 +1 @@\n+exit 1\n";
     for (tool, input) in [
         ("patch_apply", json!({"patch": patch})),
@@ -200,19 +221,127 @@ fn hooks_that_git_is_told_to_look_for_elsewhere_are_asked_about_each_time() {
             json!({"path": "v/hooks/pre-commit", "content": "x"}),
         ),
     ] {
-        let (code, said) = call(tool, &input);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(
-            said.contains("Nobody answered") && said.contains("belongs to version control"),
-            "{said}"
-        );
+        it.is_asked_about(tool, &input, "belongs to version control");
     }
     for folder in [".githooks", ".GitHooks", "v/hooks"] {
         assert!(!it.workspace.path(folder).join("pre-commit").exists());
     }
-    let (code, said) = call(
+    let (code, said) = it.call(
         "file_write",
         &json!({"path": "hooks/pre-commit", "content": "x"}),
     );
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// As projects do it that have their hooks tracked without a setting of git.
+#[test]
+fn hooks_behind_links_are_asked_about_and_part_of_what_is_trusted() {
+    let it = Repository::new();
+    let made = |path: &str| json!({"path": path, "content": "x"});
+    let _ = std::fs::remove_dir_all(it.workspace.path(".git/hooks"));
+    symlink("../hooks", it.workspace.path(".git/hooks")).expect("a link");
+    // Where the link leads need not be there yet.
+    it.trust();
+    it.is_asked_about("file_write", &made("hooks/pre-commit"), "version control");
+    it.script("hooks/pre-commit", NO);
+    it.is_refused_for("`hooks/pre-commit` is new");
+    assert!(it.would_allow().contains("`pre-commit`"));
+
+    let it = Repository::new();
+    it.script("scripts/check", NO);
+    let _ = std::fs::create_dir(it.workspace.path(".git/hooks"));
+    symlink(
+        "../../scripts/check",
+        it.workspace.path(".git/hooks/pre-commit"),
+    )
+    .expect("a link");
+    symlink(
+        "../../scripts/none",
+        it.workspace.path(".git/hooks/post-commit"),
+    )
+    .expect("a link");
+    it.trust();
+    let patch = "--- a/scripts/check\n+++ b/scripts/check\n@@ -1 +1,2 @@\n #!/bin/sh\n+exit 0\n";
+    it.is_asked_about("patch_apply", &json!({"patch": patch}), "version control");
+    it.is_asked_about("file_write", &made("scripts/none"), "version control");
+    assert_eq!(it.call("file_write", &made("scripts/other")).0, Some(0));
+    it.script("scripts/check", "exit 1");
+    it.is_refused_for("`.git/hooks/pre-commit` is another");
+}
+
+#[test]
+fn what_managers_of_hooks_read_is_part_of_what_is_trusted() {
+    for name in [
+        ".pre-commit-config.yaml",
+        ".pre-commit-config.yml",
+        "lefthook.yml",
+        ".lefthook-local.toml",
+        ".lefthook/pre-commit/check.sh",
+        ".config/lefthook.yml",
+        ".overcommit.yml",
+        ".githooks/pre-commit",
+        ".husky/pre-commit",
+    ] {
+        let it = Repository::new();
+        it.script("lefthook/main.go", NO);
+        it.trust();
+        it.script(name, NO);
+        it.is_refused_for(&format!("`{name}` is new"));
+        let said = it.would_allow();
+        let sentence = format!("`{name}` can run, or say what runs, when postil commits for you.");
+        assert!(said.contains(&sentence), "{said}");
+        assert!(!said.contains("main.go"), "{said}");
+    }
+}
+
+/// What reads it by that name follows the link.
+#[test]
+fn what_guarded_links_lead_to_is_asked_about() {
+    let it = Repository::new();
+    for (link, target) in [
+        ("CLAUDE.md", "guide.md"),
+        (".vscode/tasks.json", "../tools/t.json"),
+        (".github/workflows", "../ci"),
+        ("part/AGENTS.md", "../notes/part.md"),
+        ("README.txt", "other.md"),
+    ] {
+        let link = it.workspace.path(link);
+        let folder = link.parent().expect("a folder");
+        std::fs::create_dir_all(folder).expect("a folder");
+        symlink(target, &link).expect("a link");
+    }
+    for file in [
+        "guide.md",
+        "tools/t.json",
+        "ci/x.yml",
+        "notes/part.md",
+        "other.md",
+    ] {
+        it.workspace.write(file, "one\n");
+    }
+    it.trust();
+    let patch = |path: &str| json!({"patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-one\n+two\n")});
+    for (path, why) in [
+        ("CLAUDE.md", "agent's configuration"),
+        ("guide.md", "agent's configuration"),
+        (".vscode/tasks.json", "editor's configuration"),
+        ("tools/t.json", "editor's configuration"),
+        (".github/workflows/x.yml", "build machine"),
+        ("ci/x.yml", "build machine"),
+        ("part/AGENTS.md", "agent's configuration"),
+    ] {
+        it.is_asked_about("patch_apply", &patch(path), why);
+    }
+    let new = json!({"path": "./part/../.github/workflows/y.yml", "content": "two\n"});
+    it.is_asked_about("file_write", &new, "build machine");
+    assert!(!it.workspace.path("ci/y.yml").exists());
+    for file in ["guide.md", "tools/t.json", "ci/x.yml", "notes/part.md"] {
+        assert_eq!(it.workspace.read(file), "one\n", "{file}");
+    }
+    let (code, said) = it.call("patch_apply", &patch("README.txt"));
+    assert_eq!(
+        (code, &*it.workspace.read("other.md")),
+        (Some(0), "two\n"),
+        "{said}"
+    );
 }
