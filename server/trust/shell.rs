@@ -5,17 +5,18 @@
 
 mod reader;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use super::Decision;
 use crate::config::{Action, Rule};
+use crate::os;
 
 use reader::read;
 
 /// More simple commands than anybody reads.
 const MOST: usize = 50;
 const DEPTH: usize = 8;
-/// Places in one command that are looked at.
+/// Places in one simple command that are looked at.
 const SUSPECTS: usize = 400;
 /// Words of one simple command, each of which may be the one that does something.
 const WORDS: usize = 1000;
@@ -69,22 +70,57 @@ struct Commands {
     unreadable: bool,
 }
 
+impl Commands {
+    /// Nobody looks at what they start.
+    fn is_long(&self) -> bool {
+        self.all.len() > MOST || self.are_wide()
+    }
+
+    /// Each word of a simple command may be the one that does something, with all that stand behind it.
+    fn are_wide(&self) -> bool {
+        let pairs = self.all.iter().map(|simple| simple.words.len().pow(2));
+        pairs.sum::<usize>() > WORDS * WORDS
+    }
+
+    /// The same of words in quotes: nobody looks at what each may begin.
+    fn is_full(&self) -> bool {
+        let words = self.all.iter().flat_map(|simple| &simple.words);
+        let mut words = words.flat_map(|word| word.split_whitespace());
+        words.nth(WORDS).is_some()
+    }
+}
+
+/// How far a command is looked at.
+#[derive(Clone, Copy)]
+struct Depth {
+    unsure: bool,
+    /// To what it starts.
+    started: bool,
+    /// To what it may start.
+    suspects: bool,
+}
+
 /// What the rules say of `command`, the last that matches first; `otherwise` where none does.
 pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Decision) -> Decision {
     if command.len() > LONGEST {
         return worse(Decision::Ask, otherwise);
     }
     let commands = read(command);
-    let unsure = commands.unsure || commands.unreadable;
+    let is_long = commands.is_long();
+    let suspects = !is_long && !commands.is_full();
+    let depth = Depth {
+        unsure: commands.unsure || commands.unreadable || commands.all.is_empty() || !suspects,
+        started: !is_long,
+        suspects,
+    };
     let mut worst = Decision::Allow;
     if commands.all.is_empty() {
-        worst = one(rules, &Simple::default(), command, true, otherwise);
+        worst = one(rules, &Simple::default(), command, depth, otherwise);
     }
     for simple in &commands.all {
-        worst = worse(worst, one(rules, simple, command, unsure, otherwise));
+        worst = worse(worst, one(rules, simple, command, depth, otherwise));
     }
-    let too_many = commands.all.len() > MOST;
-    if commands.unreadable || too_many {
+    if commands.unreadable || is_long {
         worst = worse(worst, Decision::Ask);
     }
     worst
@@ -102,15 +138,20 @@ fn one(
     rules: &[&Rule],
     simple: &Simple,
     whole: &str,
-    unsure: bool,
+    depth: Depth,
     otherwise: Decision,
 ) -> Decision {
     let text = simple.text();
     // What it starts, as far as it can be told, and what it may.
-    let started = started(simple);
-    let maybe = suspects(simple);
-    let is_cut = text.split_whitespace().nth(WORDS).is_some();
-    let unsure = unsure || maybe.len() >= SUSPECTS || is_cut || simple.is_long();
+    let started = match depth.started {
+        true => started(simple),
+        false => Vec::new(),
+    };
+    let maybe = match depth.suspects {
+        true => suspects(simple),
+        false => Vec::new(),
+    };
+    let unsure = depth.unsure || maybe.len() >= SUSPECTS;
     // Of `find` each word would count, also of what it only looks for.
     let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let looks = simple
@@ -161,32 +202,31 @@ pub fn destroys(command: &str, root: &Path) -> Option<&'static str> {
         return Some(TOO_LONG);
     }
     let commands = read(command);
-    if commands.all.iter().any(Simple::is_long) {
+    if commands.are_wide() {
         return Some(TOO_LONG);
     }
-    let all = commands.all.iter().flat_map(|simple| {
-        let mut all = vec![simple.clone()];
-        all.extend(started(simple));
-        all.extend(suspects(simple));
-        all
-    });
-    all.into_iter()
-        .find_map(|simple| destroys_one(&simple, root))
+    let mut left = SUSPECTS * WORDS;
+    for simple in &commands.all {
+        let maybe = suspects(simple);
+        let words: usize = maybe.iter().map(|simple| simple.words.len()).sum();
+        let Some(rest) = left.checked_sub(words) else {
+            return Some(TOO_LONG);
+        };
+        left = rest;
+        let all = std::iter::once(simple.clone()).chain(started(simple));
+        let found = all
+            .chain(maybe)
+            .find_map(|simple| destroys_one(&simple, root));
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 /// Whether the root lies in what a path means there, as far as it can be told without looking.
 fn holds_root(path: &str, root: &Path) -> bool {
-    let mut named = PathBuf::new();
-    for part in root.join(path).components() {
-        match part {
-            Component::ParentDir => {
-                named.pop();
-            }
-            Component::CurDir => {}
-            part => named.push(part),
-        }
-    }
-    root.starts_with(named)
+    root.starts_with(os::without_dots(&root.join(path)))
 }
 
 fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
@@ -327,7 +367,7 @@ const GIT_VALUES: &[&str] = &[
 /// What `simple` starts for certain.
 fn started(simple: &Simple) -> Vec<Simple> {
     let mut found = Vec::new();
-    let Some((program, rest)) = simple.words.split_first().filter(|_| !simple.is_long()) else {
+    let Some((program, rest)) = simple.words.split_first() else {
         return found;
     };
     let program = program.rsplit('/').next().unwrap_or_default();
@@ -442,10 +482,7 @@ fn runs_script(simple: &Simple) -> bool {
 
 /// What it may start: everything from any place on where the name of a program could begin.
 fn suspects(simple: &Simple) -> Vec<Simple> {
-    let text = match simple.is_long() {
-        true => String::new(),
-        false => simple.text(),
-    };
+    let text = simple.text();
     let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     let mut before = ' ';
     let mut found = Vec::new();

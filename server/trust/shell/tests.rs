@@ -322,6 +322,24 @@ fn attack_06_a_command_that_is_too_long_to_be_looked_through_is_asked_about() {
     let inside = format!("python3 -c '{words}'");
     assert_eq!(forbidden(&inside), Decision::Ask);
     assert_eq!(destroys(&inside, root), None);
+    // Each of these is short enough.
+    let (few, quoted) = ("a ".repeat(990), "'a '".repeat(990));
+    let rules: Vec<Rule> = (0..9)
+        .map(|at| rule(&format!("c{at} *"), Action::Ask))
+        .collect();
+    for one in [
+        format!("xargs {few}; "),
+        format!("xargs '{few}'; "),
+        format!("a {quoted}; "),
+    ] {
+        for count in [2, 30, 60] {
+            let all = one.repeat(count);
+            assert_ne!(forbidden(&all), Decision::Allow);
+            let asked = decide(&rules.iter().collect::<Vec<_>>(), &all, Decision::Allow);
+            assert_eq!(asked, Decision::Ask);
+            let _ = destroys(&all, root);
+        }
+    }
     let many = "env a b c d;".repeat(10_000);
     assert_ne!(forbidden(&many), Decision::Allow);
     assert_eq!(destroys(&many, root), None);
