@@ -1,6 +1,7 @@
 //! What the author allowed for longer than once: kept in the data folder, bound to the tool, the argument (or a
 //! pattern that was offered), the folder, and the content of what a command names there.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -236,21 +237,42 @@ impl Call<'_> {
 /// More than this is no script that somebody has read.
 const MOST: u64 = 16 << 20;
 
-/// Of the files of the workspace that a command names, each word for itself. An error: they cannot be told.
+/// Folders that a command may change to.
+const FOLDERS: usize = 50;
+
+/// Of the files of the workspace that a command names, each word for itself, also from where a `cd` in it leads. An
+/// error: they cannot be told.
 fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()> {
     if risk != Risk::Run {
         return Ok(None);
     }
     let root = os::canonical(root).map_err(|_| ())?;
     let words = argument.split(|c: char| c.is_whitespace() || "'\"`;|&()<>{}$=".contains(c));
-    let mut files: Vec<PathBuf> = words
+    let words = words
         .map(|word| word.trim_end_matches('*'))
-        .filter(|word| !word.is_empty())
-        .filter_map(|word| os::canonical(&root.join(word)).ok())
-        .filter(|path| path.starts_with(&root) && path.is_file())
-        .collect();
-    files.sort();
-    files.dedup();
+        .filter(|word| !word.is_empty());
+    let mut folders = vec![root.clone()];
+    let mut files = BTreeSet::new();
+    let mut changes = false;
+    for word in words {
+        let found: Vec<PathBuf> = folders
+            .iter()
+            .filter_map(|folder| os::canonical(&folder.join(word)).ok())
+            .filter(|path| path.starts_with(&root))
+            .collect();
+        for path in found {
+            if path.is_file() {
+                files.insert(path);
+            } else if changes && !folders.contains(&path) {
+                folders.push(path);
+            }
+        }
+        if folders.len() > FOLDERS {
+            return Err(());
+        }
+        // Behind its options.
+        changes = matches!(word, "cd" | "pushd") || changes && word.starts_with('-');
+    }
     if files.is_empty() {
         return Ok(None);
     }
@@ -330,6 +352,26 @@ mod tests {
         assert!(!grants.allow(&ours));
         std::fs::remove_file(root.join("run.sh")).unwrap();
         assert!(!grants.allow(&ours));
+    }
+
+    #[test]
+    fn a_grant_falls_also_when_what_is_run_lies_where_a_cd_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("a");
+        std::fs::create_dir_all(root.join("sub/b")).unwrap();
+        let grants = Grants::open(&folder.path().join("data"));
+        for (argument, script) in [
+            ("cd sub && ./run.sh", "sub/run.sh"),
+            ("(cd -- 'sub'; cd b; sh -e go)", "sub/b/go"),
+            ("cd sub/b\n../x.sh", "sub/x.sh"),
+        ] {
+            let ours = call("bash", Risk::Run, argument, &root);
+            std::fs::write(root.join(script), "echo good").unwrap();
+            grants.keep(&ours, Wanted::Here).unwrap();
+            assert!(grants.allow(&ours), "{argument}");
+            std::fs::write(root.join(script), "echo evil").unwrap();
+            assert!(!grants.allow(&ours), "{argument}");
+        }
     }
 
     #[test]
