@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde_json::Value;
 
+use crate::acp;
 use crate::models::prices::Said;
 use crate::os;
 pub use check::text;
@@ -266,6 +267,30 @@ impl Loaded {
         self.source(key) == Some("workspace")
     }
 
+    /// Where the workspace is not trusted: a repository does not say by itself to whom code is sent, so that the models
+    /// are those of `own`, what the user set for themselves. And one that is passed over. Outside agents are asked about
+    /// by name, and the built-in answers send nothing.
+    pub fn untrusted(&self, own: &Settings) -> (Settings, Option<String>) {
+        let mut settings = self.settings.clone();
+        let mut passed = None;
+        let agents = &self.settings.agents;
+        for (key, named, own) in [
+            ("model", &mut settings.model, &own.model),
+            ("turn.consult", &mut settings.consult, &own.consult),
+        ] {
+            let is_sent = |name: &String| {
+                let name = name.trim();
+                let agent = name.strip_prefix("acp/").unwrap_or(name);
+                name != "offline" && acp::agent(agent, agents).is_none()
+            };
+            if self.is_of_workspace(key) && named != own && named.as_ref().is_some_and(is_sent) {
+                let strange = std::mem::replace(named, own.clone());
+                passed = passed.or(strange);
+            }
+        }
+        (settings, passed)
+    }
+
     /// Who says what holds for this key.
     pub fn source(&self, key: &str) -> Option<&str> {
         let said = self.sources.iter().find(|(known, ..)| known == key)?;
@@ -309,6 +334,15 @@ pub fn load_with(
     }
     layers.environment(environment);
     layers.finish()
+}
+
+/// The models that the settings of the workspace at `root` name.
+pub fn models_of(root: &Path) -> Vec<String> {
+    let mut layers = Layers::new();
+    layers.file(Layer::Workspace, &root.join(PROJECT_FILE));
+    let settings = layers.finish().settings;
+    let named = settings.model.into_iter().chain(settings.consult);
+    named.filter(|name| name != "offline").collect()
 }
 
 /// The problems of a settings file whose text is `text`, which need not be what is on disk: a workspace's

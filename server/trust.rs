@@ -169,7 +169,9 @@ impl Trust {
 
     /// What stands in `root` that can run, in a sentence for a question with little room. `None`: nothing.
     pub fn brings(&self, root: &Path) -> Option<String> {
-        let names = fingerprint::names(&os::canonical(root).unwrap_or_else(|_| root.to_owned()));
+        let root = os::canonical(root).unwrap_or_else(|_| root.to_owned());
+        let names = fingerprint::names(&root);
+        let asked = fingerprint::asked(&root).map(|asked| format!(" {asked}"));
         let shown: Vec<String> = names.iter().take(NAMED).map(|n| short(n)).collect();
         let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -177,8 +179,9 @@ impl Trust {
         };
         (!names.is_empty()).then(|| {
             format!(
-                "It also allows what stands there: {}{more} (`postil trust` lists it).",
-                shown.join(", ")
+                "It also allows what stands there: {}{more} (`postil trust` lists it).{}",
+                shown.join(", "),
+                asked.unwrap_or_default()
             )
         })
     }

@@ -87,7 +87,10 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.add("workspace", (None, root.display().to_string()));
     found.add("trust", trust(&session, &root));
     found.extend("settings", settings(&folders.config_file(), &loaded));
-    found.extend("model", model(&loaded.settings, &root, online).await);
+    let workspaces = session.workspaces();
+    let choosing = workspaces.first().map(|one| session.choosing(one).0);
+    let choosing = choosing.unwrap_or_else(|| loaded.settings.clone());
+    found.extend("model", model(&choosing, &root, online).await);
     found.extend("language server", servers(&session));
     found.add("git", git(&root));
     found.add("repository", (None, repository(&root)));

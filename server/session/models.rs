@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Error, Session};
+use super::{Error, Session, Workspace};
 use crate::config;
 use crate::turn::{self, Answerer, Offer};
 
@@ -96,12 +96,26 @@ impl Session {
         })
     }
 
+    /// The settings by which it is chosen who answers, and the model of a repository that is passed over.
+    pub fn choosing(&self, workspace: &Workspace) -> (config::Settings, Option<String>) {
+        let loaded = workspace.loaded();
+        let named = ["model", "turn.consult"];
+        let is_named = named.into_iter().any(|key| loaded.is_of_workspace(key));
+        match is_named && !self.is_trusted(workspace.root()) {
+            true => loaded.untrusted(&self.own_settings()),
+            false => (loaded.settings.clone(), None),
+        }
+    }
+
     /// The settings that hold for a file, and the folders whose programs are none.
     fn settings_for(&self, path: Option<&Path>) -> (Arc<config::Loaded>, Vec<PathBuf>) {
         let workspaces = self.workspaces();
         let of_path = path.and_then(|path| self.workspace_of(path));
         let loaded = match of_path.or_else(|| workspaces.first().cloned()) {
-            Some(workspace) => workspace.loaded(),
+            Some(workspace) => Arc::new(config::Loaded {
+                settings: self.choosing(&workspace).0,
+                ..(*workspace.loaded()).clone()
+            }),
             None => Arc::new(self.own_loaded()),
         };
         let roots = workspaces.iter().map(|one| one.root().to_owned());

@@ -16,7 +16,8 @@ impl Session {
         let (view, thread) = self.find_thread(id, None)?;
         let workspace = self.home_of(&view.path)?;
         let loaded = workspace.loaded();
-        let answerer = turn::choose(&loaded.settings, options.model.as_deref())
+        let (choosing, _) = self.choosing(&workspace);
+        let answerer = turn::choose(&choosing, options.model.as_deref())
             .await
             .map_err(|error| Error::Other(error.to_string()))?
             .answerer;

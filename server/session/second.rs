@@ -12,6 +12,7 @@ use crate::acp;
 use crate::config::{Loaded, Settings};
 use crate::host::{Level, Question};
 use crate::models::Model;
+use crate::present;
 use crate::store::{Run, RunStatus, Store};
 use crate::threads::{Message, Role, Status, Thread};
 use crate::tools::Asking;
@@ -132,11 +133,17 @@ impl Session {
         let (view, thread) = self.find_thread(id, path)?;
         let workspace = self.home_of(&view.path)?;
         let store = workspace.store()?;
-        let settings = workspace.loaded().settings.clone();
+        let (settings, passed) = self.choosing(&workspace);
         let name = model.or(settings.consult.as_deref()).ok_or_else(|| {
-            Error::Other(String::from(
-                "no second model is configured: set `turn.consult` to a `provider/model`",
-            ))
+            Error::Other(match passed {
+                Some(name) => format!(
+                    "`{}`, which this workspace's settings name, is asked once you trust the folder (`postil trust`)",
+                    present::short(&present::visible(&name), 100)
+                ),
+                None => String::from(
+                    "no second model is configured: set `turn.consult` to a `provider/model`",
+                ),
+            })
         })?;
         let choice = turn::choose(&settings, Some(name))
             .await

@@ -55,6 +55,8 @@ pub(super) struct Turns {
     pub(super) saved: DashSet<Saved>,
     /// How often a folder was not trusted when it was asked about.
     untrusted: DashMap<PathBuf, u64>,
+    /// Folders of which it was said that the model that they name is not asked.
+    passed_over: DashSet<PathBuf>,
     queue: Queue,
     begins: Begins,
     /// Held from the look whether a thread has a turn until it has one.

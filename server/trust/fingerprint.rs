@@ -194,6 +194,18 @@ pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
     parts
 }
 
+/// To whom code is sent because the workspace's settings say so.
+pub(super) fn asked(root: &Path) -> Option<String> {
+    let models = crate::config::models_of(root);
+    let models: Vec<String> = models.iter().map(|m| format!("`{}`", clean(m))).collect();
+    (!models.is_empty()).then(|| {
+        format!(
+            "Its settings have code sent to {}, if you can ask that model.",
+            models.join(" and ")
+        )
+    })
+}
+
 /// Said where it is asked whether such a folder is trusted.
 pub const HOLDS_HOME: &str =
     "This folder holds your whole home folder: trust the project's own folder instead.";
@@ -224,6 +236,7 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
         all.push(String::from(
             "`postil.toml` counts as settings; it can name no command, endpoint or key.",
         ));
+        all.extend(asked(root));
     }
     for list in [".mcp.json", ".postil/mcp.json"] {
         let path = root.join(list);

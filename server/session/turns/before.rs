@@ -9,6 +9,8 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Error, Session, Store, answerer};
+use crate::host::Level;
+use crate::present;
 use crate::session::{TurnEnd, TurnOptions, View, Workspace};
 use crate::store::{Run, RunStatus, StoreError};
 use crate::threads::Thread;
@@ -80,8 +82,17 @@ impl Session {
         let stopped = store
             .run_of_thread(&thread.id)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
-        let settings = &workspace.loaded().settings;
-        let found = answerer(settings, options, stopped.as_ref()).await;
+        let (settings, passed) = self.choosing(workspace);
+        if let Some(name) = passed.filter(|_| options.model.is_none())
+            && self.turns.passed_over.insert(workspace.root().to_owned())
+        {
+            let name = present::short(&present::visible(&name), 100);
+            let text = format!(
+                "postil: `{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
+            );
+            self.host.message(Level::Warning, &text);
+        }
+        let found = answerer(&settings, options, stopped.as_ref()).await;
         // Who names a model that there is not is told so, and no more.
         if let Err(error) = &found
             && stopped.is_none()

@@ -212,8 +212,9 @@ impl Session {
                 another: task.options.another,
             };
             let mut registry = Registry::built_in().with_settings(&loaded.settings);
-            if let Some(name) = loaded.settings.consult.as_deref()
-                && let Ok(choice) = turn::choose(&loaded.settings, Some(name)).await
+            let (choosing, _) = self.choosing(&task.workspace);
+            if let Some(name) = choosing.consult.as_deref()
+                && let Ok(choice) = turn::choose(&choosing, Some(name)).await
                 && let Answerer::Model(second) = choice.answerer
             {
                 registry = registry.with_second(second);

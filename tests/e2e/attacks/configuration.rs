@@ -477,3 +477,50 @@ fn attack_04_a_guarded_file_is_asked_about_each_time_whatever_is_granted_also_wh
         );
     }
 }
+
+#[test]
+fn attack_01_a_repository_does_not_say_to_whom_code_is_sent() {
+    let ground = Ground::new(vec![Step::text("Mine."), Step::text("Mine again.")]);
+    let theirs = Model::start(vec![Step::text("Theirs.")]);
+    let w = &ground.workspace;
+    w.write("src/b.rs", CODE);
+    w.write(
+        "postil.toml",
+        "model = \"ollama/theirs\"\n[turn]\nconsult = \"ollama/theirs\"\n",
+    );
+    w.configure(&format!(
+        "model = \"anthropic/claude-sonnet-4-5\"\n[providers.ollama]\nbaseUrl = \"{}\"\napiKeyEnv = \"ANTHROPIC_API_KEY\"\n",
+        theirs.v1()
+    ));
+    let run = |args: &[&str]| {
+        let mut command = ground.postil(args);
+        let out = command.env_remove("POSTIL_MODEL").output();
+        all(&out.expect("timeout of coreutils runs"))
+    };
+    let first = ground.ask("src/net.rs:1", "one?");
+    let said = run(&["reply", &first]);
+    let note = "`ollama/theirs`, which this workspace's settings name, is not asked before you trust the folder";
+    assert!(said.contains("Mine.") && said.contains(note), "{said}");
+    let said = run(&["consult", &first]);
+    assert!(
+        said.contains("is asked once you trust the folder"),
+        "{said}"
+    );
+    let said = run(&["doctor"]);
+    assert!(
+        said.contains("anthropic/claude-sonnet-4-5, because"),
+        "{said}"
+    );
+    assert_eq!(theirs.requests().len(), 0);
+
+    let said = run(&["trust"]);
+    assert!(
+        said.contains("Its settings have code sent to `ollama/theirs`"),
+        "{said}"
+    );
+    ground.trust();
+    let second = ground.ask("src/b.rs:1", "two?");
+    let said = run(&["reply", &second]);
+    assert!(!said.contains("is not asked before"), "{said}");
+    assert!(!theirs.requests().is_empty(), "{said}");
+}

@@ -22,7 +22,8 @@ The first place in this table that has a value is used.
 | workspace | `postil.toml` in the workspace folder |
 | own | your own `~/.config/postil/config.toml` (`%APPDATA%\postil\config.toml` on Windows; `$XDG_CONFIG_HOME` is used if it is set) |
 
-A repository can only narrow what you allow. So the column *where* says, for each setting:
+A repository can only narrow what you allow, and a model that it names is asked once you trust its folder. So the column
+*where* says, for each setting:
 
 | where | what it means |
 |---|---|
