@@ -261,6 +261,13 @@ pub struct Loaded {
     pub sources: Vec<(String, Value, String)>,
 }
 
+/// What a workspace that is not trusted names and is not asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    pub model: Option<String>,
+    pub consult: Option<String>,
+}
+
 impl Loaded {
     /// Whether the workspace says what holds for this key, by `postil.toml` or by settings that an editor keeps in it.
     pub fn is_of_workspace(&self, key: &str) -> bool {
@@ -268,15 +275,16 @@ impl Loaded {
     }
 
     /// Where the workspace is not trusted: a repository does not say by itself to whom code is sent, so that the models
-    /// are those of `own`, what the user set for themselves. And one that is passed over. Outside agents are asked about
-    /// by name, and the built-in answers send nothing.
-    pub fn untrusted(&self, own: &Settings) -> (Settings, Option<String>) {
+    /// are those of `own`, what the user set for themselves. And those that are passed over. Outside agents are asked
+    /// about by name, and the built-in answers send nothing.
+    pub fn untrusted(&self, own: &Settings) -> (Settings, PassedOver) {
         let mut settings = self.settings.clone();
-        let mut passed = None;
+        let mut passed = PassedOver::default();
         let agents = &self.settings.agents;
-        for (key, named, own) in [
-            ("model", &mut settings.model, &own.model),
-            ("turn.consult", &mut settings.consult, &own.consult),
+        let PassedOver { model, consult } = &mut passed;
+        for (key, named, own, passed) in [
+            ("model", &mut settings.model, &own.model, model),
+            ("turn.consult", &mut settings.consult, &own.consult, consult),
         ] {
             let is_sent = |name: &String| {
                 let name = name.trim();
@@ -284,8 +292,7 @@ impl Loaded {
                 name != "offline" && acp::agent(agent, agents).is_none()
             };
             if self.is_of_workspace(key) && named != own && named.as_ref().is_some_and(is_sent) {
-                let strange = std::mem::replace(named, own.clone());
-                passed = passed.or(strange);
+                *passed = std::mem::replace(named, own.clone());
             }
         }
         (settings, passed)

@@ -3,6 +3,7 @@
 //! freed of keys and kept.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ fn secrets() -> &'static [String] {
     static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
     SECRETS.get_or_init(|| {
         let named = std::env::vars_os()
-            .filter(|(name, value)| os::is_secret(name, value))
+            .filter(|(name, value)| is_hidden(name, value))
             .map(|(_, value)| value.to_string_lossy().into_owned());
         // A short value is a word that stands elsewhere too.
         let mut secrets: Vec<String> = named.filter(|value| value.len() >= 8).collect();
@@ -99,6 +100,14 @@ fn secrets() -> &'static [String] {
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets
     })
+}
+
+/// More by their names than are kept from programs, which may need what stands under such a one; and not all that belongs
+/// to a cloud: the name of a model, say, is what a line is about.
+fn is_hidden(name: &OsStr, value: &OsStr) -> bool {
+    let upper = name.to_string_lossy().to_uppercase();
+    let telling = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+    telling.iter().any(|word| upper.contains(word)) || os::holds_secret(name, value)
 }
 
 fn cleaned(line: &str, secrets: &[String]) -> String {
@@ -158,6 +167,23 @@ mod tests {
             "Authorization: Bearer [key]"
         );
         assert_eq!(clean(&"é".repeat(5000)).chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn more_names_are_hidden_here_and_what_a_line_is_about_is_not() {
+        let hidden = |name: &str| is_hidden(name.as_ref(), "0123456789".as_ref());
+        for name in [
+            "TOKEN_GITHUB",
+            "GITHUB_TOKENS",
+            "MISTRAL_KEY_2",
+            "OPENAI_API_KEY",
+            "MYSQL_PWD",
+        ] {
+            assert!(hidden(name), "{name}");
+        }
+        for name in ["AWS_REGION", "OPENAI_BASE_URL", "ANTHROPIC_MODEL", "HOME"] {
+            assert!(!hidden(name), "{name}");
+        }
     }
 
     #[test]

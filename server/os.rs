@@ -373,6 +373,22 @@ pub fn by_name(command: &str) -> OsString {
 /// Whether a variable of this name and value looks like a secret: keys, tokens, passwords, the
 /// credentials of clouds, addresses with a password in them.
 pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
+    let begins = [
+        "AWS_",
+        "AZURE_",
+        "GOOGLE_APPLICATION",
+        "GCLOUD_",
+        "GCP_",
+        "OPENAI_",
+        "ANTHROPIC_",
+        "VAULT_",
+    ];
+    let upper = name.to_string_lossy().to_ascii_uppercase();
+    begins.iter().any(|b| upper.starts_with(b)) || holds_secret(name, value)
+}
+
+/// [`is_secret`], but not for the cloud alone that the variable belongs to.
+pub fn holds_secret(name: &OsStr, value: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     let ends = [
         "KEY",
@@ -404,21 +420,10 @@ pub fn is_secret(name: &OsStr, value: &OsStr) -> bool {
         "PRIVATE_KEY",
         "CREDENTIAL",
     ];
-    let begins = [
-        "AWS_",
-        "AZURE_",
-        "GOOGLE_APPLICATION",
-        "GCLOUD_",
-        "GCP_",
-        "OPENAI_",
-        "ANTHROPIC_",
-        "VAULT_",
-    ];
     if ends
         .iter()
         .any(|e| name == *e || name.strip_suffix(e).is_some_and(|n| n.ends_with('_')))
         || holds.iter().any(|h| name.contains(h))
-        || begins.iter().any(|b| name.starts_with(b))
     {
         return true;
     }

@@ -201,6 +201,8 @@ pub struct Workspace {
     /// Why there is none, and until when it is not tried again.
     off: Mutex<Option<(Instant, String, &'static str)>>,
     agents: Mutex<Option<second::Found>>,
+    /// Held from the look whether a thread has a turn until it has one.
+    taking: Mutex<()>,
     folders: Folders,
     host: Arc<dyn Host>,
 }
@@ -468,6 +470,7 @@ impl Session {
             store: RwLock::default(),
             off: Mutex::default(),
             agents: Mutex::default(),
+            taking: Mutex::default(),
             folders: self.folders.clone(),
             host: self.host.clone(),
         };

@@ -96,14 +96,14 @@ impl Session {
         })
     }
 
-    /// The settings by which it is chosen who answers, and the model of a repository that is passed over.
-    pub fn choosing(&self, workspace: &Workspace) -> (config::Settings, Option<String>) {
+    /// The settings by which it is chosen who answers, and the models of a repository that are passed over.
+    pub fn choosing(&self, workspace: &Workspace) -> (config::Settings, config::PassedOver) {
         let loaded = workspace.loaded();
         let named = ["model", "turn.consult"];
         let is_named = named.into_iter().any(|key| loaded.is_of_workspace(key));
         match is_named && !self.is_trusted(workspace.root()) {
             true => loaded.untrusted(&self.own_settings()),
-            false => (loaded.settings.clone(), None),
+            false => (loaded.settings.clone(), config::PassedOver::default()),
         }
     }
 

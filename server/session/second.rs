@@ -135,7 +135,7 @@ impl Session {
         let store = workspace.store()?;
         let (settings, passed) = self.choosing(&workspace);
         let name = model.or(settings.consult.as_deref()).ok_or_else(|| {
-            Error::Other(match passed {
+            Error::Other(match passed.consult {
                 Some(name) => format!(
                     "`{}`, which this workspace's settings name, is asked once you trust the folder (`postil trust`)",
                     present::short(&present::visible(&name), 100)

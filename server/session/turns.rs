@@ -11,7 +11,7 @@ mod who;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use dashmap::mapref::one::Ref;
@@ -59,8 +59,6 @@ pub(super) struct Turns {
     passed_over: DashSet<PathBuf>,
     queue: Queue,
     begins: Begins,
-    /// Held from the look whether a thread has a turn until it has one.
-    taking: Mutex<()>,
 }
 
 /// Held for reading while a batch is begun. The first of its turns wait until all of it is there: what they ask the
@@ -455,7 +453,7 @@ impl Session {
             may_be_held(&answerer)?;
         }
         self.keep_provenance(Some(&view.path));
-        let taking = self.turns.taking.lock();
+        let taking = workspace.taking.lock();
         let taking = taking.unwrap_or_else(PoisonError::into_inner);
         // Another may have begun while a local server was looked for.
         if let Some(run) = self.turns.running(workspace.root(), &thread.id) {

@@ -160,15 +160,19 @@ impl Session {
         }
         if undone.left == files.len() {
             // What the author has made their own must not stand before the older turns for ever.
-            let whole = wanted.turn.is_none() && wanted.files.is_none();
+            let whole = wanted.files.is_none();
             if whole
                 && authors == files.len()
                 && self.leaves(&store, &run.id, turn, &undone).await?
             {
+                // Two may have been asked: one of them goes on to the turn before.
+                if store.changed_turn(&run.id)? != Some(turn) {
+                    return Err(Error::Other(String::from("that turn is undone already")));
+                }
                 for file in &files {
                     store.mark_undone(&run.id, turn, file, newest)?;
                 }
-                return Box::pin(self.undo(&run.id, wanted)).await;
+                return Box::pin(self.undo(&run.id, Wanted::default())).await;
             }
             return Err(Error::Other(undone.files.join("; ")));
         }

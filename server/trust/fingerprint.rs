@@ -70,12 +70,15 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Option<()> {
 /// Git's hooks that would run: samples do not.
 fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
-    if let Some(folder) = git_folder(root) {
-        collect(&folder.join("hooks"), 3, &mut found)?;
+    let mut folders = vcs::runs(root).hooks;
+    if folders.is_empty() {
+        folders.extend(git_folder(root).map(|git| git.join("hooks")));
     }
-    for folder in vcs::runs(root).hooks {
+    for folder in folders {
         collect(&folder, 3, &mut found)?;
     }
+    found.sort();
+    found.dedup();
     found.retain(|p| p.extension().is_none_or(|e| e != "sample"));
     Some(found)
 }

@@ -318,7 +318,14 @@ const PAIRS: &[(&str, &str, &str)] = &[
 ];
 
 /// What stands beside a repository's `HEAD` and has git run something. Git takes a folder of any name for a repository.
-const BESIDE_HEAD: &[&str] = &["config", "config.worktree", "commondir", "hooks", "info"];
+const BESIDE_HEAD: &[&str] = &[
+    "config",
+    "config.worktree",
+    "commondir",
+    "hooks",
+    "info",
+    "rebase-merge",
+];
 
 /// Why a write to `relative` (with `/`) asks each time, whatever the grants: `.git`, `.vscode`, CI …
 pub fn protected(relative: &str) -> Option<&'static str> {

@@ -105,8 +105,16 @@ fn attack_04_a_file_that_gits_configuration_goes_on_in_is_guarded() {
 fn attack_04_what_makes_a_folder_of_any_name_a_repository_is_guarded() {
     let p = place();
     write(p.root.join("old/HEAD"), "ref: refs/heads/main\n");
+    write(p.root.join("old/worktrees/w/HEAD"), "ref: refs/heads/w\n");
     std::fs::create_dir_all(p.root.join("src/HEAD")).unwrap();
-    for file in ["docs/HEAD", "docs/head", "old/config", "old/hooks/x/y"] {
+    let list = "old/worktrees/w/rebase-merge/git-rebase-todo";
+    for file in [
+        "docs/HEAD",
+        "docs/head",
+        "old/config",
+        "old/hooks/x/y",
+        list,
+    ] {
         assert!(guarded(&p.root, file).is_some(), "{file}");
     }
     for file in ["docs/config", "hooks/x", "src/head/a.rs", "src/config"] {

@@ -123,9 +123,9 @@ impl Runs {
             obeyed.extend(in_it(top, &common, included));
         }
         let linked = hooks.iter().flat_map(|folder| linked(folder));
-        obeyed.extend(hooks.iter().cloned().chain(linked));
-        // What is git's own is guarded as that.
-        obeyed.retain(|place| !place.starts_with(&common));
+        let of_hooks = hooks.iter().cloned().chain(linked);
+        // Git's own folder of hooks is guarded as that.
+        obeyed.extend(of_hooks.filter(|place| !place.starts_with(&common)));
         Self {
             hooks,
             obeyed,

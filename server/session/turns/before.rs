@@ -83,7 +83,7 @@ impl Session {
             .run_of_thread(&thread.id)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
         let (settings, passed) = self.choosing(workspace);
-        if let Some(name) = passed.filter(|_| options.model.is_none())
+        if let Some(name) = passed.model.filter(|_| options.model.is_none())
             && self.turns.passed_over.insert(workspace.root().to_owned())
         {
             let name = present::short(&present::visible(&name), 100);

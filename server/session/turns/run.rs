@@ -405,7 +405,7 @@ impl Session {
             }
         };
         // The file may have been renamed while the answer was on its way there.
-        if written.is_err() && self.follow(task).await {
+        if written.is_err() && !task.cancel.is_cancelled() && self.follow(task).await {
             written = self.put_answer(task, text).await;
         }
         let seen = (&task.thread, task.among.as_slice());

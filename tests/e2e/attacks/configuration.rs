@@ -306,6 +306,7 @@ fn attack_03_what_git_would_run_is_named_before_it_is_trusted() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!said.contains("not-run"), "{said}");
+    assert_eq!(said.matches("`pre-commit`").count(), 1, "{said}");
 
     // An editor's question names them too, as far as it has room.
     let question = |from: &str| {

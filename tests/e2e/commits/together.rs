@@ -138,6 +138,8 @@ fn what_another_program_stages_meanwhile_stays_staged_when_a_commit_is_refused()
         "PATH='{path}'\nfor word; do\n  if test \"$word\" = add; then git add -- other.py; fi\ndone\nexec git \"$@\""
     );
     let git = it.script("../bin of mine/git", &script);
+    // Without `..`: what is below the workspace by its name is not run.
+    let git = git.canonicalize().expect("it is there");
     let first = git.parent().expect("a folder").display();
     let out = it
         .workspace

@@ -316,9 +316,9 @@ fn a_file_is_known_however_the_client_writes_its_name() {
         (&*theirs, have),
     ];
     for have in [&known[..], &known[1..]] {
-        let all = ask(&mut editor, have);
         editor.open(name);
         editor.replace(name, "// AUTHOR:\n", "// AUTHOR: really?\n");
+        let all = ask(&mut editor, have);
         let all = items(&editor.answer(all).expect("a report"));
         let told = all.iter().filter(|item| {
             let uri = item["uri"].as_str().expect("a URI");

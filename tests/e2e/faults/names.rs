@@ -326,16 +326,6 @@ fn pipes_named_like_rules_in_a_folder_below_are_not_waited_for() {
 }
 
 #[test]
-fn a_rule_that_is_no_utf_8_costs_itself_alone() {
-    let workspace = Workspace::new();
-    workspace.git(&["init", "-q", "-b", "main"]);
-    workspace.write("a.rs", ASKED);
-    workspace.write("built/b.rs", ASKED);
-    workspace.write(".gitignore", b"# f\xfcr Gro\xdfes\nk\xe4se/\nbuilt/\n");
-    assert_eq!(files(&workspace), ["a.rs"]);
-}
-
-#[test]
 fn a_folder_that_cannot_be_read_costs_itself_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     if is_root("a folder without permissions") {

@@ -162,3 +162,13 @@ fn fault_31_a_bare_repository_has_nothing_to_commit_and_its_worktree_has() {
         "Third\n"
     );
 }
+
+#[test]
+fn a_rule_that_is_no_utf_8_costs_itself_alone() {
+    let workspace = Workspace::new();
+    workspace.git(&["init", "-q", "-b", "main"]);
+    workspace.write("a.rs", ASKED);
+    workspace.write("built/b.rs", ASKED);
+    workspace.write(".gitignore", b"# f\xfcr Gro\xdfes\nk\xe4se/\nbuilt/\n");
+    assert_eq!(files(&workspace), ["a.rs"]);
+}

@@ -202,6 +202,8 @@ fn a_turn_that_the_author_has_made_their_own_stands_not_before_the_older_ones() 
         "{refused:?}"
     );
     editor.state().choices = vec![String::from("Undo the turn before")];
+    // As a code action asks, which names the turn at which it stood.
+    let run = json!({"run_id": bench.run_id(), "turn": 2});
     editor
         .command("postil.undoTurn", run)
         .expect("the turn before");
