@@ -109,6 +109,13 @@ pub fn others<'a>(
     folders.into_iter().filter(served).collect()
 }
 
+/// Of `files` (canonical) those that an editor with this folder has open and not saved.
+pub fn unsaved_of(open: Vec<Open>, folder: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+    let unsaved = open.into_iter().filter(|open| open.unsaved);
+    let paths = unsaved.map(|open| folder.join(open.file));
+    paths.filter(|path| files.contains(path)).collect()
+}
+
 /// Why `path` is left alone, which the editor that has `folder` open has not saved.
 pub fn unsaved(path: &Path, folder: &Path) -> String {
     format!(

@@ -125,14 +125,8 @@ pub(super) async fn unsaved_elsewhere(
     let (data, root) = (cx.folders()?.data, os::resolved(&cx.root()?));
     let mut found = BTreeMap::new();
     for folder in bridge::others(&data, &root, files) {
-        let open = open_in(cx, folder).await?.into_iter();
-        let unsaved = open.filter(|open| open.unsaved);
-        let unsaved = unsaved.map(|open| folder.join(open.file));
-        found.extend(
-            unsaved
-                .filter(|path| files.contains(path))
-                .map(|path| (path, folder.to_owned())),
-        );
+        let unsaved = bridge::unsaved_of(open_in(cx, folder).await?, folder, files);
+        found.extend(unsaved.into_iter().map(|path| (path, folder.to_owned())));
     }
     Ok(found)
 }

@@ -344,11 +344,7 @@ async fn beside(
         };
         let open = listed.map_err(|_| Failure::defect())?.all();
         let open = open.map_err(|why| Failure::new("editor_silent", why))?;
-        for open in open.into_iter().filter(|open| open.unsaved) {
-            let path = folder.join(open.file);
-            if !files.contains(&path) {
-                continue;
-            }
+        for path in bridge::unsaved_of(open, folder, &files) {
             let why = bridge::unsaved(&path, folder);
             if verb.name != "process_all_actions" {
                 return Err(Failure::new("unsaved", why));

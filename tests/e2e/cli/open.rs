@@ -25,15 +25,7 @@ fn opened() -> (Workspace, Editor) {
 }
 
 fn listening(workspace: &Workspace) -> Editor {
-    let options = Options {
-        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
-        ..Options::default()
-    };
-    let editor = Editor::start_with(workspace, options);
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
-    editor
+    Editor::listening(workspace, Options::default())
 }
 
 /// The id of the thread in this file as it is on disk.
@@ -396,14 +388,10 @@ fn actions_and_undo_leave_a_file_that_an_editor_of_a_nested_folder_has_not_saved
     let asked = answered.replace("// AUTHOR:\n", "// AUTHOR: done\n");
     assert_ne!(asked, answered);
     let options = Options {
-        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
         folders: Some(vec![workspace.path("src")]),
         ..Options::default()
     };
-    let editor = Editor::start_with(&workspace, options);
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
+    let editor = Editor::listening(&workspace, options);
     editor.open("src/main.rs");
     editor.splice("src/main.rs", 0..0, "// typed\n");
     editor.diagnostics("src/main.rs");
@@ -472,17 +460,11 @@ fn the_editor_of_a_folder_whose_name_is_no_text_is_asked() {
     std::fs::create_dir(&folder).expect("made");
     let file = folder.join("b.py");
     std::fs::write(&file, PY).expect("written");
-    let editor = Editor::start_with(
-        &workspace,
-        Options {
-            env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
-            folders: Some(vec![folder.clone()]),
-            ..Options::default()
-        },
-    );
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
+    let options = Options {
+        folders: Some(vec![folder.clone()]),
+        ..Options::default()
+    };
+    let editor = Editor::listening(&workspace, options);
     let uri = crate::harness::uri_of(&file);
     let text = format!("{PY}typed = 1\n");
     editor.state().buffers.insert(

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Editor;
+use super::{Editor, Options, Workspace};
 
 /// How long a test waits for anything before it fails: long enough for a machine that does much else.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -58,5 +58,23 @@ impl Editor {
             let said = params["message"].as_str();
             said.is_some_and(|text| text.contains(words))
         })
+    }
+}
+
+impl Editor {
+    /// One whose server has opened its socket, so that other processes find it.
+    pub fn listening(workspace: &Workspace, mut options: Options) -> Self {
+        let log = (String::from("POSTIL_LOG"), String::from("postil=info"));
+        options.env.push(log);
+        let editor = Self::start_with(workspace, options);
+        editor.wait_listening();
+        editor
+    }
+
+    /// Its log has to tell of it (`POSTIL_LOG=postil=info`).
+    pub fn wait_listening(&self) {
+        self.wait_for("the socket", |state| {
+            state.stderr.contains("listening on").then_some(())
+        });
     }
 }

@@ -21,15 +21,7 @@ fn editor(workspace: &Workspace) -> Editor {
 
 /// An editor that has opened its socket.
 pub fn listening(workspace: &Workspace) -> Editor {
-    let editor = editor(workspace);
-    wait_listening(&editor);
-    editor
-}
-
-fn wait_listening(editor: &Editor) {
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
+    Editor::listening(workspace, Options::default())
 }
 
 /// The file that says where the socket is.
@@ -320,7 +312,7 @@ fn attack_14_the_socket_is_the_users_alone() {
                 ..Options::default()
             },
         );
-        wait_listening(&editor);
+        editor.wait_listening();
         let data = match name {
             "XDG_DATA_HOME" => folder.join("postil"),
             _ => workspace.data(),

@@ -11,14 +11,10 @@ fn what_an_editor_of_a_nested_folder_has_not_saved_is_left() {
     let mut agent = Agent::start(&workspace);
     let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
     let options = Options {
-        env: vec![(String::from("POSTIL_LOG"), String::from("postil=info"))],
         folders: Some(vec![workspace.path("src")]),
         ..Options::default()
     };
-    let editor = Editor::start_with(&workspace, options);
-    editor.wait_for("the socket", |state| {
-        state.stderr.contains("listening on").then_some(())
-    });
+    let editor = Editor::listening(&workspace, options);
     editor.open("src/a.rs");
     editor.splice("src/a.rs", 0..0, "// typed\n");
     editor.diagnostics("src/a.rs");

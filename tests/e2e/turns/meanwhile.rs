@@ -512,9 +512,7 @@ fn changed_in_two() -> (Bench, Editor, Editor) {
             ..Options::default()
         };
         let editor = Editor::start_with(&bench.workspace, options);
-        editor.wait_for("the socket", |state| {
-            state.stderr.contains("listening on").then_some(())
-        });
+        editor.wait_listening();
         editor
     };
     let mut first = start();

@@ -166,10 +166,7 @@ fn what_is_written_below_the_agents_last_line_stays_a_line_when_that_is_taken_ba
     let text = editor.wait_text(FILE, |text| text.contains("AGENT: Added."));
     assert!(text.ends_with("\n\nfn save() {}\n"), "{text}");
     editor.splice(FILE, text.len()..text.len(), "fn mine() {}\n");
-    let run = run_of(&mut editor, FILE);
-    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
-    let undone = undone.expect("undone");
-    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+    undo(&mut editor);
     assert_eq!(
         editor.text(FILE),
         format!("{THREAD}fn load() {{}}\nfn mine() {{}}\n")
@@ -197,10 +194,7 @@ fn an_answer_that_met_a_key_is_taken_back_without_a_word_of_it() {
         &json!({"jsonrpc": "2.0", "id": id, "result": refused}),
     ));
     editor.wait_text(FILE, |text| text.contains("// AGENT: No."));
-    let run = run_of(&mut editor, FILE);
-    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
-    let undone = undone.expect("undone");
-    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+    undo(&mut editor);
     assert_eq!(
         editor.text(FILE),
         format!("{THREAD}{}", CODE.replace("pub fn", "fn"))
@@ -237,6 +231,14 @@ fn an_answer_waits_for_an_author_who_types_on() {
 }
 
 /// The run of the thread in this file, once its turn is over.
+/// Takes the turn back, whole.
+fn undo(editor: &mut Editor) {
+    let run = run_of(editor, FILE);
+    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
+    let undone = undone.expect("undone");
+    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+}
+
 fn run_of(editor: &mut Editor, path: &str) -> String {
     loop {
         let list = editor
