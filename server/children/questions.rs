@@ -12,6 +12,7 @@ use super::process::printable;
 use super::uri;
 use crate::files::Tree;
 use crate::host::{BufferEdit, Level, Question};
+use crate::trust;
 
 /// Messages of one run of a child that reach a person; the rest is logged.
 const MAX_MESSAGES: usize = 5;
@@ -211,11 +212,9 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
             let resolved = tree
                 .resolve(&file.path.to_string_lossy())
                 .map_err(|e| e.to_string())?;
-            if let Some(reason) = tree
-                .relative(&resolved)
-                .as_deref()
-                .and_then(crate::trust::protected)
-            {
+            let as_named = trust::named(tree.root(), &file.path);
+            let guarded = || trust::guarded(tree.root(), &tree.relative(&resolved)?);
+            if let Some(reason) = as_named.or_else(guarded) {
                 return Err(format!("{} is protected: {reason}", file.path.display()));
             }
         }

@@ -102,7 +102,8 @@ impl Told {
             }
             "process_all_actions" => {
                 let actions = answer.get("actions").and_then(Value::as_array);
-                for done in actions.into_iter().flatten() {
+                let done = |action: &&Value| action["success"] == true;
+                for done in actions.into_iter().flatten().filter(done) {
                     self.removed(root(done), done);
                 }
             }

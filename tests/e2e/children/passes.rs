@@ -1,5 +1,6 @@
 //! What is passed on, and what follows the buffers.
 
+use std::path::Path;
 use std::time::Duration;
 
 use postil::children::{ChildError, Children, Limits};
@@ -226,14 +227,22 @@ async fn its_questions_are_answered_once_each() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let target = root.join("work/b.scripted");
+    // Outside of the workspace, guarded by its name, and guarded by a link that leads there.
+    let guarded = [".vscode/tasks.json", "mine.json"].map(|name| root.join("work").join(name));
+    let others = [uri(Path::new("/etc/hostname"))].into_iter();
+    let others: Vec<String> = others.chain(guarded.iter().map(|path| uri(path))).collect();
     let row = row(
         "scripted",
         &root.join("scripted.log"),
-        json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target)}),
+        json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target), "others": others}),
     );
     let bench = Bench::with_rows(folder, vec![row], limits());
     let path = bench.write("a.scripted", "x");
     bench.write("b.scripted", "😀 on disk\n");
+    std::fs::create_dir(root.join("work/.vscode")).unwrap();
+    bench.write(".vscode/tasks.json", "{}\n");
+    bench.write("mine.json", "{}\n");
+    std::os::unix::fs::symlink("../mine.json", root.join("work/.vscode/settings.json")).unwrap();
     for open in [false, true] {
         if open {
             bench.open("b.scripted", "scripted", 7, "in the buffer\n");
@@ -254,14 +263,24 @@ async fn its_questions_are_answered_once_each() {
         );
         assert_eq!(*results[4], json!({"title": "two", "kept": 1}));
         assert_eq!(*results[5], json!({"applied": true}));
-        assert_eq!(results[6]["applied"], false, "outside of the workspace");
-        assert_eq!(answers[7]["error"]["code"], -32601);
+        for (result, other) in results[6..9].iter().zip(&others) {
+            assert_eq!(result["applied"], false, "{other}");
+        }
+        assert_eq!(answers[9]["error"]["code"], -32601);
         assert!(
             answers
                 .as_array()
                 .unwrap()
                 .iter()
                 .all(|a| a["again"] == false)
+        );
+    }
+    for path in guarded {
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "{}\n",
+            "{}",
+            path.display()
         );
     }
     assert_eq!(

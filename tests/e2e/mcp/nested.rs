@@ -35,6 +35,7 @@ fn what_an_editor_of_a_nested_folder_has_not_saved_is_left() {
     let asked = "// AUTHOR: done\nfn a() {}\n";
     workspace.write("src/a.rs", asked);
     workspace.write("c.rs", asked);
+    let left = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
     let done = agent.call("process_all_actions", json!({}));
     assert_eq!(done["success"], false, "{done}");
     let actions = done["actions"].as_array().expect("a list");
@@ -46,4 +47,7 @@ fn what_an_editor_of_a_nested_folder_has_not_saved_is_left() {
     assert_eq!(succeeded("src/a.rs"), Some(json!(false)), "{done}");
     assert_eq!(workspace.read("src/a.rs"), asked);
     assert_eq!(workspace.read("c.rs"), "fn a() {}\n");
+    // What was left is no other thread than before.
+    let (sentence, code) = agent.refused("dismiss_thread", json!({"thread_id": left}));
+    assert_eq!(code, "unsaved", "{sentence}");
 }
