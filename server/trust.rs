@@ -23,7 +23,7 @@ use crate::os;
 pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
 use kept::Kept;
-pub use protected::{Obeyed, guarded, in_repository, named, protected};
+pub use protected::{Obeyed, guarded, guarded_as, in_repository, named, protected};
 pub use shell::destroys;
 
 /// What is named one by one, where there may be more.

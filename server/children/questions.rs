@@ -212,9 +212,10 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
             let resolved = tree
                 .resolve(&file.path.to_string_lossy())
                 .map_err(|e| e.to_string())?;
-            let as_named = trust::named(tree.root(), &file.path);
-            let guarded = || trust::guarded(tree.root(), &tree.relative(&resolved)?);
-            if let Some(reason) = as_named.or_else(guarded) {
+            let guarded = tree
+                .relative(&resolved)
+                .and_then(|name| trust::guarded_as(tree.root(), &file.path, &name));
+            if let Some(reason) = guarded {
                 return Err(format!("{} is protected: {reason}", file.path.display()));
             }
         }

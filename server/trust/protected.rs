@@ -392,6 +392,11 @@ pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
     all.find_map(|obeyed| obeyed.holds(&file))
 }
 
+/// [`guarded`] by the name that `path` was given, or by its own below `root` (`relative`), to which its links lead.
+pub fn guarded_as(root: &Path, path: &Path, relative: &str) -> Option<&'static str> {
+    named(root, path).or_else(|| guarded(root, relative))
+}
+
 /// Whether it is what makes a folder a repository (`HEAD`), or what git obeys in one that is.
 fn is_of_bare(root: &Path, relative: &str) -> bool {
     let mut folder = root.to_owned();

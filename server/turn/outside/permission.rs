@@ -68,8 +68,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 // What lies outside the root is no business of the turn.
                 let resolved = tree.resolve_path(file).ok()?;
                 let name = tree.relative(&resolved)?;
-                let as_named = trust::named(tree.root(), file);
-                if let Some(why) = as_named.or_else(|| trust::guarded(tree.root(), &name)) {
+                if let Some(why) = trust::guarded_as(tree.root(), file, &name) {
                     always = Some(format!("{name}: {why}."));
                 }
                 about.push(name);

@@ -265,6 +265,9 @@ async fn its_questions_are_answered_once_each() {
         assert_eq!(*results[5], json!({"applied": true}));
         for (result, other) in results[6..9].iter().zip(&others) {
             assert_eq!(result["applied"], false, "{other}");
+            let why = result["failureReason"].as_str().unwrap_or_default();
+            let is_guarded = why.contains("is protected");
+            assert_eq!(is_guarded, *other != others[0], "{other}: {why}");
         }
         assert_eq!(answers[9]["error"]["code"], -32601);
         assert!(
