@@ -351,6 +351,8 @@ fn lose_bytes(server: &Server, uri: &str, path: &Path, was_lost: bool) {
     } else {
         lose(server, uri, path, why);
     }
+    // Threads of what replaced them may be shown by now.
+    server.publisher.urgent(path.to_owned());
 }
 
 fn why(unfit: &Unfit) -> String {
