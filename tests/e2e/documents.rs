@@ -256,8 +256,8 @@ fn send_bytes(editor: &Editor, message: &str) {
         b""
     };
     let body = [before.as_bytes(), byte, after.as_bytes()].concat();
-    editor.send_raw(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
-    editor.send_raw(&body);
+    let header = format!("Content-Length: {}\r\n\r\n", body.len());
+    editor.send_parts([header.as_bytes(), &body]);
 }
 
 /// As JavaScript writes a string that holds half of an emoji.
