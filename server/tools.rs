@@ -46,13 +46,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
-use crate::config::Settings;
+use crate::config::{Action, Settings};
 use crate::files::{Seen, Text, Tree};
 use crate::host::Host;
 use crate::models::Model;
 use crate::sandbox::Processes;
 use crate::store::Store;
-use crate::trust::{self, Decision, Risk};
+use crate::trust::{self, Risk};
 
 use permit::{each_time, permit, quoted};
 
@@ -304,14 +304,14 @@ impl Registry {
             may_change(cx, name)?;
         }
         let decide = |about: &String| trust::decide(&self.settings, name, risk, about);
-        if let Some(about) = abouts.iter().find(|about| decide(about) == Decision::Deny) {
+        if let Some(about) = abouts.iter().find(|about| decide(about) == Action::Deny) {
             return Err(format!(
                 "{} is not allowed by the author's permissions.",
                 quoted(about).0
             ));
         }
         for about in abouts {
-            if always.is_some() || decide(about) == Decision::Ask {
+            if always.is_some() || decide(about) == Action::Ask {
                 permit(cx, name, risk, about, input, always).await?;
             }
         }
@@ -339,11 +339,11 @@ impl Registry {
         tool.check(&input)?;
         let denied_by = tool.denied_by(&input);
         if let Some(about) = denied_by
-            && trust::decide(&self.settings, name, risk, &about) == Decision::Deny
+            && trust::decide(&self.settings, name, risk, &about) == Action::Deny
         {
             return Err(denied(name, &about));
         }
-        let decided: Vec<(String, Decision)> = tool
+        let decided: Vec<(String, Action)> = tool
             .about_all(cx, &input)
             .into_iter()
             .map(|about| {
@@ -352,16 +352,16 @@ impl Registry {
             })
             .collect();
         // Nobody is asked about one thing where another is denied.
-        if let Some((about, _)) = decided.iter().find(|(_, d)| *d == Decision::Deny) {
+        if let Some((about, _)) = decided.iter().find(|(_, d)| *d == Action::Deny) {
             return Err(denied(name, about));
         }
         for (about, decision) in decided {
             let each_time = tool.each_time(cx, &about);
             // A guarded file is asked about where it is written, once and not twice.
-            let later = decision == Decision::Ask
+            let later = decision == Action::Ask
                 && risk == Risk::Write
                 && trust::guarded(cx.tree.root(), &about).is_some();
-            if !later && (decision == Decision::Ask || each_time.is_some()) {
+            if !later && (decision == Action::Ask || each_time.is_some()) {
                 let input = input.to_string();
                 permit(cx, name, risk, &about, &input, each_time.as_deref()).await?;
             }

@@ -43,13 +43,6 @@ pub enum Risk {
     Send,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    Allow,
-    Ask,
-    Deny,
-}
-
 /// The user's record of trusted workspaces, in the data folder (0600).
 pub struct Trust {
     kept: Kept<Record>,
@@ -204,11 +197,11 @@ fn name(root: &Path) -> Option<String> {
 /// What becomes of a call of `tool`. `argument` is what it is about: a path relative to the root, a
 /// command, an address. The last rule that matches holds; without one, reading is allowed, and so is
 /// writing, for a tool writes in a turn that the author started and inside the workspace; the rest asks.
-pub fn decide(settings: &Settings, tool: &str, risk: Risk, argument: &str) -> Decision {
+pub fn decide(settings: &Settings, tool: &str, risk: Risk, argument: &str) -> Action {
     let otherwise = match (settings.permission, risk) {
-        (_, Risk::Read) | (Some(Action::Allow), _) | (None, Risk::Write) => Decision::Allow,
-        (Some(Action::Ask), _) | (None, Risk::Run | Risk::Send) => Decision::Ask,
-        (Some(Action::Deny), _) => Decision::Deny,
+        (_, Risk::Read) | (None, Risk::Write) => Action::Allow,
+        (Some(action), _) => action,
+        (None, Risk::Run | Risk::Send) => Action::Ask,
     };
     let mut rules = settings
         .rules
@@ -221,12 +214,7 @@ pub fn decide(settings: &Settings, tool: &str, risk: Risk, argument: &str) -> De
         let pattern = rule.pattern.as_deref();
         pattern.is_none_or(|pattern| wildcard(pattern, argument))
     });
-    match rule.map(|rule| rule.action) {
-        Some(Action::Allow) => Decision::Allow,
-        Some(Action::Ask) => Decision::Ask,
-        Some(Action::Deny) => Decision::Deny,
-        None => otherwise,
-    }
+    rule.map_or(otherwise, |rule| rule.action)
 }
 
 /// Whether `text` is what `pattern` says, `*` standing for anything.

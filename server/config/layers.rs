@@ -440,8 +440,8 @@ impl Layers {
             });
             Raw::default()
         });
-        if self.unsure && raw.permissions.default != Some(Action::Deny) {
-            raw.permissions.default = Some(Action::Ask);
+        if self.unsure {
+            raw.permissions.default = raw.permissions.default.max(Some(Action::Ask));
         }
         let mut shown = raw.clone();
         shown.complete();

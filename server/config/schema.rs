@@ -312,7 +312,10 @@ pub(super) struct RawWeb {
 }
 
 /// What becomes of a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+// In the order of strictness: of two the stricter is the greater.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     Allow,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::kept::Kept;
-use super::{Decision, Risk, decide, name};
+use super::{Risk, decide, name};
 use crate::config::{Action, Rule, Settings};
 use crate::os;
 
@@ -177,7 +177,7 @@ fn covers(call: &Call, pattern: &str) -> bool {
         rules: patterns.into_iter().map(rule).collect(),
         ..Settings::default()
     };
-    decide(&settings, call.tool, call.risk, call.argument) == Decision::Allow
+    decide(&settings, call.tool, call.risk, call.argument) == Action::Allow
 }
 
 /// Programs whose first words say what they do, whatever follows.

@@ -7,7 +7,6 @@ mod reader;
 
 use std::path::Path;
 
-use super::Decision;
 use crate::config::{Action, Rule};
 use crate::os;
 
@@ -101,9 +100,9 @@ struct Depth {
 }
 
 /// What the rules say of `command`, the last that matches first; `otherwise` where none does.
-pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Decision) -> Decision {
+pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Action) -> Action {
     if command.len() > LONGEST {
-        return worse(Decision::Ask, otherwise);
+        return otherwise.max(Action::Ask);
     }
     let commands = read(command);
     let is_long = commands.is_long();
@@ -113,34 +112,20 @@ pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Decision) -> Dec
         started: !is_long,
         suspects,
     };
-    let mut worst = Decision::Allow;
+    let mut worst = Action::Allow;
     if commands.all.is_empty() {
         worst = one(rules, &Simple::default(), command, depth, otherwise);
     }
     for simple in &commands.all {
-        worst = worse(worst, one(rules, simple, command, depth, otherwise));
+        worst = worst.max(one(rules, simple, command, depth, otherwise));
     }
     if commands.unreadable || is_long {
-        worst = worse(worst, Decision::Ask);
+        worst = worst.max(Action::Ask);
     }
     worst
 }
 
-fn worse(a: Decision, b: Decision) -> Decision {
-    match (a, b) {
-        (Decision::Deny, _) | (_, Decision::Deny) => Decision::Deny,
-        (Decision::Ask, _) | (_, Decision::Ask) => Decision::Ask,
-        _ => Decision::Allow,
-    }
-}
-
-fn one(
-    rules: &[&Rule],
-    simple: &Simple,
-    whole: &str,
-    depth: Depth,
-    otherwise: Decision,
-) -> Decision {
+fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: Action) -> Action {
     let text = simple.text();
     // What it starts, as far as it can be told, and what it may.
     let started = match depth.started {
@@ -167,28 +152,28 @@ fn one(
             with_arguments(&s.text()) || s.bare().is_some_and(|bare| with_arguments(&bare))
         };
         match rule.action {
-            Action::Allow if pattern == "*" => return Decision::Allow,
+            Action::Allow if pattern == "*" => return Action::Allow,
             // A grant for exactly this.
             Action::Allow if !pattern.contains('*') => {
                 if pattern == whole {
-                    return Decision::Allow;
+                    return Action::Allow;
                 }
                 if !unsure && !simple.open && pattern == text {
-                    return Decision::Allow;
+                    return Action::Allow;
                 }
             }
             Action::Allow => {
                 if !unsure && !simple.open && fits(&text) {
-                    return Decision::Allow;
+                    return Action::Allow;
                 }
             }
             action @ (Action::Ask | Action::Deny) => {
                 let certain = fits_simple(simple) || fits(whole) || started.iter().any(fits_simple);
                 if certain && action == Action::Deny {
-                    return Decision::Deny;
+                    return Action::Deny;
                 }
                 if certain || unsure || hides || simple.open || maybe.iter().any(fits_simple) {
-                    return Decision::Ask;
+                    return Action::Ask;
                 }
             }
         }

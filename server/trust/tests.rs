@@ -363,7 +363,7 @@ fn permissions_without_rules_go_by_risk() {
     let all = |s: &Settings| {
         [Risk::Read, Risk::Write, Risk::Run, Risk::Send].map(|r| decide(s, "t", r, "x"))
     };
-    use Decision::{Allow, Ask, Deny};
+    use Action::{Allow, Ask, Deny};
     assert_eq!(all(&settings), [Allow, Allow, Ask, Ask]);
     settings.permission = Some(Action::Ask);
     assert_eq!(all(&settings), [Allow, Ask, Ask, Ask]);
@@ -384,10 +384,10 @@ fn last_rule_that_matches_holds() {
         ..Settings::default()
     };
     let decide = |tool, path| decide(&settings, tool, Risk::Write, path);
-    assert_eq!(decide("file_write", "src/a.rs"), Decision::Allow);
-    assert_eq!(decide("file_write", "src/a.lock"), Decision::Deny);
-    assert_eq!(decide("file_edit", "src/a.lock"), Decision::Allow);
-    assert_eq!(decide("file_write", "README.md"), Decision::Ask);
+    assert_eq!(decide("file_write", "src/a.rs"), Action::Allow);
+    assert_eq!(decide("file_write", "src/a.lock"), Action::Deny);
+    assert_eq!(decide("file_edit", "src/a.lock"), Action::Allow);
+    assert_eq!(decide("file_write", "README.md"), Action::Ask);
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn rule_for_a_command_does_not_cover_what_is_joined_to_it() {
         ..Settings::default()
     };
     let decide = |command: &str| decide(&settings, "bash", Risk::Run, command);
-    assert_eq!(decide("cargo test --lib"), Decision::Allow);
+    assert_eq!(decide("cargo test --lib"), Action::Allow);
     for command in [
         "cargo test; ls",
         "cargo test && ls",
@@ -409,7 +409,7 @@ fn rule_for_a_command_does_not_cover_what_is_joined_to_it() {
         "cargo test\nls",
         "cargo test > x",
     ] {
-        assert_eq!(decide(command), Decision::Ask, "{command:?}");
+        assert_eq!(decide(command), Action::Ask, "{command:?}");
     }
     for command in [
         "rm -rf x",
@@ -418,7 +418,7 @@ fn rule_for_a_command_does_not_cover_what_is_joined_to_it() {
         "echo $(rm -rf x)",
         "ls\rrm x",
     ] {
-        assert_eq!(decide(command), Decision::Deny, "{command:?}");
+        assert_eq!(decide(command), Action::Deny, "{command:?}");
     }
 }
 

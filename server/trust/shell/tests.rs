@@ -10,21 +10,21 @@ fn rule(pattern: &str, action: Action) -> Rule {
 }
 
 /// Everything is allowed but `rm`.
-fn forbidden(command: &str) -> Decision {
+fn forbidden(command: &str) -> Action {
     let rules = [rule("*", Action::Allow), rule("rm *", Action::Deny)];
-    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Ask)
+    decide(&rules.iter().collect::<Vec<_>>(), command, Action::Ask)
 }
 
 /// Nothing is allowed but `cargo test`.
-fn allowed(command: &str) -> Decision {
+fn allowed(command: &str) -> Action {
     let rules = [rule("cargo test*", Action::Allow)];
-    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Ask)
+    decide(&rules.iter().collect::<Vec<_>>(), command, Action::Ask)
 }
 
 /// Everything is allowed but `git push`.
-fn no_push(command: &str) -> Decision {
+fn no_push(command: &str) -> Action {
     let rules = [rule("git push*", Action::Deny)];
-    decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Allow)
+    decide(&rules.iter().collect::<Vec<_>>(), command, Action::Allow)
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn attack_06_options_of_git_before_its_verb_are_passed_over() {
         "sudo git -C . push",
         "sh -c 'git -C . push'",
     ] {
-        assert_eq!(no_push(command), Decision::Deny, "{command:?}");
+        assert_eq!(no_push(command), Action::Deny, "{command:?}");
     }
     for command in [
         "sh -c 'sudo git -C . push'",
@@ -60,7 +60,7 @@ fn attack_06_options_of_git_before_its_verb_are_passed_over() {
         "git -c alias.x='!git -C . push' x",
         "sed '1e git -C . push' x",
     ] {
-        assert_ne!(no_push(command), Decision::Allow, "{command:?}");
+        assert_ne!(no_push(command), Action::Allow, "{command:?}");
     }
     for command in [
         "git -C . status",
@@ -69,7 +69,7 @@ fn attack_06_options_of_git_before_its_verb_are_passed_over() {
         "git config user.name Ada",
         "git log --format=push",
     ] {
-        assert_eq!(no_push(command), Decision::Allow, "{command:?}");
+        assert_eq!(no_push(command), Action::Allow, "{command:?}");
     }
     let root = Path::new("/work");
     assert!(destroys("git -c alias.x='push --force' x", root).is_some());
@@ -91,14 +91,14 @@ fn attack_06_what_a_script_does_is_asked_about_where_something_is_forbidden() {
         "cat p | sh",
         "sh -s",
     ] {
-        assert_eq!(no_push(command), Decision::Ask, "{command:?}");
-        assert_eq!(decide(&[], command, Decision::Allow), Decision::Allow);
+        assert_eq!(no_push(command), Action::Ask, "{command:?}");
+        assert_eq!(decide(&[], command, Action::Allow), Action::Allow);
         let rules = [
             rule("git push*", Action::Deny),
             rule(command, Action::Allow),
         ];
-        let allowed = decide(&rules.iter().collect::<Vec<_>>(), command, Decision::Allow);
-        assert_eq!(allowed, Decision::Allow, "{command:?}");
+        let allowed = decide(&rules.iter().collect::<Vec<_>>(), command, Action::Allow);
+        assert_eq!(allowed, Action::Allow, "{command:?}");
     }
     for command in [
         "sh -c 'ls'",
@@ -108,7 +108,7 @@ fn attack_06_what_a_script_does_is_asked_about_where_something_is_forbidden() {
         "cat p.sh",
         "shellcheck p.sh",
     ] {
-        assert_eq!(no_push(command), Decision::Allow, "{command:?}");
+        assert_eq!(no_push(command), Action::Allow, "{command:?}");
     }
 }
 
@@ -174,13 +174,13 @@ fn attack_06_what_is_forbidden_is_never_allowed_in_another_dress() {
         "ls\u{2028}rm x",
         "ls\u{b}rm x",
     ] {
-        assert_ne!(forbidden(command), Decision::Allow, "{command:?}");
+        assert_ne!(forbidden(command), Action::Allow, "{command:?}");
     }
     let many = "true; ".repeat(50) + "rm x";
-    assert_eq!(forbidden(&many), Decision::Deny);
+    assert_eq!(forbidden(&many), Action::Deny);
     assert_eq!(
         forbidden(&"true; ".repeat(60)),
-        Decision::Ask,
+        Action::Ask,
         "nobody reads so many"
     );
     for command in [
@@ -190,7 +190,7 @@ fn attack_06_what_is_forbidden_is_never_allowed_in_another_dress() {
         "env rm x",
         "echo $(rm x)",
     ] {
-        assert_eq!(forbidden(command), Decision::Deny, "{command:?}");
+        assert_eq!(forbidden(command), Action::Deny, "{command:?}");
     }
     for command in [
         "ls -la",
@@ -198,7 +198,7 @@ fn attack_06_what_is_forbidden_is_never_allowed_in_another_dress() {
         "echo 'it is warm x'",
         "cat Cargo.toml > /dev/null",
     ] {
-        assert_eq!(forbidden(command), Decision::Allow, "{command:?}");
+        assert_eq!(forbidden(command), Action::Allow, "{command:?}");
     }
 }
 
@@ -210,7 +210,7 @@ fn attack_06_one_allowed_command_says_nothing_of_another() {
         "cargo   test 2>&1",
         "cargo test >/dev/null 2>&1 && cargo test --doc",
     ] {
-        assert_eq!(allowed(command), Decision::Allow, "{command:?}");
+        assert_eq!(allowed(command), Action::Allow, "{command:?}");
     }
     for command in [
         "cargo test; rm x",
@@ -232,9 +232,9 @@ fn attack_06_one_allowed_command_says_nothing_of_another() {
         "",
         "cargo testify=$(x)",
     ] {
-        assert_eq!(allowed(command), Decision::Ask, "{command:?}");
+        assert_eq!(allowed(command), Action::Ask, "{command:?}");
     }
-    assert_eq!(allowed(&["cargo test"; 51].join("; ")), Decision::Ask);
+    assert_eq!(allowed(&["cargo test"; 51].join("; ")), Action::Ask);
 }
 
 #[test]
@@ -315,12 +315,12 @@ fn attack_06_a_command_that_is_too_long_to_be_looked_through_is_asked_about() {
         format!("xargs {words}; ls"),
         format!("echo {}", "a ".repeat(5_000_000)),
     ] {
-        assert_ne!(forbidden(&command), Decision::Allow);
-        assert_eq!(allowed(&command), Decision::Ask);
+        assert_ne!(forbidden(&command), Action::Allow);
+        assert_eq!(allowed(&command), Action::Ask);
         assert!(destroys(&command, root).is_some());
     }
     let inside = format!("python3 -c '{words}'");
-    assert_eq!(forbidden(&inside), Decision::Ask);
+    assert_eq!(forbidden(&inside), Action::Ask);
     assert_eq!(destroys(&inside, root), None);
     // Each of these is short enough.
     let (few, quoted) = ("a ".repeat(990), "'a '".repeat(990));
@@ -334,14 +334,14 @@ fn attack_06_a_command_that_is_too_long_to_be_looked_through_is_asked_about() {
     ] {
         for count in [2, 30, 60] {
             let all = one.repeat(count);
-            assert_ne!(forbidden(&all), Decision::Allow);
-            let asked = decide(&rules.iter().collect::<Vec<_>>(), &all, Decision::Allow);
-            assert_eq!(asked, Decision::Ask);
+            assert_ne!(forbidden(&all), Action::Allow);
+            let asked = decide(&rules.iter().collect::<Vec<_>>(), &all, Action::Allow);
+            assert_eq!(asked, Action::Ask);
             let _ = destroys(&all, root);
         }
     }
     let many = "env a b c d;".repeat(10_000);
-    assert_ne!(forbidden(&many), Decision::Allow);
+    assert_ne!(forbidden(&many), Action::Allow);
     assert_eq!(destroys(&many, root), None);
     // Each place once more for each place takes minutes, and all of a machine's memory.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
@@ -355,7 +355,7 @@ proptest! {
 
     #[test]
     fn what_is_joined_to_an_allowed_command_is_asked_about(joint in prop::sample::select(vec![";", "&&", "||", "|", "&", "\n"]), other in "x[b-z]{1,8}( [a-z-]{1,6}){0,3}") {
-        prop_assert_eq!(allowed(&format!("cargo test {joint} {other}")), Decision::Ask);
-        prop_assert_eq!(allowed(&format!("{other} {joint} cargo test")), Decision::Ask);
+        prop_assert_eq!(allowed(&format!("cargo test {joint} {other}")), Action::Ask);
+        prop_assert_eq!(allowed(&format!("{other} {joint} cargo test")), Action::Ask);
     }
 }
