@@ -358,13 +358,8 @@ impl Tree {
 
     /// The absolute path of `path` (relative to the root, or absolute inside it); refused outside,
     /// symlinks resolved. The last components need not exist.
-    pub fn resolve(&self, path: &str) -> Result<PathBuf, FileError> {
-        self.resolve_path(Path::new(path))
-    }
-
-    /// [`Self::resolve`] for names that may be no UTF-8.
-    pub fn resolve_path(&self, path: &Path) -> Result<PathBuf, FileError> {
-        confine::resolve(&self.root, &self.given, path)
+    pub fn resolve(&self, path: impl AsRef<Path>) -> Result<PathBuf, FileError> {
+        confine::resolve(&self.root, &self.given, path.as_ref())
     }
 
     /// Relative to the root, with `/`; `None` outside. Links are not looked at.
@@ -393,7 +388,7 @@ impl Tree {
         }
         let link = |path: &PathBuf| path.starts_with(&self.root) && path.is_symlink();
         let mut links = self.buffers.paths().into_iter().filter(link);
-        links.find(|path| self.resolve_path(path).is_ok_and(|r| r == resolved))
+        links.find(|path| self.resolve(path).is_ok_and(|r| r == resolved))
     }
 
     /// The open buffer of a resolved path.
@@ -403,13 +398,8 @@ impl Tree {
 
     /// The buffer where one is open, else the disk (opened below the root without following links out of it).
     /// A byte-order mark stays in the text.
-    pub fn read(&self, path: &str) -> Result<Text, FileError> {
-        self.read_path(Path::new(path))
-    }
-
-    /// [`Self::read`] for names that may be no UTF-8.
-    pub fn read_path(&self, path: &Path) -> Result<Text, FileError> {
-        let resolved = self.resolve_path(path)?;
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Text, FileError> {
+        let resolved = self.resolve(path)?;
         let at_hand = match self.planned(&resolved) {
             Some(planned) => {
                 let text = planned.after;
@@ -458,7 +448,7 @@ impl Tree {
 
     /// The file's bytes on disk, whatever an editor has; binary or not.
     pub fn read_bytes(&self, path: &Path) -> Result<Vec<u8>, FileError> {
-        let resolved = self.resolve_path(path)?;
+        let resolved = self.resolve(path)?;
         let shown = self.shown(&resolved);
         disk::place(&self.root, &resolved, &shown)?.read(self.max_size())
     }
@@ -466,18 +456,13 @@ impl Tree {
     /// Writes `content` atomically (temporary file beside it, fsync, rename), keeping mode, links and owner;
     /// `seen` is compared with what is there at that moment (`None`: the file must not exist; parents are made).
     /// Only for files that are not open in an editor.
-    pub fn write(&self, path: &str, content: &[u8], seen: Option<&Seen>) -> Result<(), FileError> {
-        self.write_path(Path::new(path), content, seen)
-    }
-
-    /// [`Self::write`] for names that may be no UTF-8.
-    pub fn write_path(
+    pub fn write(
         &self,
-        path: &Path,
+        path: impl AsRef<Path>,
         content: &[u8],
         seen: Option<&Seen>,
     ) -> Result<(), FileError> {
-        let resolved = self.resolve_path(path)?;
+        let resolved = self.resolve(path)?;
         let shown = self.shown(&resolved);
         if self.buffer(&resolved).is_some() {
             // Opened since it was read: its owner is the editor now.
@@ -497,7 +482,7 @@ impl Tree {
 
     /// Makes a file that must not exist, and the folders above it, with these permission bits (`None`: 0644).
     pub fn make(&self, path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FileError> {
-        let resolved = self.resolve_path(path)?;
+        let resolved = self.resolve(path)?;
         let shown = self.shown(&resolved);
         let missing = self.missing_folders(&resolved);
         let make = || {
@@ -522,7 +507,7 @@ impl Tree {
 
     /// Removes so many of the folders above a path, from the lowest up, as far as they are empty.
     pub fn remove_folders(&self, path: &Path, count: u32) {
-        let Ok(resolved) = self.resolve_path(path) else {
+        let Ok(resolved) = self.resolve(path) else {
             return;
         };
         let above = resolved.ancestors().skip(1);
@@ -537,7 +522,7 @@ impl Tree {
 
     /// The permission bits of a file, where there is one.
     pub fn mode(&self, path: &Path) -> Option<u32> {
-        let resolved = self.resolve_path(path).ok()?;
+        let resolved = self.resolve(path).ok()?;
         let shown = self.shown(&resolved);
         let place = disk::place(&self.root, &resolved, &shown).ok()?;
         Some(place.status().ok().flatten()?.mode & 0o777)
@@ -551,7 +536,7 @@ impl Tree {
 
     /// Removes a file that still is what was `seen`. Only for files that are not open in an editor.
     pub fn remove(&self, path: &Path, seen: &Seen) -> Result<(), FileError> {
-        let resolved = self.resolve_path(path)?;
+        let resolved = self.resolve(path)?;
         let shown = self.shown(&resolved);
         if self.buffer(&resolved).is_some() {
             return Err(FileError::Changed(shown));
@@ -605,7 +590,7 @@ impl Tree {
         note: &Note,
         kept: Option<&Path>,
     ) -> Result<Scan, FileError> {
-        let start = self.resolve_path(path)?;
+        let start = self.resolve(path)?;
         let search = scan::Search {
             max: self.max_size(),
             wanted,

@@ -75,7 +75,7 @@ impl Index {
     /// The files of which something else is known than before.
     pub fn scan(&self, tree: &Tree, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, FileError> {
         let _one = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        let below = tree.resolve_path(path.as_ref())?;
+        let below = tree.resolve(path.as_ref())?;
         *self.fresh() = Fresh {
             scanning: true,
             ..Fresh::default()

@@ -209,9 +209,7 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
     {
         let tree = Tree::new(&workspace, Arc::clone(&shared.buffers)).map_err(|e| e.to_string())?;
         for file in open.iter().chain(&closed) {
-            let resolved = tree
-                .resolve(&file.path.to_string_lossy())
-                .map_err(|e| e.to_string())?;
+            let resolved = tree.resolve(&file.path).map_err(|e| e.to_string())?;
             let guarded = tree
                 .relative(&resolved)
                 .and_then(|name| trust::guarded_as(tree.root(), &file.path, &name));
@@ -220,13 +218,12 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
             }
         }
         for file in closed {
-            let path = file.path.to_string_lossy().into_owned();
-            let text = tree.read(&path).map_err(|e| e.to_string())?;
+            let text = tree.read(&file.path).map_err(|e| e.to_string())?;
             if text.buffer.is_some() || *text.text != *file.text {
-                return Err(format!("{path} changed meanwhile"));
+                return Err(format!("{} changed meanwhile", file.path.display()));
             }
             writes.push((
-                path,
+                file.path,
                 crate::text::apply_edits(&file.text, &file.edits),
                 text.seen,
             ));
@@ -245,7 +242,7 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
         host.apply(&label, edits).await.map_err(|e| e.to_string())?;
     }
     let buffers = Arc::clone(&shared.buffers);
-    let written: Vec<PathBuf> = writes.iter().map(|(p, ..)| PathBuf::from(p)).collect();
+    let written: Vec<PathBuf> = writes.iter().map(|(path, ..)| path.clone()).collect();
     let write = move || {
         let tree = Tree::new(&workspace, buffers).map_err(|e| e.to_string())?;
         writes.iter().try_for_each(|(path, text, seen)| {

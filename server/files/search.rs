@@ -248,7 +248,7 @@ impl Tree {
     /// Open documents below `start`: resolved path, and the editor's name for it.
     fn open_below(&self, start: &Path) -> HashMap<PathBuf, PathBuf> {
         let names = self.buffers.paths().into_iter();
-        let resolved = names.filter_map(|name| Some((self.resolve_path(&name).ok()?, name)));
+        let resolved = names.filter_map(|name| Some((self.resolve(&name).ok()?, name)));
         resolved
             .filter(|(path, _)| path.starts_with(start))
             .collect()

@@ -422,6 +422,6 @@ fn excerpt(server: &Server, data: &Value) -> Option<String> {
 
 fn read(session: &Session, file: &Path) -> Option<Arc<str>> {
     let workspace = session.workspace_of(file)?;
-    let read = workspace.tree.read(&file.to_string_lossy()).ok()?;
+    let read = workspace.tree.read(file).ok()?;
     Some(read.text)
 }

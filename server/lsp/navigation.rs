@@ -321,7 +321,7 @@ pub(super) fn file(session: &Session, view: &View, named: &str) -> Option<PathBu
         .filter(|path| path.is_file());
     let beside = || {
         beside
-            .and_then(|path| workspace.tree.resolve(&path.to_string_lossy()).ok())
+            .and_then(|path| workspace.tree.resolve(path).ok())
             .filter(|path| path.is_file())
     };
     below_root.or_else(beside)
@@ -518,7 +518,7 @@ async fn own_definitions(
             if cancel.is_cancelled() {
                 break;
             }
-            let Ok(read) = workspace.tree.read(&file.to_string_lossy()) else {
+            let Ok(read) = workspace.tree.read(&file) else {
                 continue;
             };
             if memchr::memmem::find(read.text.as_bytes(), segment.as_bytes()).is_none() {

@@ -368,16 +368,13 @@ impl Session {
         let workspace = self.home_of(path)?;
         let mut tries = Tries::new();
         loop {
-            let now = workspace.tree.read_path(path)?;
+            let now = workspace.tree.read(path)?;
             if now.lossy {
                 return Err(FileError::NotUtf8(self.relative(path)).into());
             }
             let (edits, left) = crate::edits::take_back(&made.before, &made.after, &now.text);
             let text = apply_edits(&now.text, &edits);
-            match workspace
-                .tree
-                .write_path(path, text.as_bytes(), Some(&now.seen))
-            {
+            match workspace.tree.write(path, text.as_bytes(), Some(&now.seen)) {
                 Ok(()) => {
                     workspace.index.refresh(&workspace.tree, path);
                     return Ok(if !left.is_empty() {

@@ -226,7 +226,7 @@ impl Session {
     pub fn view(&self, path: &Path) -> Result<View, Error> {
         let Some(buffer) = self.buffers.get(path) else {
             let workspace = self.home_of(path)?;
-            let read = workspace.tree.read_path(path)?;
+            let read = workspace.tree.read(path)?;
             let relative = workspace.tree.relative(path).unwrap_or_default();
             let syntax = Syntax::parse(&read.text, detect(&relative, None, head(&read.text)));
             let threads = threads::find(&relative, &read.text, &syntax);
@@ -437,12 +437,12 @@ impl Session {
         };
         let absolute = match (path.is_absolute(), workspaces.first()) {
             (true, _) => os::resolved(path),
-            (false, Some(first)) => first.tree.resolve_path(path)?,
+            (false, Some(first)) => first.tree.resolve(path)?,
             (false, None) => return Err(FileError::Outside(path.display().to_string()).into()),
         };
         let home = self.home_of(&absolute)?;
         let root = home.root().to_owned();
-        let absolute = home.tree.resolve_path(&absolute)?;
+        let absolute = home.tree.resolve(&absolute)?;
         let is_below = |one: &Workspace| one.root() != root && one.root().starts_with(&absolute);
         let below = workspaces.into_iter().filter(|one| is_below(one));
         let below: Vec<_> = below.map(whole).collect();

@@ -239,7 +239,7 @@ impl Session {
         mode: Option<u32>,
     ) -> Result<Became, Error> {
         let tree = &workspace.tree;
-        let path = tree.resolve_path(&workspace.path_of(file))?;
+        let path = tree.resolve(&workspace.path_of(file))?;
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
         let mut tries = Tries::new();
@@ -341,7 +341,7 @@ impl Session {
     ) -> Result<bool, Error> {
         let tree = &workspace.tree;
         let Some(buffer) = &now.buffer else {
-            match tree.write_path(path, content, Some(&now.seen())) {
+            match tree.write(path, content, Some(&now.seen())) {
                 Err(FileError::Changed(_)) => return Ok(false),
                 written => written?,
             }

@@ -439,7 +439,7 @@ impl Session {
                 None => {
                     match workspace
                         .tree
-                        .write_path(path, made.after.as_bytes(), view.seen.as_ref())
+                        .write(path, made.after.as_bytes(), view.seen.as_ref())
                     {
                         Ok(()) => {
                             workspace.index.refresh(&workspace.tree, path);

@@ -45,7 +45,7 @@ pub async fn change_file(
     seen: Option<&Seen>,
     new_text: &str,
 ) -> Result<(), Unchanged> {
-    let resolved = cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
+    let resolved = cx.tree.resolve(path).map_err(|e| e.to_string())?;
     let _guard = cx.lock(&resolved).await;
     change_locked(cx, path, seen, new_text).await
 }
@@ -57,7 +57,7 @@ pub async fn change_file(
 pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
     let mut paths = std::collections::BTreeSet::new();
     for wanted in &wanted {
-        let resolved = cx.tree.resolve_path(&wanted.path);
+        let resolved = cx.tree.resolve(&wanted.path);
         paths.insert(resolved.map_err(|e| e.to_string())?);
     }
     // In one order for everybody, so that no two wait for each other.
@@ -167,7 +167,7 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     may_change(cx, "that changes files")?;
     let mut paths = Vec::new();
     for wanted in &wanted {
-        let resolved = cx.tree.resolve_path(&wanted.path);
+        let resolved = cx.tree.resolve(&wanted.path);
         let resolved = resolved.map_err(|e| e.to_string())?;
         let shown = cx.shown(&resolved);
         if asks && let Some(why) = trust::guarded(cx.tree.root(), &shown) {
@@ -257,7 +257,7 @@ fn look(
     path: PathBuf,
     shown: String,
 ) -> Result<Option<Step>, Unchanged> {
-    let current = match cx.tree.read_path(&path) {
+    let current = match cx.tree.read(&path) {
         Ok(text) => Some(text),
         Err(FileError::NotFound(_)) => None,
         Err(e) => return Err(format!("{e}; nothing was written.").into()),
@@ -404,7 +404,7 @@ fn put(cx: &Context, step: &Step) -> Result<(), FileError> {
     match (&step.before, &step.after) {
         (Some(before), Some(after)) => {
             let seen = Some(&before.seen);
-            cx.tree.write_path(&step.path, after.as_bytes(), seen)
+            cx.tree.write(&step.path, after.as_bytes(), seen)
         }
         (None, Some(after)) => cx.tree.make(&step.path, after.as_bytes(), step.mode),
         (Some(before), None) => cx.tree.remove(&step.path, &before.seen),
@@ -425,7 +425,7 @@ fn put_back(
             (Some(before), Some(_)) => {
                 let seen = step.seen_after();
                 cx.tree
-                    .write_path(&step.path, before.text.as_bytes(), Some(&seen))
+                    .write(&step.path, before.text.as_bytes(), Some(&seen))
             }
             (Some(before), None) => cx.tree.make(&step.path, before.text.as_bytes(), step.mode),
             (None, _) => {

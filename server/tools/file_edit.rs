@@ -102,7 +102,7 @@ impl Tool for FileEdit {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn read(cx: &Context, path: &Path, shown: &str) -> Result<Text, String> {
-    let current = cx.tree.read_path(path).map_err(|e| match e {
+    let current = cx.tree.read(path).map_err(|e| match e {
         FileError::NotFound(_) => format!("{e}; file_write makes a new file."),
         e => format!("{e}; nothing was written."),
     })?;

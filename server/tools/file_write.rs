@@ -46,7 +46,7 @@ impl Tool for FileWrite {
         let resolved = cx.tree.resolve(&path).map_err(|e| e.to_string())?;
         let _guard = cx.lock(&resolved).await;
         let shown = cx.shown(&resolved);
-        let (seen, content) = match cx.tree.read_path(&resolved) {
+        let (seen, content) = match cx.tree.read(&resolved) {
             // Once: whoever was told may make it.
             Err(FileError::NotFound(_)) if cx.seen.remove(&resolved).is_some() => {
                 return Err(format!(

@@ -475,8 +475,8 @@ impl Client for Work<'_> {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String, String> {
-        let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
-        let read = self.cx.tree.read_path(&resolved).map_err(|error| {
+        let resolved = self.cx.tree.resolve(path).map_err(|e| e.to_string())?;
+        let read = self.cx.tree.read(&resolved).map_err(|error| {
             if let FileError::NotFound(_) = error {
                 // It knows now.
                 self.cx.seen.remove(&resolved);
@@ -498,11 +498,8 @@ impl Client for Work<'_> {
     }
 
     async fn write(&self, path: &Path, text: &str) -> Result<(), String> {
-        let resolved = self.cx.tree.resolve_path(path).map_err(|e| e.to_string())?;
-        let is_gone = matches!(
-            self.cx.tree.read_path(&resolved),
-            Err(FileError::NotFound(_))
-        );
+        let resolved = self.cx.tree.resolve(path).map_err(|e| e.to_string())?;
+        let is_gone = matches!(self.cx.tree.read(&resolved), Err(FileError::NotFound(_)));
         // Once: whoever was told may make it.
         if is_gone && self.cx.seen.remove(&resolved).is_some() {
             return Err(format!(
@@ -516,7 +513,7 @@ impl Client for Work<'_> {
         };
         change_file(self.cx, &resolved, seen.as_ref(), text).await?;
         // Its next write builds on this one.
-        if let Ok(read) = self.cx.tree.read_path(&resolved) {
+        if let Ok(read) = self.cx.tree.read(&resolved) {
             let known = Known {
                 seen: read.seen,
                 text: read.text,

@@ -136,7 +136,7 @@ fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Propo
         shown: shown.clone(),
         left: Some(why),
     };
-    let now = match cx.tree.read_path(&path) {
+    let now = match cx.tree.read(&path) {
         Ok(text) => Some(text),
         Err(FileError::NotFound(_)) => None,
         Err(error) => return Err(left(one_line(&error.to_string()))),
@@ -320,7 +320,7 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
     let label = format!("postil: review {}", files(edits.len()));
     let answer = cx.host.preview(&label, edits).await;
     for proposal in asked {
-        let now = cx.tree.read_path(&proposal.path).ok().map(|read| read.text);
+        let now = cx.tree.read(&proposal.path).ok().map(|read| read.text);
         let before = proposal.now.map(|text| text.text);
         // Undo would offer to take back what was never made.
         if now == before

@@ -26,7 +26,7 @@ pub(super) struct Source {
 impl Source {
     /// The open buffer where there is one, else the disk.
     pub fn read(tree: &Tree, path: &Path) -> Result<Self, FileError> {
-        let read = tree.read_path(path)?;
+        let read = tree.read(path)?;
         let file = tree
             .relative(&read.path)
             .unwrap_or_else(|| path.to_string_lossy().into_owned());

@@ -151,7 +151,7 @@ impl Scope {
         let (path, buffer) = self.buffer(&input.path)?;
         let file = self.session.relative(&path);
         let version = buffer.generation;
-        let read = self.workspace.tree.read_path(&path)?;
+        let read = self.workspace.tree.read(&path)?;
         if version != input.version
             || read.buffer.as_ref().map(|buffer| buffer.generation) != Some(version)
         {

@@ -134,7 +134,7 @@ impl Workspace {
             };
             let file = &first.closed.file;
             let path = self.path_of(file);
-            let text = match self.tree.read_path(&path) {
+            let text = match self.tree.read(&path) {
                 Ok(now) => Some(now.text),
                 Err(FileError::NotFound(_)) => None,
                 // What cannot be read is looked at another time.

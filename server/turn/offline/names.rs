@@ -138,7 +138,7 @@ pub(super) fn holding(
         tree.buffers
             .paths()
             .into_iter()
-            .filter_map(|path| tree.resolve_path(&path).ok()),
+            .filter_map(|path| tree.resolve(&path).ok()),
     );
     let word = word.to_owned();
     let sources = paths

@@ -215,7 +215,7 @@ impl<'a> Disk<'a> {
     /// Keeps what stands in these files, of those that lie below the root and were not looked at since they were saved.
     pub(super) fn look_at(&self, paths: &[PathBuf]) {
         for path in paths {
-            let Ok(resolved) = self.cx.tree.resolve_path(path) else {
+            let Ok(resolved) = self.cx.tree.resolve(path) else {
                 continue;
             };
             let mut looked = self.looked();
@@ -240,7 +240,7 @@ impl<'a> Disk<'a> {
     /// The files that an editor shows are looked at before anything begins.
     pub(super) fn look_at_open(&self) {
         let mut open = self.cx.tree.buffers.paths();
-        open.retain(|path| self.cx.tree.resolve_path(path).is_ok());
+        open.retain(|path| self.cx.tree.resolve(path).is_ok());
         open.truncate(200);
         self.look_at(&open);
     }
@@ -259,7 +259,7 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// A sentence for the agent.
     pub(super) fn unread(&self, resolved: &Path) -> Result<Option<Seen>, String> {
-        let current = match self.cx.tree.read_path(resolved) {
+        let current = match self.cx.tree.read(resolved) {
             Ok(text) => text,
             Err(FileError::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error.to_string()),
@@ -276,7 +276,7 @@ impl<'a> Disk<'a> {
     /// A call has ended that changes files: what it changed is kept.
     pub(super) async fn changed(&self, call: &Call) {
         for path in files(call) {
-            let Ok(resolved) = self.cx.tree.resolve_path(&path) else {
+            let Ok(resolved) = self.cx.tree.resolve(&path) else {
                 continue;
             };
             let now = Looked::now(&self.cx.tree, &resolved);

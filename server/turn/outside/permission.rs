@@ -66,7 +66,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
             let files = files(call);
             for file in &files {
                 // What lies outside the root is no business of the turn.
-                let resolved = tree.resolve_path(file).ok()?;
+                let resolved = tree.resolve(file).ok()?;
                 let name = tree.relative(&resolved)?;
                 if let Some(why) = trust::guarded_as(tree.root(), file, &name) {
                     always = Some(format!("{name}: {why}."));
@@ -98,11 +98,7 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
         }),
         Kind::Read | Kind::Search => {
             for file in files(call) {
-                match tree
-                    .resolve_path(&file)
-                    .ok()
-                    .and_then(|r| tree.relative(&r))
-                {
+                match tree.resolve(&file).ok().and_then(|r| tree.relative(&r)) {
                     Some(name) => about.push(name),
                     None => {
                         always = Some(OUTSIDE.to_owned());

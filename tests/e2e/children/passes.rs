@@ -300,6 +300,32 @@ async fn its_questions_are_answered_once_each() {
 }
 
 #[tokio::test]
+async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+    for (name, before, after) in [
+        (&b"caf\xe9.txt"[..], &b"text\n"[..], &b"# text\n"[..]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let target = root
+            .join("work")
+            .join(std::ffi::OsStr::from_bytes(name));
+        let row = row(
+            "scripted",
+            &root.join("scripted.log"),
+            json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target)}),
+        );
+        let bench = Bench::with_rows(folder, vec![row], limits());
+        let path = bench.write("a.scripted", "x");
+        std::fs::write(&target, before).unwrap();
+        let answers = bench.define(&path).await.unwrap();
+        let answer = &answers[5]["result"];
+        assert_eq!(answer["applied"], before != after, "{answer}");
+        assert_eq!(std::fs::read(&target).unwrap(), after, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_rename_is_edits_of_texts() {
     let bench = Bench::new(json!({"encoding": "utf-16"}));
     let a = bench.open("a.scripted", "scripted", 4, "def name\n😀 name\n");
