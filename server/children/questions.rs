@@ -10,7 +10,7 @@ use super::connection::{Connection, locked};
 use super::edits::{self, FileEdits};
 use super::process::printable;
 use super::uri;
-use crate::files::Tree;
+use crate::files::{FileError, Tree};
 use crate::host::{BufferEdit, Level, Question};
 use crate::trust;
 
@@ -219,6 +219,10 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
         }
         for file in closed {
             let text = tree.read(&file.path).map_err(|e| e.to_string())?;
+            if text.lossy {
+                let shown = file.path.display().to_string();
+                return Err(FileError::NotUtf8(shown).to_string());
+            }
             if text.buffer.is_some() || *text.text != *file.text {
                 return Err(format!("{} changed meanwhile", file.path.display()));
             }

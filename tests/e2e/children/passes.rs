@@ -300,16 +300,15 @@ async fn its_questions_are_answered_once_each() {
 }
 
 #[tokio::test]
-async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name() {
+async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name_but_not_where_the_text_is_no_utf_8() {
     use std::os::unix::ffi::OsStrExt as _;
     for (name, before, after) in [
         (&b"caf\xe9.txt"[..], &b"text\n"[..], &b"# text\n"[..]),
+        (b"latin.txt", b"caf\xe9\n", b"caf\xe9\n"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let target = root
-            .join("work")
-            .join(std::ffi::OsStr::from_bytes(name));
+        let target = root.join("work").join(std::ffi::OsStr::from_bytes(name));
         let row = row(
             "scripted",
             &root.join("scripted.log"),
