@@ -12,7 +12,6 @@ mod shell;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -22,7 +21,7 @@ use crate::os;
 
 pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
-use kept::Kept;
+pub use kept::Kept;
 pub use protected::{Obeyed, guarded, guarded_as, in_repository, named, protected};
 pub use shell::destroys;
 
@@ -66,13 +65,13 @@ struct Trusted {
 
 impl Trust {
     pub fn open(data: &Path) -> Self {
-        let kept = Kept {
-            file: data.join("trust.json"),
-            what: "the record of trust",
-            again: "trust your workspaces again",
-            record: PhantomData,
-        };
-        Self { kept }
+        Self {
+            kept: Kept::new(
+                data.join("trust.json"),
+                "the record of trust",
+                "trust your workspaces again",
+            ),
+        }
     }
 
     /// Trusted, and what it would make us run is what was trusted. A record that cannot be read trusts nobody.

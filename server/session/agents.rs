@@ -2,8 +2,7 @@
 //! They are asked once whether it shall answer, and the answer is kept in the user's data.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -12,11 +11,11 @@ use super::Session;
 use crate::acp::{self, Agent};
 use crate::config::{self, Loaded, Settings};
 use crate::host::{Host, Level, Question, in_turn};
+use crate::trust::Kept;
 
 /// What the author said.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    version: u32,
+#[derive(Default, Serialize, Deserialize)]
+struct Answers {
     /// Where nothing is configured: the agent's name; `null`: no agent.
     #[serde(
         default,
@@ -27,16 +26,6 @@ struct Kept {
     /// By name, whether a repository may choose it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     named: BTreeMap<String, bool>,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self {
-            version: 1,
-            answers: None,
-            named: BTreeMap::new(),
-        }
-    }
 }
 
 /// What is there, were it `null`.
@@ -63,8 +52,7 @@ impl Session {
         // One question, however many turns begin at once.
         let mut closed = in_turn(&self.turns.proposal, host).await;
         let workspaces = [root.to_owned()];
-        let mut kept = self.kept();
-        if let Some(answers) = kept.answers {
+        if let Some(answers) = self.answers().answers {
             let agent = acp::agent(&answers?, &settings.agents)?;
             return agent.program(&workspaces).map(|_| Arc::new(agent));
         }
@@ -73,23 +61,23 @@ impl Session {
         }
         let agent = acp::installed(&settings.agents, &workspaces)?;
         let why = "found on PATH, to answer? It runs as a program of its own with your rights. Asked once; `model` in config.toml changes it.";
-        match put(&agent, why, host).await {
-            Said::Yes => kept.answers = Some(Some(agent.name.clone())),
-            Said::No => kept.answers = Some(None),
+        let chosen = match put(&agent, why, host).await {
+            Said::Yes => Some(agent),
+            Said::No => None,
             Said::Nothing => {
                 *closed = true;
                 return None;
             }
-        }
-        let is_used = kept.answers != Some(None);
-        self.keep_answer(&kept);
-        is_used.then(|| Arc::new(agent))
+        };
+        let name = chosen.as_ref().map(|agent| agent.name.clone());
+        self.keep_answer(|kept| kept.answers = Some(name));
+        chosen.map(Arc::new)
     }
 
     /// Whether the agent that a repository names may answer: its program would not run here otherwise. Asked once.
     pub(super) async fn may_be_chosen(&self, agent: &Agent, root: &Path, host: &dyn Host) -> bool {
         let _asking = in_turn(&self.turns.proposal, host).await;
-        let mut kept = self.kept();
+        let kept = self.answers();
         if kept.answers.as_ref().and_then(Option::as_ref) == Some(&agent.name) {
             return true;
         }
@@ -113,8 +101,9 @@ impl Session {
                 return false;
             }
         };
-        kept.named.insert(agent.name.clone(), may);
-        self.keep_answer(&kept);
+        self.keep_answer(|kept| {
+            kept.named.insert(agent.name.clone(), may);
+        });
         may
     }
 
@@ -132,34 +121,23 @@ impl Session {
         config::load(&self.folders, None, client.as_ref())
     }
 
-    fn answer_file(&self) -> PathBuf {
-        self.folders.data.join("agents.json")
+    fn kept_answers(&self) -> Kept<Answers> {
+        let file = self.folders.data.join("agents.json");
+        Kept::new(file, "the record of agents", "answer again")
     }
 
-    fn kept(&self) -> Kept {
-        let text = std::fs::read_to_string(self.answer_file()).ok();
-        text.and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
+    /// None where they cannot be read: that is told when an answer cannot be kept with them.
+    fn answers(&self) -> Answers {
+        self.kept_answers().read().unwrap_or_default()
     }
 
-    fn keep_answer(&self, kept: &Kept) {
-        if let Err(error) = self.write_answer(kept) {
+    fn keep_answer(&self, put: impl FnOnce(&mut Answers)) {
+        if let Err(error) = self.kept_answers().change(put) {
             let text = format!(
-                "postil: the answer could not be kept and will be asked for again: {error}"
+                "postil: the answer could not be kept and will be asked for again: {error:#}"
             );
             self.host.message(Level::Warning, &text);
         }
-    }
-
-    fn write_answer(&self, kept: &Kept) -> std::io::Result<()> {
-        let file = self.answer_file();
-        std::fs::create_dir_all(&self.folders.data)?;
-        // A temporary file is the user's alone (0600).
-        let mut new = tempfile::NamedTempFile::new_in(&self.folders.data)?;
-        new.write_all(&serde_json::to_vec_pretty(kept)?)?;
-        new.as_file().sync_all()?;
-        new.persist(&file)?;
-        Ok(())
     }
 }
 

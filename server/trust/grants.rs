@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -59,13 +58,13 @@ pub struct Grants {
 
 impl Grants {
     pub fn open(data: &Path) -> Self {
-        let kept = Kept {
-            file: data.join("permissions.json"),
-            what: "the record of permissions",
-            again: "answer the questions again",
-            record: PhantomData,
-        };
-        Self { kept }
+        Self {
+            kept: Kept::new(
+                data.join("permissions.json"),
+                "the record of permissions",
+                "answer the questions again",
+            ),
+        }
     }
 
     /// A record that cannot be read allows nothing.

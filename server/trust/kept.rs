@@ -1,5 +1,5 @@
 //! A small JSON file in the data folder that is the user's alone: read, and changed under a lock that other
-//! processes wait for. Trust and grants are kept so.
+//! processes wait for. Trust, grants and the answers about agents are kept so.
 
 use std::io::Write as _;
 use std::marker::PhantomData;
@@ -13,12 +13,11 @@ use crate::os;
 
 const VERSION: u32 = 1;
 
-/// `what`: the record's name in messages; `again`: what to do when it is lost.
-pub(super) struct Kept<R> {
-    pub file: PathBuf,
-    pub what: &'static str,
-    pub again: &'static str,
-    pub record: PhantomData<fn() -> R>,
+pub struct Kept<R> {
+    pub(super) file: PathBuf,
+    what: &'static str,
+    again: &'static str,
+    record: PhantomData<fn() -> R>,
 }
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
@@ -29,6 +28,16 @@ struct Versioned<R> {
 }
 
 impl<R: Default + Serialize + DeserializeOwned> Kept<R> {
+    /// `what`: the record's name in messages; `again`: what to do when it is lost.
+    pub fn new(file: PathBuf, what: &'static str, again: &'static str) -> Self {
+        Self {
+            file,
+            what,
+            again,
+            record: PhantomData,
+        }
+    }
+
     /// # Errors
     /// Where it is there and cannot be read, or was written by a newer program.
     pub fn read(&self) -> anyhow::Result<R> {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use super::{FILE, THREAD, command, noted, trust};
-use crate::harness::{Editor, Options, Workspace};
+use crate::harness::{Editor, NEVER, Options, Workspace, frame};
 
 /// Codex on the user's PATH, by a script of ours; its folder.
 pub(super) fn installed() -> (Workspace, String) {
@@ -74,6 +74,77 @@ fn the_author_says_yes_once() {
         .expect("a turn");
     second.wait_text(FILE, |text| text.contains("// AGENT: Done."));
     assert_eq!(questions(&second), 0);
+}
+
+/// Each question is open while the other is answered.
+#[test]
+fn the_answers_of_two_editors_at_once_are_both_kept() {
+    let (workspace, path) = installed();
+    let mut asked = Vec::new();
+    for (settings, question, thread) in [
+        (json!({}), PROPOSED, THREAD),
+        (
+            json!({"model": "acp/codex", "$user": {}}),
+            NAMED,
+            "// AUTHOR: and why?\n",
+        ),
+    ] {
+        let mut editor = Editor::start_with(
+            &workspace,
+            Options {
+                env: vec![(String::from("PATH"), path.clone())],
+                initialization_options: json!({"trusted": true, "ownSettings": true}),
+                settings,
+                ..Options::default()
+            },
+        );
+        editor.open(FILE);
+        editor.splice(FILE, 0..0, thread);
+        editor.wait_codes(FILE, &["pending"]);
+        editor.state().choices.push(NEVER.to_owned());
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("a turn");
+        let id = editor.wait_for(question, |state| {
+            let mut received = state.received.iter();
+            let asks = |message: &&Value| {
+                message["method"] == "window/showMessageRequest"
+                    && message["params"]["message"]
+                        .as_str()
+                        .is_some_and(|text| text.starts_with(question))
+            };
+            received.find(asks).map(|message| message["id"].clone())
+        });
+        asked.push((editor, id));
+    }
+    for (editor, id) in asked {
+        let result = json!({"title": "Use Codex"});
+        editor.send_raw(&frame(
+            &json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        ));
+        editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    }
+    let kept = std::fs::read_to_string(workspace.data().join("agents.json"));
+    let kept: Value = serde_json::from_str(&kept.expect("read")).expect("JSON");
+    let both = json!({"version": 1, "answers": "codex", "named": {"codex": true}});
+    assert_eq!(kept, both);
+}
+
+#[test]
+fn what_is_damaged_of_the_answers_is_left_and_told() {
+    let (workspace, path) = installed();
+    let record = workspace.data().join("agents.json");
+    std::fs::write(&record, "{\"version\": 1, ").expect("written");
+    let Some(seen) = on_a_terminal(&workspace, &path, "1\n1\n") else {
+        return;
+    };
+    assert!(workspace.read(FILE).contains("// AGENT: Done."), "{seen}");
+    assert!(
+        seen.contains("agents.json is damaged: move it away, then answer again"),
+        "{seen}"
+    );
+    let left = std::fs::read_to_string(record).expect("read");
+    assert_eq!(left, "{\"version\": 1, ");
 }
 
 #[test]
