@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::comments::{Syntax, detect};
 use crate::files::{FileError, Tree, head};
+use crate::text::hex;
 use crate::threads::{self, Thread};
 
 /// What the last look at a file on disk found.
@@ -59,9 +60,9 @@ impl Index {
     /// `cache`: the user's cache folder; `None`: nothing is kept.
     pub fn new(cache: Option<&Path>, root: &Path) -> Self {
         let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-        let hash: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
+        let name = hex(hash.iter().take(16));
         Self {
-            cache: cache.map(|cache| cache.join("threads").join(hash)),
+            cache: cache.map(|cache| cache.join("threads").join(name)),
             ..Self::default()
         }
     }

@@ -475,6 +475,12 @@ pub fn apply_edits(text: &str, edits: &[Edit]) -> String {
     out
 }
 
+/// Two lower-case hex digits a byte.
+pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
+    let digits = bytes.into_iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
 /// Equal but for `\r\n` in one and `\n` in the other.
 pub fn same_lines(a: &str, b: &str) -> bool {
     a == b || a.replace("\r\n", "\n") == b.replace("\r\n", "\n")

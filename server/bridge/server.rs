@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::{Call, LONGEST_CALL, PLACES, Reply, VERSION, pointer};
 use crate::session::Session;
+use crate::text::hex;
 use crate::verbs::{self, Effect, Failure};
 
 /// What the address of a socket may have on every Unix (macOS: 104 with the final zero).
@@ -200,12 +201,7 @@ fn socket_of(
         hash.update([0]);
     }
     hash.update([place]);
-    let name: String = hash
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let name = hex(hash.finalize().iter().take(8));
     let fits = |path: &Path| path.as_os_str().len() <= LONGEST_PATH;
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(runtime) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {

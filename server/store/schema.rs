@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use sha2::{Digest as _, Sha256};
 
 use super::{StoreError, damage};
+use crate::text::hex;
 
 /// The words of the rounds.
 pub(super) const WORDS: &str =
@@ -169,7 +170,7 @@ fn wait_busy(tries: i32) -> bool {
 pub fn location(data: &Path, root: &Path) -> PathBuf {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    let hash: String = hash.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let hash = hex(hash.iter().take(8));
     let name: String = root
         .file_name()
         .map(|name| name.to_string_lossy())

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::protected::manages_hooks;
-use crate::os;
-use crate::vcs;
 use sha2::{Digest, Sha256};
+
+use super::protected::manages_hooks;
+use crate::text::hex;
+use crate::{os, present, vcs};
 
 /// Settings and lists of things to run, and folders of such, relative to the root.
 const RUNS: &[&str] = &[
@@ -175,17 +176,13 @@ pub(super) fn of(root: &Path) -> Option<String> {
         part("setting", name.as_bytes());
         part("value", value.as_bytes());
     }
-    Some(hex(hash))
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    Some(hex(&hash.finalize()))
 }
 
 /// A hash of each part by its name, to tell what has changed.
 pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
     let mut parts = BTreeMap::new();
-    let hashed = |bytes: &[u8]| hex(Sha256::new().chain_update(bytes));
+    let hashed = |bytes: &[u8]| hex(&Sha256::digest(bytes));
     for path in files(root).unwrap_or_default() {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         let bytes = bytes(&path, MAX_BYTES);

@@ -11,6 +11,7 @@ use super::kept::Kept;
 use super::{Risk, decide, name};
 use crate::config::{Action, Rule, Settings};
 use crate::os;
+use crate::text::hex;
 
 /// A call as a permission sees it.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +132,7 @@ impl Grant {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let mut id = hex(hash);
+        let mut id = hex(&hash.finalize());
         id.truncate(12);
         Some(Self {
             id,
@@ -290,11 +291,7 @@ fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(&bytes);
     }
-    Ok(Some(hex(hash)))
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    Ok(Some(hex(&hash.finalize())))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::models::{Block, Speaker, Turn};
 use crate::present::visible;
 use crate::store::Round;
+use crate::text::hex;
 
 use super::{cut, one_line};
 
@@ -22,10 +23,7 @@ pub(super) fn quote(kind: &str, about: &str, text: &str) -> String {
             .chain_update(salt.to_le_bytes())
             .chain_update(shown.as_bytes())
             .finalize();
-        let mark = digest.iter().take(4).fold(String::new(), |mut mark, byte| {
-            let _ = write!(mark, "{byte:02x}");
-            mark
-        });
+        let mark = hex(digest.iter().take(4));
         if !shown.contains(&mark) {
             break mark;
         }

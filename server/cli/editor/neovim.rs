@@ -13,6 +13,7 @@ use crate::cli::{Cx, Outcome};
 use crate::files::hash;
 use crate::present::visible;
 use crate::session::Error;
+use crate::text::hex;
 
 static PLUGIN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/editors/neovim");
 /// What Neovim reads of it.
@@ -196,7 +197,7 @@ impl There {
                     continue;
                 }
                 let as_written =
-                    |bytes: Vec<u8>| known.get(name.as_str()) == Some(&digest(&bytes).as_str());
+                    |bytes: Vec<u8>| known.get(name.as_str()) == Some(&hex(&hash(&bytes)).as_str());
                 if name != LIST && !(found.is_file() && std::fs::read(&path).is_ok_and(as_written))
                 {
                     return refused(format!(
@@ -276,15 +277,8 @@ fn tags(help: &str) -> String {
 fn listed(files: &BTreeMap<String, Vec<u8>>) -> String {
     let lines = files
         .iter()
-        .map(|(name, bytes)| format!("{}  {name}\n", digest(bytes)));
+        .map(|(name, bytes)| format!("{}  {name}\n", hex(&hash(bytes))));
     lines.collect()
-}
-
-fn digest(bytes: &[u8]) -> String {
-    hash(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 fn shown(path: &Path) -> String {
