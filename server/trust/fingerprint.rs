@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::protected::manages_hooks;
@@ -21,6 +22,8 @@ const RUNS: &[&str] = &[
 
 /// Characters of one name or value that are shown.
 const LONGEST: usize = 200;
+/// Files, or settings, of one kind that are named one by one.
+const NAMED: usize = 20;
 
 /// How one of git's settings is named among files.
 const SETTING: &str = "git's setting ";
@@ -239,69 +242,30 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
         all.extend(asked(root));
     }
     for list in [".mcp.json", ".postil/mcp.json"] {
-        let path = root.join(list);
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
-        let servers: serde_json::Value = small_text(&path)
-            .and_then(|t| serde_json::from_str(&t).ok())
-            .unwrap_or_default();
-        match servers
-            .get("mcpServers")
-            .and_then(serde_json::Value::as_object)
-            .filter(|s| !s.is_empty())
-        {
-            Some(servers) => {
-                for (name, server) in servers {
-                    let word = |v: &serde_json::Value| v.as_str().map(clean);
-                    let args = server.get("args").and_then(serde_json::Value::as_array);
-                    let words = server.get("command").or(server.get("url")).into_iter();
-                    let line: Vec<_> = words
-                        .chain(args.into_iter().flatten())
-                        .filter_map(word)
-                        .collect();
-                    all.push(format!(
-                        "`{list}` names the MCP server `{}`: `{}`.",
-                        clean(name),
-                        line.join(" ")
-                    ));
-                }
-            }
-            None => all.push(format!(
-                "`{list}` may name MCP servers (it could not be read as a list of them)."
-            )),
-        }
+        all.extend(servers(root, list));
     }
-    for (folder, what) in [
-        (
-            ".postil/tools",
-            "is not run by postil, but is part of what is trusted",
-        ),
-        (
-            ".postil/hooks",
-            "is not run by postil, but is part of what is trusted",
-        ),
-    ] {
+    let shown = |path: &PathBuf| {
+        let shown = path.strip_prefix(root).unwrap_or(path);
+        clean(&shown.to_string_lossy())
+    };
+    for folder in [".postil/tools", ".postil/hooks"] {
         let mut found = Vec::new();
         let whole = collect(&root.join(folder), 0, &mut found).is_some();
         found.sort();
-        for path in found.iter().take(20) {
-            let shown = path.strip_prefix(root).unwrap_or(path);
-            all.push(format!("`{}` {what}.", clean(&shown.to_string_lossy())));
-        }
-        if !whole || found.len() > 20 {
+        all.extend(found.iter().take(NAMED).map(|path| {
+            let shown = shown(path);
+            format!("`{shown}` is not run by postil, but is part of what is trusted.")
+        }));
+        if !whole || found.len() > NAMED {
             all.push(format!("There are more files in `{folder}`."));
         }
     }
     let managed = managed(root).unwrap_or_default();
-    for path in managed.iter().take(20) {
-        let shown = path.strip_prefix(root).unwrap_or(path);
-        let shown = clean(&shown.to_string_lossy());
-        all.push(format!(
-            "`{shown}` can run, or say what runs, when postil commits for you."
-        ));
-    }
-    if managed.len() > 20 {
+    all.extend(managed.iter().take(NAMED).map(|path| {
+        let shown = shown(path);
+        format!("`{shown}` can run, or say what runs, when postil commits for you.")
+    }));
+    if managed.len() > NAMED {
         all.push(String::from("There are more files of a manager of hooks."));
     }
     let hooks = hooks(root).unwrap_or_default();
@@ -316,27 +280,50 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
         ));
     }
     let settings = vcs::runs(root).settings;
-    for (name, value) in settings.iter().take(20) {
-        let cut = if value.chars().nth(LONGEST).is_some() {
-            "…"
-        } else {
-            ""
-        };
-        let (name, value) = (clean(name), clean(value) + cut);
-        all.push(match name.as_str() {
-            "core.hookspath" => {
+    all.extend(settings.iter().take(NAMED).map(|(name, value)| {
+        let value = clean(value);
+        match clean(name).as_str() {
+            name @ "core.hookspath" => {
                 format!("Git's setting `{name}` has hooks looked for in `{value}`.")
             }
-            _ => format!("Git's setting `{name}` can run when postil commits for you: `{value}`."),
-        });
-    }
-    if settings.len() > 20 {
+            name => {
+                format!("Git's setting `{name}` can run when postil commits for you: `{value}`.")
+            }
+        }
+    }));
+    if settings.len() > NAMED {
         all.push(format!(
             "There are {} more such settings of git.",
-            settings.len() - 20
+            settings.len() - NAMED
         ));
     }
     all
+}
+
+/// What a list of MCP servers in `root` names.
+fn servers(root: &Path, list: &str) -> Vec<String> {
+    let path = root.join(list);
+    if path.symlink_metadata().is_err() {
+        return Vec::new();
+    }
+    let found: Value = small_text(&path)
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    let servers = found.get("mcpServers").and_then(Value::as_object);
+    let Some(servers) = servers.filter(|servers| !servers.is_empty()) else {
+        return vec![format!(
+            "`{list}` may name MCP servers (it could not be read as a list of them)."
+        )];
+    };
+    let sentence = |(name, server): (&String, &Value)| {
+        let args = server.get("args").and_then(Value::as_array);
+        let words = server.get("command").or(server.get("url")).into_iter();
+        let words = words.chain(args.into_iter().flatten());
+        let line: Vec<String> = words.filter_map(|word| word.as_str().map(clean)).collect();
+        let (name, line) = (clean(name), line.join(" "));
+        format!("`{list}` names the MCP server `{name}`: `{line}`.")
+    };
+    servers.iter().map(sentence).collect()
 }
 
 /// The parts of it by name, those first that are seen in no file.
@@ -346,20 +333,7 @@ pub(super) fn names(root: &Path) -> Vec<String> {
     names
 }
 
-/// Other people's text on a terminal: nothing that steers it.
+/// Other people's text on a terminal.
 fn clean(text: &str) -> String {
-    let shown = text.chars().take(LONGEST);
-    shown
-        .map(|c| {
-            if c.is_control() || is_bidi(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    present::short(text, LONGEST)
 }

@@ -344,11 +344,7 @@ pub fn protected(relative: &str) -> Option<&'static str> {
         if let Some((.., why)) = PATTERNS.iter().find(fits) {
             return Some(why);
         }
-        // The short name that Windows gives `.git`.
-        if part
-            .strip_prefix("git~")
-            .is_some_and(|n| n.chars().all(|c| c.is_ascii_digit()))
-        {
+        if is_short_git(part) {
             return Some(GIT);
         }
     }
@@ -511,10 +507,14 @@ fn parts(path: &Path) -> Vec<String> {
 
 /// Whether `relative` (with `/`) is git's own folder or something in it.
 pub fn in_repository(relative: &str) -> bool {
-    relative.split(['/', '\\']).map(careless).any(|part| {
-        let short = part.strip_prefix("git~");
-        part == ".git" || short.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit()))
-    })
+    let mut parts = relative.split(['/', '\\']).map(careless);
+    parts.any(|part| part == ".git" || is_short_git(&part))
+}
+
+/// Whether it is a short name that Windows gives `.git`.
+fn is_short_git(part: &str) -> bool {
+    let number = part.strip_prefix("git~");
+    number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// A name as a file system sees it that ignores case, invisible characters, trailing dots and blanks,
