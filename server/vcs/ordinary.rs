@@ -119,6 +119,12 @@ fn in_repository(own: &Path) -> Option<String> {
     if let Some(why) = in_folders(own) {
         return Some(why);
     }
+    // Git takes a link to a branch for a `HEAD`, also where the branch has no file of its own; libgit2 sees no
+    // repository then.
+    let head = own.join("HEAD");
+    if head.is_symlink() && !head.exists() {
+        return Some(format!("{} is a link to no file", head.display()));
+    }
     let common = super::found::referred(own, &own.join("commondir"), "");
     let common = common.filter(|common| common != own);
     if let Some(why) = common.as_deref().and_then(in_folders) {

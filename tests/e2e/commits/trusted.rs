@@ -269,6 +269,21 @@ fn hooks_behind_links_are_asked_about_and_part_of_what_is_trusted() {
     it.is_refused_for("`.git/hooks/pre-commit` is another");
 }
 
+/// As git made it once. Where the branch is packed, libgit2 takes the folder for no repository, and git for one.
+#[test]
+fn what_runs_in_a_repository_whose_head_is_a_link_is_part_of_what_is_trusted() {
+    let it = Repository::new();
+    let branch = it.git(&["symbolic-ref", "HEAD"]);
+    it.git(&["pack-refs", "--all"]);
+    let head = it.workspace.path(".git/HEAD");
+    std::fs::remove_file(&head).expect("removed");
+    symlink(branch.trim(), head).expect("a link");
+    it.trust();
+    it.git(&["config", "gpg.program", "./sign"]);
+    it.is_refused_for("`git's setting gpg.program` is new");
+    assert!(it.would_allow().contains("Git's setting `gpg.program`"));
+}
+
 #[test]
 fn what_managers_of_hooks_read_is_part_of_what_is_trusted() {
     for name in [
