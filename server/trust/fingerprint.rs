@@ -76,7 +76,8 @@ fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vcs::runs(root).hooks;
     if folders.is_empty() {
-        folders.extend(git_folder(root).map(|git| git.join("hooks")));
+        // Of one that nobody can open now.
+        folders.extend(vcs::common_folder(root).map(|git| git.join("hooks")));
     }
     for folder in folders {
         collect(&folder, 3, &mut found)?;
@@ -107,26 +108,6 @@ fn managed(root: &Path) -> Option<Vec<PathBuf>> {
     }
     found.sort();
     Some(found)
-}
-
-/// The folder that a repository's worktrees share, also of one that nobody can open now.
-fn git_folder(root: &Path) -> Option<PathBuf> {
-    let git = root
-        .ancestors()
-        .map(|a| a.join(".git"))
-        .find(|g| g.symlink_metadata().is_ok())?;
-    if git.is_dir() {
-        return Some(git);
-    }
-    // A linked worktree or a submodule: `gitdir: <path>`, and in there the way to the common folder.
-    let text = small_text(&git)?;
-    let own = git
-        .parent()?
-        .join(text.trim().strip_prefix("gitdir:")?.trim());
-    match small_text(&own.join("commondir")) {
-        Some(common) => Some(own.join(common.trim())),
-        None => Some(own),
-    }
 }
 
 fn small_text(path: &Path) -> Option<String> {

@@ -13,7 +13,10 @@ struct Place {
 fn place() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("proj");
-    std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    for folder in ["hooks", "objects", "refs"] {
+        std::fs::create_dir_all(root.join(".git").join(folder)).unwrap();
+    }
+    write(root.join(".git/HEAD"), "ref: refs/heads/main\n");
     let trust = Trust::open(&folder.path().join("data/postil"));
     Place {
         folder,
@@ -79,10 +82,6 @@ fn what_has_no_end_is_not_read_whole() {
 #[test]
 fn attack_04_a_file_that_gits_configuration_goes_on_in_is_guarded() {
     let p = place();
-    for folder in [".git/objects", ".git/refs"] {
-        std::fs::create_dir_all(p.root.join(folder)).unwrap();
-    }
-    write(p.root.join(".git/HEAD"), "ref: refs/heads/main\n");
     write(
         p.root.join(".git/config"),
         "[include]\n\tpath = ../tools/gitconfig\n[includeIf \"gitdir:/\"]\n\tpath = ../not/yet/there\n",
@@ -178,14 +177,10 @@ fn what_would_run_is_part_of_it() {
 fn hooks_of_a_linked_worktree_are_the_repositorys() {
     let p = place();
     let linked = p.folder.path().join("linked");
-    write(p.root.join(".git/worktrees/linked/commondir"), "../..\n");
-    write(
-        linked.join(".git"),
-        &format!(
-            "gitdir: {}\n",
-            p.root.join(".git/worktrees/linked").display()
-        ),
-    );
+    let own = p.root.join(".git/worktrees/linked");
+    write(own.join("commondir"), "../..\n");
+    write(own.join("HEAD"), "ref: refs/heads/linked\n");
+    write(linked.join(".git"), &format!("gitdir: {}\n", own.display()));
     p.trust.grant(&linked).unwrap();
     write(p.root.join(".git/hooks/post-commit"), "x");
     assert!(!p.trust.is_trusted(&linked));
