@@ -22,7 +22,9 @@ use crate::os;
 pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
 pub use kept::Kept;
-pub use protected::{Obeyed, guarded, guarded_as, in_repository, named, protected};
+pub use protected::{
+    OF_GIT, Obeyed, REBASE_TODO, guarded, guarded_as, has_head, in_repository, named, protected,
+};
 pub use shell::destroys;
 
 /// What is named one by one, where there may be more.

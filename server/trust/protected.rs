@@ -1,6 +1,5 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
@@ -317,15 +316,19 @@ const PAIRS: &[(&str, &str, &str)] = &[
     (".config", "zed", EDITOR),
 ];
 
-/// What stands beside a repository's `HEAD` and has git run something. Git takes a folder of any name for a repository.
-const BESIDE_HEAD: &[&str] = &[
+/// Of a repository's own folder: what makes git run something, but for [`REBASE_TODO`]. The rest is git's daily work.
+pub const OF_GIT: &[&str] = &[
     "config",
     "config.worktree",
-    "commondir",
     "hooks",
-    "info",
-    "rebase-merge",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "commondir",
+    "gitdir",
 ];
+/// What is still to be done of a rebase, line by line; git runs what a line has it run.
+pub const REBASE_TODO: &str = "rebase-merge/git-rebase-todo";
 
 /// Why a write to `relative` (with `/`) asks each time, whatever the grants: `.git`, `.vscode`, CI …
 pub fn protected(relative: &str) -> Option<&'static str> {
@@ -393,14 +396,19 @@ pub fn guarded_as(root: &Path, path: &Path, relative: &str) -> Option<&'static s
     named(root, path).or_else(|| guarded(root, relative))
 }
 
+/// Whether the folder may be a repository of its own, whatever its name: it has a `HEAD`.
+pub fn has_head(folder: &Path) -> bool {
+    let head = folder.join("HEAD").symlink_metadata();
+    head.is_ok_and(|head| !head.is_dir())
+}
+
 /// Whether it is what makes a folder a repository (`HEAD`), or what git obeys in one that is.
 fn is_of_bare(root: &Path, relative: &str) -> bool {
     let mut folder = root.to_owned();
     for part in relative.split(['/', '\\']) {
-        let is_head = |about: Metadata| !about.is_dir();
-        if BESIDE_HEAD.contains(&&*careless(part))
-            && folder.join("HEAD").symlink_metadata().is_ok_and(is_head)
-        {
+        let name = careless(part);
+        let mut obeyed = OF_GIT.iter().chain([&REBASE_TODO]);
+        if obeyed.any(|path| path.split('/').next() == Some(&*name)) && has_head(&folder) {
             return true;
         }
         folder.push(part);

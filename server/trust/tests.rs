@@ -111,6 +111,7 @@ fn attack_04_what_makes_a_folder_of_any_name_a_repository_is_guarded() {
         "docs/HEAD",
         "docs/head",
         "old/config",
+        "old/gitdir",
         "old/hooks/x/y",
         list,
     ] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::files::{self as tree, Kind};
-use crate::trust;
+use crate::trust::{self, OF_GIT, REBASE_TODO};
 
 /// Folders whose content others made and nobody opens as a project.
 const PASSED_OVER: &[&str] = &[
@@ -19,22 +19,9 @@ const PASSED_OVER: &[&str] = &[
     "__pycache__",
     ".tox",
 ];
-/// Of a repository's own folder: what makes git run something. The rest is git's daily work.
-const OF_GIT: &[&str] = &[
-    "config",
-    "config.worktree",
-    "hooks",
-    "info/attributes",
-    "info/exclude",
-    "info/grafts",
-    "commondir",
-    "gitdir",
-];
 /// What makes a folder of any other name a repository to git, together with [`BARE`].
 const HEAD: &str = "HEAD";
 const BARE: &[&str] = &["refs", "commondir"];
-/// What is still to be done of a rebase, line by line; git runs what a line has it run.
-const TODO: &str = "rebase-merge/git-rebase-todo";
 /// Folders in it that hold more such folders, of submodules and of worktrees.
 const MODULES: &str = "modules";
 const WORKTREES: &str = "worktrees";
@@ -160,7 +147,7 @@ impl Look {
     }
 
     fn add_parts(&mut self, root: &Path, repository: &Path) {
-        for part in OF_GIT.iter().chain(&[TODO, MODULES, WORKTREES]) {
+        for part in OF_GIT.iter().chain(&[REBASE_TODO, MODULES, WORKTREES]) {
             let part = repository.join(part);
             if is_there(&root.join(&part)) {
                 self.known.insert(part);
@@ -238,10 +225,7 @@ pub(super) fn is_there(path: &Path) -> bool {
 
 /// Whether it is this part of a repository.
 fn is_part(root: &Path, path: &Path, name: &str) -> bool {
-    let is_head = |about: fs::Metadata| !about.is_dir();
-    let is_repository = |folder: &Path| {
-        is_git(folder) || fs::symlink_metadata(root.join(folder).join(HEAD)).is_ok_and(is_head)
-    };
+    let is_repository = |folder: &Path| is_git(folder) || trust::has_head(&root.join(folder));
     path.ends_with(name) && path.parent().is_some_and(is_repository)
 }
 
@@ -258,7 +242,7 @@ pub(super) fn is_open(root: &Path, path: &Path) -> bool {
 }
 
 pub(super) fn is_todo(path: &Path) -> bool {
-    path.ends_with(TODO)
+    path.ends_with(REBASE_TODO)
 }
 
 /// The regular files and links at and below a place that matter, and whether these are all.
