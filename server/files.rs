@@ -16,7 +16,7 @@ mod touched;
 mod walk;
 mod watch;
 
-pub use at::{Folder, Kind};
+pub use at::{Folder, Kind, Status, status};
 pub use confine::{folder, make_folder};
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};

@@ -16,7 +16,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-pub use system::{Folder, Lock};
+pub use system::{Folder, Lock, status};
 pub(super) use system::{
     below, bytes_of, is_local, name_of, now, own_program, status_of, status_of_file,
 };
@@ -88,7 +88,7 @@ pub struct Status {
     pub mode: u32,
     /// User and group.
     pub owner: (u32, u32),
-    /// What it lies on, and its number there; 0 where the system does not tell.
+    /// What it lies on, and its number there. On Windows 0, and the time of its creation.
     pub device: u64,
     pub inode: u64,
     /// Nanoseconds since 1970.

@@ -10,8 +10,8 @@ use crate::os;
 pub struct Staged {
     blob: git2::Oid,
     pub size: u64,
-    /// Seconds and nanoseconds.
-    pub modified: (i64, i64),
+    /// Nanoseconds since 1970.
+    pub modified: i64,
 }
 
 /// By absolute path below `root`, but for those that may have been written in the same moment as the index.
@@ -30,10 +30,8 @@ pub fn staged(root: &Path) -> HashMap<PathBuf, Staged> {
             let staged = Staged {
                 blob: entry.id,
                 size: u64::from(entry.file_size),
-                modified: (
-                    i64::from(entry.mtime.seconds()),
-                    i64::from(entry.mtime.nanoseconds()),
-                ),
+                modified: i64::from(entry.mtime.seconds()) * 1_000_000_000
+                    + i64::from(entry.mtime.nanoseconds()),
             };
             (top.join(bytes_to_path(&entry.path)), staged)
         });

@@ -328,6 +328,14 @@ pub(in crate::files) fn below(top: &Path, path: &[u8]) -> PathBuf {
     top.join(name_of(path))
 }
 
+/// The state of what has this path; where that is a link, its own.
+///
+/// # Errors
+/// Where it is not there.
+pub fn status(path: &Path) -> io::Result<Status> {
+    Ok(rustix::fs::lstat(path)?.into())
+}
+
 /// Links are followed.
 pub(in crate::files) fn status_of(path: &Path) -> io::Result<Status> {
     Ok(rustix::fs::stat(path)?.into())

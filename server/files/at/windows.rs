@@ -121,8 +121,7 @@ impl Folder {
     }
 
     pub(in crate::files) fn status(&self, name: impl Name) -> io::Result<Status> {
-        let metadata = std::fs::symlink_metadata(self.path.join(name.name()))?;
-        Ok(Status::from(&metadata))
+        status(&self.path.join(name.name()))
     }
 
     /// Where a link of that name leads, as it is written.
@@ -355,7 +354,7 @@ impl From<&Metadata> for Status {
             mode: if read_only { 0o444 } else { 0o666 },
             owner: (0, 0),
             device: 0,
-            inode: 0,
+            inode: metadata.creation_time(),
             modified,
             changed: modified,
         }
@@ -381,6 +380,14 @@ pub(in crate::files) fn below(top: &Path, path: &[u8]) -> PathBuf {
 /// A path or name by its bytes; what was listed here is Unicode.
 pub(in crate::files) fn name_of(bytes: &[u8]) -> &OsStr {
     OsStr::new(std::str::from_utf8(bytes).unwrap_or_default())
+}
+
+/// The state of what has this path; where that is a link, its own.
+///
+/// # Errors
+/// Where it is not there.
+pub fn status(path: &Path) -> io::Result<Status> {
+    Ok(Status::from(&std::fs::symlink_metadata(path)?))
 }
 
 /// Links are followed.

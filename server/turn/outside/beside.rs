@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::disk::Stood;
-use crate::files::Tree;
+use crate::files::{self, Status, Tree};
 use crate::store::Store;
 use crate::vcs::{self, Staged};
 
@@ -21,19 +21,6 @@ pub(super) const TOLD: usize = 1_000;
 /// The clock of the file system may lag behind.
 const LAG: Duration = Duration::from_millis(20);
 
-/// What tells that a file was written, in seconds and nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    size: u64,
-    /// Where a system gives none: the time of its creation.
-    inode: u64,
-    modified: (i64, i64),
-    /// Nobody can set this one; as `modified` where the system has no such time.
-    changed: (i64, i64),
-    /// Permission bits; `None` where the system has none.
-    mode: Option<u32>,
-}
-
 enum Text {
     Kept(Vec<u8>),
     /// Git has it.
@@ -43,7 +30,7 @@ enum Text {
 
 /// The workspace before the agent began.
 pub(super) struct Before {
-    files: HashMap<PathBuf, (Stat, Text)>,
+    files: HashMap<PathBuf, (Status, Text)>,
     /// The newest write of any run.
     newest: i64,
     began: SystemTime,
@@ -100,7 +87,7 @@ impl Before {
 
     /// The permission bits that a file had.
     pub(super) fn mode(&self, path: &Path) -> Option<u32> {
-        self.files.get(path)?.0.mode
+        Some(self.files.get(path)?.0.mode & 0o777)
     }
 
     /// What is other now, but for `known` and what the author and other turns wrote. Blocking.
@@ -195,7 +182,7 @@ fn is_before(written: SystemTime, saved: SystemTime) -> bool {
     written <= saved + LAG
 }
 
-fn written(path: &Path, stat: Option<Stat>) -> SystemTime {
+fn written(path: &Path, stat: Option<Status>) -> SystemTime {
     match stat {
         Some(stat) => time(stat.changed),
         // A file that is gone has left a trace in its folder alone.
@@ -206,38 +193,11 @@ fn written(path: &Path, stat: Option<Stat>) -> SystemTime {
     }
 }
 
-#[cfg(unix)]
-fn stat(path: &Path) -> Option<Stat> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    Some(Stat {
-        size: metadata.len(),
-        inode: metadata.ino(),
-        modified: (metadata.mtime(), metadata.mtime_nsec()),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
-        mode: Some(metadata.mode() & 0o777),
-    })
+fn stat(path: &Path) -> Option<Status> {
+    files::status(path).ok()
 }
 
-#[cfg(windows)]
-fn stat(path: &Path) -> Option<Stat> {
-    use std::os::windows::fs::MetadataExt as _;
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH);
-    let since = since.unwrap_or_default();
-    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-    let modified = (seconds, i64::from(since.subsec_nanos()));
-    Some(Stat {
-        size: metadata.file_size(),
-        inode: metadata.creation_time(),
-        modified,
-        changed: modified,
-        mode: None,
-    })
-}
-
-fn time((seconds, nanos): (i64, i64)) -> SystemTime {
-    let seconds = u64::try_from(seconds).unwrap_or(0);
-    let nanos = u32::try_from(nanos).unwrap_or(0);
-    UNIX_EPOCH + Duration::new(seconds, nanos)
+/// Of nanoseconds since 1970.
+fn time(nanos: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
