@@ -27,4 +27,4 @@ pub use found::{Found, find, read_only};
 pub use inside::{NOT_SET_UP, WORD, run as run_inside};
 pub use job::Job;
 pub use run::{Policy, Processes};
-pub use way::{Network, PORT, Tell, WayOut};
+pub use way::{Network, PORT};

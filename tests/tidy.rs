@@ -200,6 +200,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
         "trust",
         "what no tool may write, no command may either",
     ),
+    (
+        "sandbox",
+        "web",
+        "the way out of a command's network leads through the gateway",
+    ),
     ("trust", "config", "a permission is a setting"),
     ("index", "files", "the index is kept from the tree"),
 ];

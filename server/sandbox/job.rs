@@ -18,7 +18,7 @@ use super::guarded::{Guarded, Told};
 use super::limits;
 use super::order::BEGUN;
 use super::output::Output;
-use super::way::Tell;
+use super::run::Tell;
 use crate::os;
 
 /// How often what a command's processes use together is looked at.
@@ -89,7 +89,6 @@ pub(super) struct Parts {
     pub leash: Option<ChildStdin>,
     pub output: Reader,
     pub guarded: Option<Guarded>,
-    /// Shows the author what became of guarded files.
     pub tell: Tell,
     /// Whether one stays outside who ends what is left, and must not be killed before that.
     pub keeper: bool,

@@ -18,7 +18,7 @@ use super::limits::Limits;
 use super::order::{Mounted, Order, Sockets};
 use super::temporary::Temporary;
 use super::view::{Access, View, Wanted};
-use super::way::{Network, Tell};
+use super::way::Network;
 use super::{Found, WORD, bubble, find, secrets, way};
 use crate::files::Buffers;
 use crate::os;
@@ -35,6 +35,9 @@ const NO_LINES: &str = "A command is one line here (it runs by `cmd /C`): join t
 const NO_SHARE: &str = "Commands cannot run here: the workspace is on a share of the network, in which `cmd` does not begin; the author can keep it on a drive of this machine. Nothing was run.";
 /// All commands of a run are gone within so long after its end.
 const GONE: Duration = Duration::from_millis(700);
+
+/// Shows the author what became of guarded files, a sentence.
+pub(super) type Tell = Arc<dyn Fn(String) + Send + Sync>;
 
 /// What the user's settings grant to commands.
 #[derive(Clone, Default)]
@@ -68,8 +71,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// `root`: the folder in which commands run, canonical. `buffers`: what the author has open; `tell` shows them
-    /// what became of guarded files.
+    /// `root`: the folder in which commands run, canonical. `buffers`: what the author has open.
     pub fn new(root: &Path, policy: Policy, buffers: Arc<Buffers>, tell: Tell) -> Self {
         Self {
             root: root.to_owned(),
@@ -200,8 +202,8 @@ impl Processes {
         };
         let keeper = order.keeper;
         let mut notes = Vec::new();
-        let out = match &self.policy.network {
-            Network::Through(out) if order.way => Some(Arc::clone(out)),
+        let gateway = match &self.policy.network {
+            Network::Through(gateway) if order.way => Some(gateway.clone()),
             Network::Through(_)
                 if order.sockets == Some(Sockets::None)
                     && !self.told.swap(true, Ordering::Relaxed) =>
@@ -216,7 +218,7 @@ impl Processes {
 
         let (output, writer) = std::io::pipe().map_err(|e| failed("a pipe", &e))?;
         let errors = writer.try_clone().map_err(|e| failed("a pipe", &e))?;
-        let (stdin, mut pair) = match &out {
+        let (stdin, mut pair) = match &gateway {
             None => (Stdio::piped(), None),
             Some(_) => way::input()
                 .map(|(stdin, ours)| (stdin, Some(ours)))
@@ -250,12 +252,12 @@ impl Processes {
             0
         };
         let job = Arc::new(Job::new(number, command, self.over.child_token()));
-        let way = out.zip(pair).map(|(out, from)| {
+        let way = gateway.zip(pair).map(|(gateway, from)| {
             let job = Arc::clone(&job);
             let served = async move {
                 if let Some(at) = way::receive(from).await {
                     let tell = move |sentence| job.refuse(sentence);
-                    out.serve(at, Arc::new(tell)).await;
+                    gateway.serve(at, Arc::new(tell)).await;
                 }
             };
             served.boxed()

@@ -1,25 +1,12 @@
 //! The one way out of a command's own network: a socket that listens in there and is served from outside. Whoever
 //! is about to become the command makes it and hands it over; nothing of it is left inside but its address.
 
-use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::net::Ipv4Addr;
 
-use futures::future::BoxFuture;
+use crate::web::Gateway;
 
 /// Where the proxy is, in a network in which nobody else is.
 pub const PORT: u16 = 3128;
-
-/// Hears of each request that was not let through, a sentence.
-pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
-
-/// Who serves what commands ask of the network.
-pub trait WayOut: Send + Sync {
-    /// Names of the machine itself that commands reach in their own network, past the proxy.
-    fn direct(&self) -> Vec<&'static str>;
-
-    /// Serves what comes to the socket. Dropped, it has closed every connection.
-    fn serve(&self, at: TcpListener, tell: Tell) -> BoxFuture<'static, ()>;
-}
 
 /// What a command reaches beyond its workspace.
 #[derive(Clone, Default)]
@@ -27,7 +14,7 @@ pub enum Network {
     #[default]
     None,
     /// What this lets through, by HTTP; the command's network has nothing else in it.
-    Through(Arc<dyn WayOut>),
+    Through(Gateway),
     /// The machine's own.
     Whole,
 }
@@ -39,11 +26,11 @@ impl Network {
 
     /// What tells programs of the way.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
-        let Self::Through(way) = self else {
+        let Self::Through(gateway) = self else {
             return Vec::new();
         };
         let at = format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST);
-        let direct = way.direct().join(",");
+        let direct = gateway.direct().join(",");
         let proxies = [
             "HTTP_PROXY",
             "HTTPS_PROXY",
