@@ -134,13 +134,13 @@ pub(super) async fn unsaved_elsewhere(
 /// An error where `path` (canonical) is one of these.
 pub(super) async fn is_free(cx: &Cx, path: &Path) -> Result<(), Stop> {
     let unsaved = unsaved_elsewhere(cx, &[path.to_owned()]).await?;
-    let Some(folder) = unsaved.values().next() else {
+    let Some((path, folder)) = unsaved.first_key_value() else {
         return Ok(());
     };
     Err(Error::Other(visible(&format!(
-        "{} has changes that are not saved in an editor that has the folder {folder} open: `postil -C {folder}` goes through it; nothing was done",
-        path.display(),
-        folder = folder.display()
+        "{} (`postil -C {}` goes through that editor)",
+        bridge::unsaved(path, folder),
+        folder.display()
     )))
     .into())
 }
