@@ -18,6 +18,7 @@ mod watch;
 
 pub use at::{Folder, Kind, Status, status};
 pub use confine::{folder, make_folder};
+pub use disk::hash;
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
 pub use structure::Structure;
@@ -415,7 +416,7 @@ impl Tree {
         if let Some((text, buffer)) = at_hand {
             let seen = Seen {
                 version: buffer.as_ref().map(|buffer| buffer.document.version()),
-                hash: disk::hash(text.as_bytes()),
+                hash: hash(text.as_bytes()),
             };
             return Ok(Text {
                 path: resolved,
@@ -431,7 +432,7 @@ impl Tree {
         }
         let seen = Seen {
             version: None,
-            hash: disk::hash(&bytes),
+            hash: hash(&bytes),
         };
         let (text, lossy) = match String::from_utf8(bytes) {
             Ok(text) => (text, false),
@@ -631,11 +632,6 @@ pub struct Hit {
     pub path: PathBuf,
     /// As it is on disk, or the note that was made of it.
     pub bytes: Vec<u8>,
-}
-
-/// The hash of [`Seen`].
-pub fn hash(bytes: &[u8]) -> [u8; 32] {
-    disk::hash(bytes)
 }
 
 /// Git's rule: a NUL among the first 8000 bytes.

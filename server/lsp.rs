@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use dashmap::{DashMap, DashSet};
@@ -50,6 +49,8 @@ mod to_proto;
 mod transport;
 mod watching;
 
+pub use connect::serve;
+
 use capabilities::Client as ClientCapabilities;
 use client::Client;
 use conversation::Scratch;
@@ -68,11 +69,6 @@ pub enum Transport {
     Socket(u16),
     /// Listens itself, for one client at a time; loopback only, with a token.
     Listen(SocketAddr),
-}
-
-/// Serves until the client says `exit`, hangs up or dies; the exit status as LSP 3.17 §exit has it.
-pub fn serve(transport: Transport, no_cache: bool) -> ExitCode {
-    connect::serve(transport, no_cache)
 }
 
 /// Why serving a client came to its end.

@@ -20,7 +20,8 @@ pub(super) struct Place<'a> {
     pub shown: &'a str,
 }
 
-pub(super) fn hash(bytes: &[u8]) -> [u8; 32] {
+/// The hash of [`super::Seen`].
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 

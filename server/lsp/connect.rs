@@ -36,7 +36,8 @@ struct Connection {
     hang_up: Box<dyn Fn() + Send>,
 }
 
-pub(super) fn serve(transport: Transport, no_cache: bool) -> ExitCode {
+/// Serves until the client says `exit`, hangs up or dies; the exit status as LSP 3.17 §exit has it.
+pub fn serve(transport: Transport, no_cache: bool) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("postil")
