@@ -376,16 +376,11 @@ impl Tree {
         Some(parts.join("/"))
     }
 
-    /// The name under which the editor has the file of a resolved path open: its own, or one through a
-    /// link to the root or to the file.
+    /// The name under which the editor has the file of a resolved path open: its own, or that of another one in whose
+    /// place a link to it stands by now.
     pub fn open_as(&self, resolved: &Path) -> Option<PathBuf> {
         if self.buffers.is_open(resolved) {
             return Some(resolved.to_owned());
-        }
-        let rest = resolved.strip_prefix(&self.root).ok()?;
-        let given = (self.given != self.root).then(|| self.given.join(rest));
-        if let Some(given) = given.filter(|g| self.buffers.is_open(g)) {
-            return Some(given);
         }
         let link = |path: &PathBuf| path.starts_with(&self.root) && path.is_symlink();
         let mut links = self.buffers.paths().into_iter().filter(link);

@@ -250,6 +250,33 @@ fn a_question_that_is_completed_and_saved_during_its_turn_begins_no_other() {
     assert_eq!(bench.runs().len(), 1);
 }
 
+/// What is open there is the author's text, wherever the name leads by now.
+#[test]
+fn a_file_in_whose_place_a_link_stands_is_changed_in_its_buffer() {
+    let input = json!({"path": "b.txt", "old_string": "typed", "new_string": "changed"});
+    let bench = Bench::new(vec![
+        Step::calls(vec![
+            call("toolu_r", "file_read", json!({"path": "b.txt"})),
+            call("toolu_e", "file_edit", input),
+        ]),
+        Step::text("Done."),
+    ]);
+    bench.workspace.write("b.txt", "one\n");
+    bench.workspace.write("c.txt", "typed\n");
+    let mut editor = with(&bench, "// AUTHOR: why?\n", &["pending"]);
+    editor.open("b.txt");
+    editor.splice("b.txt", 0..0, "typed\n");
+    let file = bench.workspace.path("b.txt");
+    std::fs::remove_file(&file).expect("removed");
+    std::os::unix::fs::symlink("c.txt", &file).expect("a link");
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    assert_eq!(editor.text("b.txt"), "changed\none\n");
+    assert_eq!(bench.workspace.read("c.txt"), "typed\n");
+}
+
 #[test]
 fn a_turn_ends_with_its_thread_and_tells_what_it_has_changed() {
     for by_hand in [false, true] {
