@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use dashmap::DashMap;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
@@ -88,6 +89,16 @@ pub(super) struct Makes {
 }
 
 impl Makes {
+    fn of(folder: &Path) -> Self {
+        let is_there = |name| folder.join(name).symlink_metadata();
+        let is_file = |name| is_there(name).is_ok_and(|about| about.is_file());
+        Self {
+            git: is_there(".git").is_ok(),
+            gitignore: is_file(".gitignore"),
+            ignore: is_file(".ignore"),
+        }
+    }
+
     fn any(self) -> bool {
         self.git || self.gitignore || self.ignore
     }
@@ -115,15 +126,44 @@ pub(super) fn inside(folder: &Path, makes: Makes, above: Option<Arc<Rules>>) -> 
 pub(super) fn above(start: &Path) -> Option<Arc<Rules>> {
     let mut folders: Vec<&Path> = start.ancestors().skip(1).collect();
     folders.reverse();
-    let is_file = |path: PathBuf| path.symlink_metadata().is_ok_and(|m| m.is_file());
-    folders.into_iter().fold(None, |above, folder| {
-        let makes = Makes {
-            git: folder.join(".git").symlink_metadata().is_ok(),
-            gitignore: is_file(folder.join(".gitignore")),
-            ignore: is_file(folder.join(".ignore")),
-        };
-        inside(folder, makes, above)
-    })
+    let rules = |above, folder: &Path| inside(folder, Makes::of(folder), above);
+    folders.into_iter().fold(None, rules)
+}
+
+/// The rules of the folders that a walk of the crate `ignore` comes through, each read once. Of a file of rules with a
+/// line that is no UTF-8 that crate itself reads no further.
+pub(super) struct OfWalk {
+    user: User,
+    folders: DashMap<PathBuf, Option<Arc<Rules>>>,
+}
+
+impl OfWalk {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            user: User::load(root),
+            folders: DashMap::new(),
+        }
+    }
+
+    /// Whether `path` (absolute) is neither ignored nor hidden. What the rules take in is not hidden.
+    pub(super) fn shows(&self, path: &Path, is_folder: bool) -> bool {
+        let rules = path.parent().and_then(|folder| self.inside(folder));
+        let is_ignored = said(rules.as_ref(), &self.user, path, is_folder);
+        !is_ignored.unwrap_or_else(|| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_encoded_bytes().starts_with(b".")
+        })
+    }
+
+    fn inside(&self, folder: &Path) -> Option<Arc<Rules>> {
+        if let Some(known) = self.folders.get(folder) {
+            return known.clone();
+        }
+        let above = folder.parent().and_then(|above| self.inside(above));
+        let rules = inside(folder, Makes::of(folder), above);
+        self.folders.insert(folder.to_owned(), rules.clone());
+        rules
+    }
 }
 
 /// Whether `path` (absolute) is ignored by the rules of the folders above it; those of its own folder and
@@ -134,6 +174,11 @@ pub(super) fn is_ignored(
     path: &Path,
     is_folder: bool,
 ) -> bool {
+    said(rules, user, path, is_folder).unwrap_or(false)
+}
+
+/// The same; `None`: no rule is about it.
+fn said(rules: Option<&Arc<Rules>>, user: &User, path: &Path, is_folder: bool) -> Option<bool> {
     let chain = || {
         let first = rules.map(|r| &**r);
         let all = std::iter::successors(first, |r| r.above.as_deref());
@@ -155,7 +200,6 @@ pub(super) fn is_ignored(
         .or_else(|| in_repository.then(|| said(&|r| r.gitignore(path, is_folder), true))?)
         .or_else(|| in_repository.then(|| said(&|r| r.exclude(path, is_folder), true))?)
         .or_else(|| in_repository.then(|| matched(&user.rules, path, is_folder))?)
-        .unwrap_or(false)
 }
 
 impl Rules {

@@ -14,6 +14,7 @@ use ignore::{WalkBuilder, WalkState};
 
 mod bounded;
 
+use super::ignored::OfWalk;
 use super::overlay::PlannedBelow;
 use super::{Tree, confine, walk};
 use crate::os;
@@ -272,7 +273,7 @@ impl Tree {
         }
         let walked = match planned.is_folder(start) {
             true => Vec::new(),
-            false => visible_files(start)?,
+            false => visible_files(self.root(), start)?,
         };
         let mut files: Vec<_> = walked.into_iter().map(|(path, _)| path).collect();
         files.extend(open.keys().filter(|path| !path.exists()).cloned());
@@ -317,7 +318,8 @@ impl Tree {
             if !is_folder(&start, path, &planned)? {
                 return Err(format!("{path} is a file, not a folder."));
             }
-            files = visible_files(&start).map_err(|e| confine::error(path, e).to_string())?;
+            files = visible_files(self.root(), &start)
+                .map_err(|e| confine::error(path, e).to_string())?;
         }
         let now = SystemTime::now();
         files.retain(|(file, _)| !planned.removed.contains(file));
@@ -508,7 +510,7 @@ fn endless_rules(folder: &Path) -> Option<PathBuf> {
 }
 
 /// With their times of change. What stands in a folder whose rules cannot be read is passed over.
-fn visible_files(start: &Path) -> std::io::Result<Vec<(PathBuf, SystemTime)>> {
+fn visible_files(root: &Path, start: &Path) -> std::io::Result<Vec<(PathBuf, SystemTime)>> {
     let metadata = std::fs::symlink_metadata(start)?;
     if !metadata.is_dir() {
         let time = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -519,10 +521,14 @@ fn visible_files(start: &Path) -> std::io::Result<Vec<(PathBuf, SystemTime)>> {
         return Err(std::io::Error::other(why));
     }
     let found = Mutex::new(Vec::new());
+    let rules = OfWalk::new(root);
     WalkBuilder::new(start)
-        .filter_entry(|entry| {
-            let is_folder = entry.file_type().is_some_and(|sort| sort.is_dir());
-            !is_folder || endless_rules(entry.path()).is_none()
+        .standard_filters(false)
+        .filter_entry(move |entry| {
+            let (path, sort) = (entry.path(), entry.file_type());
+            let is_folder = sort.is_some_and(|sort| sort.is_dir());
+            entry.depth() == 0
+                || rules.shows(path, is_folder) && !(is_folder && endless_rules(path).is_some())
         })
         .threads(walk::readers(0))
         .build_parallel()

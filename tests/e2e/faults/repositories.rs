@@ -169,6 +169,20 @@ fn a_rule_that_is_no_utf_8_costs_itself_alone() {
     workspace.git(&["init", "-q", "-b", "main"]);
     workspace.write("a.rs", ASKED);
     workspace.write("built/b.rs", ASKED);
-    workspace.write(".gitignore", b"# f\xfcr Gro\xdfes\nk\xe4se/\nbuilt/\n");
+    // What a rule takes in an agent finds, hidden or not.
+    workspace.write(".github/c.rs", ASKED);
+    workspace.write(
+        ".gitignore",
+        b"# f\xfcr Gro\xdfes\nk\xe4se/\nbuilt/\n!.github/\n",
+    );
     assert_eq!(files(&workspace), ["a.rs"]);
+    for (tool, input) in [
+        ("grep", r#"{"pattern": "AUTHOR"}"#),
+        ("glob", r#"{"pattern": "**/*.rs"}"#),
+    ] {
+        let found = shown(&run(&workspace, &["tools", "call", tool, input]));
+        assert!(found.contains("a.rs"), "{tool}: {found}");
+        assert!(found.contains(".github/c.rs"), "{tool}: {found}");
+        assert!(!found.contains("b.rs"), "{tool}: {found}");
+    }
 }
