@@ -12,7 +12,7 @@ use crate::edits::take_all_back;
 use crate::files::{FileError, Planned, Seen, Text, hash};
 use crate::host::NotApplied;
 use crate::store::Change;
-use crate::text::Edit;
+use crate::text::{Edit, same_lines};
 use crate::trust;
 
 pub(super) use diff::kept_lines;
@@ -108,7 +108,7 @@ impl From<Unchanged> for String {
             }
             Unchanged::Refused(why) => return why,
         };
-        format!("{what} Read it again with file_read and make the change on what stands there now.")
+        format!("{what} Read it again and make the change on what stands there now.")
     }
 }
 
@@ -279,6 +279,7 @@ fn look(
         (Some(before), Some(text)) => {
             edits = minimal_edits(&before.text, text);
             if edits.is_empty() {
+                cx.seen.insert(path, Known::of(before));
                 return Ok(None);
             }
             guarded::keeps_threads(&shown, before, &edits, text)?;
@@ -461,14 +462,17 @@ fn tell(cx: &Context, done: &[&Step]) {
 
 /// What stands there now is known to the run: its next change builds on this one.
 fn remember(cx: &Context, step: &Step) {
-    let Some(text) = &step.after else {
+    let Some(after) = &step.after else {
         cx.seen.remove(&step.path);
         return;
     };
-    let seen = Seen {
-        version: cx.tree.buffer(&step.path).map(|b| b.document.version()),
-        ..step.seen_after()
+    let known = match cx.tree.read_path(&step.path) {
+        // An editor ends the lines its own way. Whatever else stands there is the author's, and the run has not seen it.
+        Ok(now) if same_lines(&now.text, after) => Known::of(&now),
+        _ => Known {
+            seen: step.seen_after(),
+            text: after.as_str().into(),
+        },
     };
-    let text = text.as_str().into();
-    cx.seen.insert(step.path.clone(), Known { seen, text });
+    cx.seen.insert(step.path.clone(), known);
 }

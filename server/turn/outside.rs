@@ -512,14 +512,6 @@ impl Client for Work<'_> {
             None => self.disk.unread(&resolved)?,
         };
         change_file(self.cx, &resolved, seen.as_ref(), text).await?;
-        // Its next write builds on this one.
-        if let Ok(read) = self.cx.tree.read(&resolved) {
-            let known = Known {
-                seen: read.seen,
-                text: read.text,
-            };
-            self.cx.seen.insert(resolved.clone(), known);
-        }
         self.disk.look_again(&resolved);
         Ok(())
     }

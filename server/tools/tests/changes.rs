@@ -228,7 +228,7 @@ async fn what_the_author_types_meanwhile_stays() {
     // In the same line: the model has to look again.
     typed("fn two(x: u8) {}\n// typed\n");
     let error = b.err("file_edit", edit("a.rs", "two", "three")).await;
-    has(&error, "Read it again with file_read");
+    has(&error, "Read it again and make");
     assert_eq!(b.buffer("a.rs"), "fn two(x: u8) {}\n// typed\n");
     b.ok("file_read", json!({"path": "a.rs"})).await;
     b.ok("file_edit", edit("a.rs", "two", "three")).await;
@@ -236,7 +236,7 @@ async fn what_the_author_types_meanwhile_stays() {
     b.ok("file_read", json!({"path": "a.rs"})).await;
     b.author("a.rs", "// above\nfn three(x: u8) {}\n// typed on\n");
     let error = b.err("file_edit", edit("a.rs", "typed", "said")).await;
-    has(&error, "Read it again with file_read");
+    has(&error, "Read it again and make");
     b.ok("file_edit", edit("a.rs", "three", "four")).await;
     assert_eq!(
         b.buffer("a.rs"),

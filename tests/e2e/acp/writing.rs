@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::{Editor, OnApply, Workspace, frame};
+
 use super::{CODE, FILE, THREAD, asking, cli, note, noted, reply, rounds, workspace};
 
 const NEW: &str = "pub fn load() -> u32 {\n    8\n}\n";
@@ -77,6 +79,101 @@ fn what_the_author_types_is_never_written_over() {
     editor.wait_text(FILE, |text| text.contains("// AGENT: I could not."));
     let refused = note(&workspace, "write")["error"]["message"].to_string();
     assert!(refused.contains("not saved"), "{refused}");
+}
+
+/// Its edit and the author's key meet, and the editor has both: what the agent wrote last is no word of the author's.
+#[test]
+fn what_the_author_types_while_its_edit_lands_is_never_written_over() {
+    let with = |number: &str| format!("{THREAD}{}", CODE.replace('7', number));
+    let workspace = workspace(&json!({"steps": [
+        {"read": {"path": FILE}},
+        {"write": {"path": FILE, "content": with("8")}},
+        {"write": {"path": FILE, "content": with("9")}},
+        {"read": {"path": FILE}},
+        {"write": {"path": FILE, "content": format!("{}// mine\n", with("9"))}},
+        {"say": "Changed it."},
+    ]}));
+    let mut editor = asking(&workspace);
+    land(&mut editor, |editor| {
+        let end = editor.text(FILE).len();
+        editor.splice(FILE, end..end, "// mine\n");
+    });
+    let text = editor.wait_text(FILE, |text| text.contains("// AGENT: Changed it."));
+    assert!(text.ends_with("    9\n}\n// mine\n"), "{text}");
+    let written = written(&workspace);
+    let refused = written[1]["error"]["message"].to_string();
+    assert!(refused.contains("changed since you read it"), "{refused}");
+    assert!(
+        !refused.contains("file_"),
+        "a tool that it has not: {refused}"
+    );
+    assert!(written[2]["error"].is_null(), "{written:?}");
+}
+
+#[test]
+fn an_editor_with_line_ends_of_its_own_takes_every_write() {
+    let with = |number: &str| format!("{THREAD}{}", CODE.replace('7', number));
+    let workspace = workspace(&json!({"steps": [
+        {"read": {"path": FILE}},
+        {"write": {"path": FILE, "content": with("8")}},
+        {"write": {"path": FILE, "content": with("9")}},
+        {"say": "Changed it."},
+    ]}));
+    let mut editor = asking(&workspace);
+    land(&mut editor, |editor| {
+        let text = editor.text(FILE);
+        editor.splice(FILE, 0..text.len(), &text.replace('\n', "\r\n"));
+    });
+    let text = editor.wait_text(FILE, |text| text.contains("// AGENT: Changed it."));
+    assert!(text.contains("    9"), "{text}");
+    for written in written(&workspace) {
+        assert!(written["error"].is_null(), "{written}");
+    }
+}
+
+#[test]
+fn a_write_that_changes_nothing_has_seen_the_file() {
+    let write = |text: &str| json!({"write": {"path": "src/other.rs", "content": text}});
+    let workspace = workspace(&json!({"steps": [
+        write("fn other() {}\n"),
+        {"disk": {"path": "src/other.rs", "content": "fn mine() {}\n"}},
+        write("fn another() {}\n"),
+        {"say": "I could not."},
+    ]}));
+    workspace.write("src/other.rs", "fn other() {}\n");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(workspace.read("src/other.rs"), "fn mine() {}\n");
+    let written = written(&workspace);
+    assert!(written[0]["error"].is_null(), "{written:?}");
+    let refused = written[1]["error"]["message"].to_string();
+    assert!(refused.contains("changed since you read it"), "{refused}");
+}
+
+/// Has the agent asked, and its first edit, 7 to 8, made beside what the author does at that moment.
+fn land(editor: &mut Editor, meanwhile: impl FnOnce(&Editor)) {
+    editor.state().on_apply = OnApply::Ignore;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("a turn");
+    let id = editor.wait_for("the agent's edit", |state| {
+        let mut asked = state.received.iter();
+        let asked = asked.find(|m| m["method"] == "workspace/applyEdit");
+        asked.map(|m| m["id"].clone())
+    });
+    editor.replace(FILE, "7", "8");
+    meanwhile(editor);
+    editor.state().on_apply = OnApply::Apply;
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": id, "result": {"applied": true}}),
+    ));
+}
+
+/// The answers that its writes got.
+fn written(workspace: &Workspace) -> Vec<Value> {
+    let noted = noted(workspace);
+    let written = noted.iter().filter_map(|line| line.get("write").cloned());
+    written.collect()
 }
 
 /// What a call looks like that changes a file by itself.
@@ -182,10 +279,7 @@ fn a_file_that_is_gone_since_it_was_read_can_be_made_anew() {
     workspace.write("src/other.rs", "fn old() {}\n");
     let (code, out, err) = reply(&workspace);
     assert_eq!(code, Some(0), "{out}{err}");
-    let written: Vec<Value> = noted(&workspace)
-        .iter()
-        .filter_map(|line| line.get("write").cloned())
-        .collect();
+    let written = written(&workspace);
     let refused = written[0]["error"]["message"].to_string();
     assert!(
         refused.contains("was removed or renamed since you read it"),
