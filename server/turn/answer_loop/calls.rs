@@ -9,7 +9,7 @@ use crate::host::Progress;
 use crate::models::{Answer, Block, Stop};
 use crate::tools::Output;
 
-use super::super::journal::{self, Entry};
+use super::super::journal::Entry;
 use super::super::{Outcome, Step, cut, metadata, new_round, one_line};
 use super::{Loop, Same};
 
@@ -231,14 +231,7 @@ do something else, or answer.",
             self.recorder.step(step).await?;
             return Ok(Some(Outcome::Asked(text)));
         }
-        step.talk.push(
-            Entry::Told {
-                blocks: results.clone(),
-                asked: None,
-            }
-            .text(),
-        );
-        journal::tell(&mut self.request.turns, results);
+        self.told(&mut step, results);
         self.recorder.step(step).await?;
         if self.cx.cancel.is_cancelled() {
             return Err(Outcome::Cancelled);

@@ -112,17 +112,8 @@ impl Loop<'_> {
         };
         if let Some(more) = more {
             self.said(&mut step, &mut answer);
-            let blocks = vec![Block::Text {
-                text: more.to_owned(),
-            }];
-            step.talk.push(
-                Entry::Told {
-                    blocks: blocks.clone(),
-                    asked: None,
-                }
-                .text(),
-            );
-            journal::tell(&mut self.request.turns, blocks);
+            let text = more.to_owned();
+            self.told(&mut step, vec![Block::Text { text }]);
             self.recorder.step(step).await?;
             return Ok(None);
         }
@@ -144,13 +135,7 @@ impl Loop<'_> {
             let news = review::settle(self.cx, self.recorder).await?;
             step.talk.push(Entry::Planned { files: Vec::new() }.text());
             if let Some(text) = news {
-                let blocks = vec![Block::Text { text }];
-                let told = Entry::Told {
-                    blocks: blocks.clone(),
-                    asked: None,
-                };
-                step.talk.push(told.text());
-                journal::tell(&mut self.request.turns, blocks);
+                self.told(&mut step, vec![Block::Text { text }]);
                 self.recorder.step(step).await?;
                 return Ok(None);
             }
@@ -173,5 +158,15 @@ impl Loop<'_> {
             speaker: Speaker::Assistant,
             blocks,
         });
+    }
+
+    /// So does what the model is told.
+    pub(super) fn told(&mut self, step: &mut Step, blocks: Vec<Block>) {
+        let entry = Entry::Told {
+            blocks: blocks.clone(),
+            asked: None,
+        };
+        step.talk.push(entry.text());
+        journal::tell(&mut self.request.turns, blocks);
     }
 }
