@@ -1,7 +1,7 @@
 //! L4. The tools of an agent: one registry, one file per tool below `tools/`. tools.md.
 //!
 //! Whatever a model sends, the answer is text: a wrong name, a wrong parameter, a refusal and a defect
-//! of a tool alike. No tool changes a file but through [`change_file`].
+//! of a tool alike. No tool changes a file but by way of `tools/change.rs`.
 
 mod ask_user;
 mod bash;
@@ -57,7 +57,7 @@ use crate::trust::{self, Risk};
 use permit::{each_time, permit, quoted};
 
 pub use ask_user::Asked;
-pub use change::{FileChange, Unchanged, change_file, change_files, minimal_edits};
+pub use change::{FileChange, Patience, Unchanged, change_file, minimal_edits};
 pub use consult::Asking;
 pub use images::{Image, Images};
 pub use input::{parse, schema};

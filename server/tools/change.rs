@@ -4,7 +4,8 @@ mod diff;
 mod guarded;
 mod open;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
@@ -32,40 +33,49 @@ pub struct FileChange {
     pub mode: Option<u32>,
 }
 
+impl FileChange {
+    pub fn new(path: impl Into<PathBuf>, seen: Option<Seen>, text: Option<String>) -> Self {
+        Self {
+            path: path.into(),
+            seen,
+            text,
+            like: None,
+            mode: None,
+        }
+    }
+}
+
 /// The one way a turn changes a file: through the editor where it is open (`Host::apply` with the
 /// version that was read), else atomically on disk; refused where it would change a thread's lines or
-/// where the text is not what was `seen`; recorded for undo before it is made. `seen` is `None` for a
-/// file that does not exist.
+/// where the text is not what was `seen`; recorded for undo before it is made.
 ///
 /// # Errors
 /// Nothing was changed then.
-pub async fn change_file(
-    cx: &Context,
-    path: &Path,
-    seen: Option<&Seen>,
-    new_text: &str,
-) -> Result<(), Unchanged> {
-    let resolved = cx.tree.resolve(path).map_err(|e| e.to_string())?;
-    let _guard = cx.lock(&resolved).await;
-    change_locked(cx, path, seen, new_text).await
+pub async fn change_file(cx: &Context, wanted: FileChange) -> Result<(), Unchanged> {
+    let resolved = cx.tree.resolve(&wanted.path);
+    let _guard = cx.lock(&resolved.map_err(|e| e.to_string())?).await;
+    change_locked(cx, vec![wanted]).await
 }
 
-/// [`change_file`] for several files: all of them or none.
-///
-/// # Errors
-/// Nothing was changed then, or it says what was.
-pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
-    let mut paths = std::collections::BTreeSet::new();
-    for wanted in &wanted {
-        let resolved = cx.tree.resolve(&wanted.path);
-        paths.insert(resolved.map_err(|e| e.to_string())?);
+/// For how long a change is made again and again while its author types elsewhere in the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether a change is made once more, onto what stands there by then.
+pub struct Patience {
+    until: Instant,
+}
+
+impl Patience {
+    pub fn begin() -> Self {
+        Self {
+            until: Instant::now() + PATIENCE,
+        }
     }
-    // In one order for everybody, so that no two wait for each other.
-    let mut locks = Vec::new();
-    for path in &paths {
-        locks.push(cx.lock(path).await);
+
+    /// The author typed at the moment of the change, and may be waited for.
+    pub fn lasts(&self, failed: &Unchanged) -> bool {
+        matches!(failed, Unchanged::Meanwhile(_)) && Instant::now() < self.until
     }
-    change_all_locked(cx, wanted).await
 }
 
 /// Why a change was not made, or is not known to be: shown for a person, as a `String` for the model.
@@ -112,23 +122,6 @@ impl From<Unchanged> for String {
     }
 }
 
-/// [`change_file`] for who holds the file's lock already.
-pub(super) async fn change_locked(
-    cx: &Context,
-    path: &Path,
-    seen: Option<&Seen>,
-    new_text: &str,
-) -> Result<(), Unchanged> {
-    let wanted = FileChange {
-        path: path.to_owned(),
-        seen: seen.cloned(),
-        text: Some(new_text.to_owned()),
-        like: None,
-        mode: None,
-    };
-    change_all_locked(cx, vec![wanted]).await
-}
-
 /// One file, looked at and not yet changed.
 struct Step {
     path: PathBuf,
@@ -151,10 +144,7 @@ struct Step {
 ///
 /// # Errors
 /// Nothing was changed then; or the text says what could not be put back.
-pub(super) async fn change_all_locked(
-    cx: &Context,
-    wanted: Vec<FileChange>,
-) -> Result<(), Unchanged> {
+pub(super) async fn change_locked(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
     change(cx, wanted, true).await
 }
 
@@ -466,7 +456,7 @@ fn remember(cx: &Context, step: &Step) {
         cx.seen.remove(&step.path);
         return;
     };
-    let known = match cx.tree.read_path(&step.path) {
+    let known = match cx.tree.read(&step.path) {
         // An editor ends the lines its own way. Whatever else stands there is the author's, and the run has not seen it.
         Ok(now) if same_lines(&now.text, after) => Known::of(&now),
         _ => Known {

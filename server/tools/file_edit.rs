@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::{Unchanged, change_locked, kept_lines};
+use super::change::{FileChange, Patience, Unchanged, change_locked, kept_lines};
 use super::file_read::split_lines;
 use super::{Context, Known, Output, Tool, head, parse, schema};
 use crate::files::{FileError, Text};
@@ -72,7 +71,7 @@ impl Tool for FileEdit {
             ));
         }
         let all = replace_all.unwrap_or(false);
-        let until = Instant::now() + PATIENCE;
+        let patience = Patience::begin();
         let mut known = cx.seen.get(&resolved).map(|known| known.clone());
         loop {
             let current = read(cx, &resolved, &shown)?;
@@ -86,20 +85,17 @@ impl Tool for FileEdit {
                 return Err(Unchanged::Meanwhile(shown).into());
             }
             edited.is_the_one(all, &shown, &old_string)?;
-            let text = edited.replaced(&new_string);
-            match change_locked(cx, &resolved, Some(&current.seen), &text).await {
+            let text = Some(edited.replaced(&new_string));
+            let change = FileChange::new(&resolved, Some(current.seen.clone()), text);
+            match change_locked(cx, vec![change]).await {
                 Ok(()) => return Ok(edited.account(&shown)),
-                // The author typed at that moment. The lines are looked at again, in what stands there now.
-                Err(Unchanged::Meanwhile(_))
-                    if current.buffer.is_some() && Instant::now() < until => {}
+                // The lines are looked at again, in what stands there now.
+                Err(why) if current.buffer.is_some() && patience.lasts(&why) => {}
                 Err(why) => return Err(why.into()),
             }
         }
     }
 }
-
-/// How long an edit is made again and again while its author types elsewhere in the file.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 fn read(cx: &Context, path: &Path, shown: &str) -> Result<Text, String> {
     let current = cx.tree.read(path).map_err(|e| match e {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::change_locked;
+use super::change::{FileChange, change_locked};
 use super::file_read::split_lines;
 use super::{Context, Output, Tool, parse, schema};
 use crate::files::FileError;
@@ -67,13 +67,11 @@ impl Tool for FileWrite {
                 (Some(seen), like(&current.text, content))
             }
         };
-        change_locked(cx, &resolved, seen.as_ref(), &content).await?;
         let what = if seen.is_some() { "Wrote" } else { "Made" };
-        Ok(format!(
-            "{what} {shown}: {} bytes, {} lines.",
-            content.len(),
-            split_lines(&content).len()
-        ))
+        let (bytes, lines) = (content.len(), split_lines(&content).len());
+        let change = FileChange::new(&resolved, seen, Some(content));
+        change_locked(cx, vec![change]).await?;
+        Ok(format!("{what} {shown}: {bytes} bytes, {lines} lines."))
     }
 }
 

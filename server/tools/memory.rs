@@ -190,14 +190,7 @@ impl Tool for MemoryWrite {
             };
             let json = serde_json::to_string_pretty(&facts).map_err(|e| e.to_string())? + "\n";
             let is_new = seen.is_none();
-            let change = FileChange {
-                path: path.clone(),
-                seen,
-                text: Some(json),
-                like: None,
-                mode: None,
-            };
-            match change_ours(cx, change).await {
+            match change_ours(cx, FileChange::new(&path, seen, Some(json))).await {
                 Ok(()) => return Ok(said),
                 // Another process wrote a fact at that moment, or the first one.
                 Err(Unchanged::Meanwhile(_)) if tries < TRIES => tries += 1,

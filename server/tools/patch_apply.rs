@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::{FileChange, Unchanged, change_all_locked, kept_lines};
+use super::change::{FileChange, Patience, Unchanged, change_locked, kept_lines};
 use super::file_edit::nearest;
 use super::patch::{self, Applied, FilePatch, Hunk, Kind, Sign, Unfit, Why};
 use super::{Context, Known, Output, Tool, parse, schema};
@@ -87,7 +86,7 @@ impl Tool for PatchApply {
                 cx.seen.get(&path).map(|known| known.clone())
             })
             .collect();
-        let until = Instant::now() + PATIENCE;
+        let patience = Patience::begin();
         loop {
             let mut wanted = Vec::new();
             let mut account = Vec::new();
@@ -98,18 +97,15 @@ impl Tool for PatchApply {
                 account.push(made.account);
                 wanted.extend(made.wanted);
             }
-            match change_all_locked(cx, wanted).await {
+            match change_locked(cx, wanted).await {
                 Ok(()) => return Ok(account.join("\n")),
-                // The author typed at that moment. The lines are looked at again, in what stands there now.
-                Err(Unchanged::Meanwhile(_)) if open && Instant::now() < until => {}
+                // The lines are looked at again, in what stands there now.
+                Err(why) if open && patience.lasts(&why) => {}
                 Err(why) => return Err(why.into()),
             }
         }
     }
 }
-
-/// How long a patch is made again and again while its author types elsewhere in the files.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The file below the root that a patch's name stands for.
 fn confined(cx: &Context, name: &str, kind: &Kind) -> Result<PathBuf, String> {
@@ -170,21 +166,15 @@ fn make(cx: &Context, file: &FilePatch, known: Option<&Known>) -> Result<Made, S
     let counts = lines(&file.hunks);
     let open = current.as_ref().is_some_and(|c| c.buffer.is_some());
     let old = |text: Option<String>| {
-        current.as_ref().map(|current| FileChange {
-            path: current.path.clone(),
-            seen: Some(current.seen.clone()),
-            text,
-            like: None,
-            mode: None,
-        })
+        let current = current.as_ref()?;
+        let seen = Some(current.seen.clone());
+        Some(FileChange::new(&current.path, seen, text))
     };
     let new = |to: &str, like: Option<PathBuf>| {
+        let text = Some(applied.text.clone());
         Ok::<_, String>(FileChange {
-            path: resolve(to)?,
-            seen: None,
-            text: Some(applied.text.clone()),
             like,
-            mode: None,
+            ..FileChange::new(resolve(to)?, None, text)
         })
     };
     let (wanted, mut account) = match &file.kind {

@@ -23,7 +23,7 @@ use crate::acp::{
 use crate::files::FileError;
 use crate::os;
 use crate::present::visible;
-use crate::tools::{Context, Known, Registry, change_file};
+use crate::tools::{Context, FileChange, Known, Registry, change_file};
 use crate::{sandbox, vcs};
 
 use super::answer_loop::answer_text;
@@ -511,7 +511,8 @@ impl Client for Work<'_> {
             Some(seen) => Some(seen),
             None => self.disk.unread(&resolved)?,
         };
-        change_file(self.cx, &resolved, seen.as_ref(), text).await?;
+        let change = FileChange::new(&resolved, seen, Some(text.to_owned()));
+        change_file(self.cx, change).await?;
         self.disk.look_again(&resolved);
         Ok(())
     }

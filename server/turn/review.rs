@@ -2,7 +2,6 @@
 //! far as they are agreed to; a file is changed whole or not at all.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -14,15 +13,12 @@ use crate::files::{FileError, Planned};
 use crate::host::{BufferEdit, Level, NotApplied, Proposed, Question};
 use crate::store::Change;
 use crate::text::apply_edits;
-use crate::tools::{Context, FileChange, Unchanged, change_files};
+use crate::tools::{Context, FileChange, Patience, Unchanged, change_file};
 
 use super::{Outcome, Recorder, metadata, one_line, report};
 
 /// Lines of unchanged text around a change.
 const AROUND: usize = 3;
-
-/// How long what was agreed to is made again and again while its author types elsewhere in the file.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A file that is to be changed, as it is now.
 struct Proposal {
@@ -267,7 +263,7 @@ async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdi
 }
 
 async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
-    let until = Instant::now() + PATIENCE;
+    let patience = Patience::begin();
     let (path, planned) = (proposal.path, proposal.planned);
     loop {
         let proposal = match propose(cx, path.clone(), planned.clone()) {
@@ -277,7 +273,7 @@ async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
         };
         match make(cx, proposal).await {
             // The author typed at that moment, or agreed to another turn's: it is put onto what stands there now.
-            Err(Unchanged::Meanwhile(_)) if Instant::now() < until => {}
+            Err(why) if patience.lasts(&why) => {}
             made => return made.map_err(|why| format!("because {}", one_line(&why.to_string()))),
         }
     }
@@ -394,12 +390,10 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<Option<bool>> {
 /// # Errors
 /// Why it was not made.
 async fn make(cx: &Context, proposal: Proposal) -> Result<(), Unchanged> {
+    let seen = proposal.now.map(|now| now.seen);
     let change = FileChange {
-        path: proposal.path,
-        seen: proposal.now.map(|now| now.seen),
-        text: proposal.after,
-        like: None,
         mode: proposal.planned.mode,
+        ..FileChange::new(proposal.path, seen, proposal.after)
     };
-    change_files(cx, vec![change]).await
+    change_file(cx, change).await
 }

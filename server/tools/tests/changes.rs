@@ -350,22 +350,23 @@ async fn a_plan_changes_nothing_whoever_asks() {
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
     let path = b.root.join("a.txt");
     let refusal = async |b: &Bench, seen, text| {
-        let refused = change_file(&b.cx, &path, seen, text).await;
+        let change = FileChange::new(&path, seen, Some(String::from(text)));
+        let refused = change_file(&b.cx, change).await;
         String::from(refused.unwrap_err())
     };
-    has(&refusal(&b, Some(&seen), "two\n").await, "plan mode");
+    let seen = || Some(seen.clone());
+    has(&refusal(&b, seen(), "two\n").await, "plan mode");
     b.cx.plan = Plan::default();
-    change_file(&b.cx, &path, Some(&seen), "two\n")
-        .await
-        .unwrap();
+    let change = FileChange::new(&path, seen(), Some(String::from("two\n")));
+    change_file(&b.cx, change).await.unwrap();
     has(
-        &refusal(&b, Some(&seen), "three\n").await,
+        &refusal(&b, seen(), "three\n").await,
         "changed since you read it",
     );
     has(&refusal(&b, None, "three\n").await, "exists already");
     b.cx.cancel.cancel();
     let seen = b.cx.tree.read("a.txt").unwrap().seen;
-    has(&refusal(&b, Some(&seen), "three\n").await, "cancelled");
+    has(&refusal(&b, Some(seen), "three\n").await, "cancelled");
     assert_eq!(b.disk("a.txt"), "two\n");
 }
 

@@ -149,13 +149,14 @@ impl Offline<'_> {
                 return Err(Outcome::Cancelled);
             }
             let text = apply_edits(&source.text, &edits);
-            let work = tools::change_file(self.cx, &source.path, Some(&source.seen), &text);
             // A server may send one edit for several places, or for the whole file.
             let old = source.syntax.identifiers(&source.text, name).len();
             let after = Syntax::parse(&text, source.syntax.language());
             let left = after.identifiers(&text, name).len();
             let count = old.saturating_sub(left).max(edits.len());
             let shown = format!("{count} places: {name} → {to}");
+            let change = tools::FileChange::new(source.path, Some(source.seen), Some(text));
+            let work = tools::change_file(self.cx, change);
             match self
                 .step("change", source.file.clone(), work, |()| shown.clone())
                 .await?
