@@ -30,6 +30,7 @@ struct Input {
     include: Option<String>,
     /// Lines to show around each match, 10 at most. Default 0.
     #[serde(default)]
+    #[schemars(range(max = 10))]
     context_lines: Option<u64>,
 }
 
@@ -52,13 +53,7 @@ impl Tool for Grep {
         Risk::Read
     }
     fn check(&self, input: &Value) -> Result<(), String> {
-        let input = parse::<Input>(self.name(), input)?;
-        match input.context_lines {
-            Some(lines) if lines > 10 => Err(format!(
-                "Wrong parameters for grep: `context_lines` is {lines}, the most is 10."
-            )),
-            _ => Ok(()),
-        }
+        parse::<Input>(self.name(), input).map(drop)
     }
     async fn call(&self, cx: &Context, input: Value) -> Output {
         let Input {

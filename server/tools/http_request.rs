@@ -16,7 +16,6 @@ use crate::trust::Risk;
 use crate::web::{Ask, Reply, Target, Web, check_header};
 
 const TIMEOUT: u64 = 30;
-const LONGEST: u64 = 120;
 /// Bytes of an answer that are read, and that are shown.
 const MOST: usize = 1 << 20;
 const SHOWN: usize = 100 << 10;
@@ -78,6 +77,7 @@ struct Input {
     body: Option<String>,
     /// Seconds until the answer must be there, 120 at most. Default 30.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 120))]
     timeout: Option<u64>,
 }
 
@@ -93,13 +93,6 @@ impl HttpRequest {
     fn read(&self, input: &Value) -> Result<(Input, Target), String> {
         let input: Input = parse(self.name(), input)?;
         let wrong = |what: String| Err(format!("Wrong parameters for {}: {what}.", self.name()));
-        match input.timeout {
-            Some(0) => return wrong(String::from("`timeout` is 0, the least is 1")),
-            Some(seconds) if seconds > LONGEST => {
-                return wrong(format!("`timeout` is {seconds}, the most is {LONGEST}"));
-            }
-            _ => {}
-        }
         for (name, value) in &input.headers {
             if let Err(why) = check_header(name, value) {
                 return wrong(format!("`headers`: {why}"));
@@ -157,8 +150,9 @@ impl Tool for HttpRequest {
     }
     fn looks(&self, input: &Value) -> bool {
         // A wrong method is told as such, later.
-        let method = input.get("method").and_then(Value::as_str);
-        method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "OPTIONS"))
+        let method = input.get("method");
+        let method = method.and_then(|method| Method::deserialize(method).ok());
+        method.is_none_or(Method::looks)
     }
     fn check(&self, input: &Value) -> Result<(), String> {
         self.read(input).map(drop)

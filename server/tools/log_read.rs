@@ -10,7 +10,6 @@ use crate::log;
 use crate::trust::Risk;
 
 const DEFAULT: u64 = 50;
-const MOST: u64 = 500;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +43,7 @@ impl Tool for LogRead {
     }
     async fn call(&self, _cx: &Context, input: Value) -> Output {
         let Input { lines } = parse(self.name(), &input)?;
-        let lines = lines.unwrap_or(DEFAULT).clamp(1, MOST);
+        let lines = lines.unwrap_or(DEFAULT);
         let lines = log::newest(usize::try_from(lines).unwrap_or(usize::MAX));
         if lines.is_empty() {
             return Ok(String::from("No log entries."));

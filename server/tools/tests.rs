@@ -275,7 +275,7 @@ async fn wrong_parameters_are_named() {
         (
             "grep",
             json!({"pattern": "a", "context_lines": 11}),
-            "`context_lines` is 11, the most is 10",
+            "`context_lines` must be from 0 to 10, not 11",
         ),
         (
             "think",

@@ -359,7 +359,7 @@ fn wrong_parameters_and_modes_are_refused_before_anything_runs() {
     let told = bench.run(&mut editor);
     assert_eq!(told[0], "Wrong parameters for bash: `command` is empty.");
     assert!(
-        told[1].starts_with("Wrong parameters for bash: `timeout` is 121, the most is 120"),
+        told[1].starts_with("Wrong parameters for bash: `timeout` must be from 1 to 120, not 121"),
         "{}",
         told[1]
     );
