@@ -104,7 +104,7 @@ pub struct Known {
 }
 
 impl Known {
-    fn of(read: &Text) -> Self {
+    pub fn of(read: &Text) -> Self {
         Self {
             seen: read.seen.clone(),
             text: Arc::clone(&read.text),
@@ -135,7 +135,7 @@ impl Context {
     }
 
     /// For messages.
-    fn shown(&self, path: &Path) -> String {
+    pub fn shown(&self, path: &Path) -> String {
         self.tree
             .relative(path)
             .unwrap_or_else(|| path.display().to_string())

@@ -1,13 +1,10 @@
 //! What a turn would ask first.
 
-use std::sync::Arc;
-
-use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnOptions};
 use crate::store::{Run, RunStatus};
-use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::tools::{Context, Plan, Registry};
 use crate::turn::{self, Job, Preview};
 
 impl Session {
@@ -21,7 +18,6 @@ impl Session {
             .await
             .map_err(|error| Error::Other(error.to_string()))?
             .answerer;
-        let trusted = self.is_trusted(workspace.root());
         // Where there is no history yet, looking for one would make it.
         let kept = workspace.has_store();
         let store = kept.then(|| workspace.store()).transpose()?;
@@ -40,23 +36,11 @@ impl Session {
             model: answerer.name(),
             error: None,
         });
+        let plan = Plan::of_author(options.plan || !self.is_trusted(workspace.root()));
         let cx = Context {
-            tree: workspace.tree.clone(),
-            host: self.host.clone(),
-            children: self.children.clone(),
             store,
             run: run.id.clone(),
-            plan: Plan::of_author(options.plan || !trusted),
-            trusted,
-            cancel: CancellationToken::new(),
-            gate: Arc::clone(&self.gate),
-            seen: DashMap::new(),
-            writing: DashMap::new(),
-            question: None,
-            processes: self.processes(&workspace),
-            todos: Todos::default(),
-            images: Images::default(),
-            told: Default::default(),
+            ..self.tool_context(&workspace, plan, CancellationToken::new(), None)
         };
         let job = Job {
             file: self.relative(&view.path),

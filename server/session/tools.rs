@@ -12,7 +12,7 @@ use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::trust::Risk;
 
 impl Session {
-    /// What a tool works with that no turn of ours calls. `run`: the run that it writes for, and its history.
+    /// What a tool works with, where nobody can be asked. `run`: the run that it writes for, and its history.
     pub fn tool_context(
         &self,
         workspace: &Workspace,

@@ -1,7 +1,7 @@
 //! `lsp`: what the language's own server knows of the code.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -297,13 +297,6 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn shown(&self, path: &Path) -> String {
-        self.cx
-            .tree
-            .relative(path)
-            .unwrap_or_else(|| path.display().to_string())
-    }
-
     fn places(&self, places: &[Place], action: Action) -> String {
         if places.is_empty() {
             return format!("No {} found of what stands at {}.", action.name(), self.at);
@@ -313,7 +306,7 @@ impl<'a> Asked<'a> {
             let _ = writeln!(
                 out,
                 "{}:{}:{}: {}",
-                self.shown(&place.path),
+                self.cx.shown(&place.path),
                 place.line + 1,
                 place.column + 1,
                 place.text.trim()
@@ -381,7 +374,7 @@ impl<'a> Asked<'a> {
                 .and_then(|l| l.get("uri"))
                 .and_then(Value::as_str)
                 .and_then(uri::to_file);
-            let path = self.shown(path.as_deref().unwrap_or(&self.path));
+            let path = self.cx.shown(path.as_deref().unwrap_or(&self.path));
             let range = symbol
                 .get("selectionRange")
                 .or_else(|| location?.get("range"));
@@ -431,7 +424,7 @@ impl<'a> Asked<'a> {
             let _ = writeln!(
                 out,
                 "{}:{}:{}: `{old}` -> `{}`",
-                self.shown(&file.path),
+                self.cx.shown(&file.path),
                 at.line + 1,
                 at.character + 1,
                 edit.text

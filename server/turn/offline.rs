@@ -429,11 +429,7 @@ impl Offline<'_> {
 
     /// `file:line` of places, those outside the workspace by their whole path.
     fn lines(&self, places: &[Place]) -> Vec<String> {
-        let shown = places.iter().map(|place| {
-            let file = self.cx.tree.relative(&place.path);
-            let file = file.unwrap_or_else(|| place.path.display().to_string());
-            (file, place.line)
-        });
+        let shown = places.iter().map(|place| (self.cx.shown(&place.path), place.line));
         let shown: BTreeSet<(String, usize)> = shown.collect();
         shown
             .into_iter()

@@ -371,8 +371,7 @@ impl Work<'_> {
             let _ = write!(content, "\n{}", visible(output));
         }
         for diff in &whole.diffs {
-            let shown = self.cx.tree.relative(&diff.path);
-            let shown = shown.unwrap_or_else(|| diff.path.display().to_string());
+            let shown = self.cx.shown(&diff.path);
             let _ = write!(content, "\nchanges {}", one_line(&shown));
         }
         self.recorder
@@ -483,11 +482,7 @@ impl Client for Work<'_> {
             }
             error.to_string()
         })?;
-        let known = Known {
-            seen: read.seen.clone(),
-            text: read.text.clone(),
-        };
-        self.cx.seen.insert(resolved, known);
+        self.cx.seen.insert(resolved, Known::of(&read));
         if line.is_none() && limit.is_none() {
             return Ok(read.text.to_string());
         }
@@ -504,7 +499,7 @@ impl Client for Work<'_> {
         if is_gone && self.cx.seen.remove(&resolved).is_some() {
             return Err(format!(
                 "{} was removed or renamed since you read it, so nothing was written. Write it once more to make it anew.",
-                self.cx.tree.relative(&resolved).unwrap_or_default()
+                self.cx.shown(&resolved)
             ));
         }
         let seen = match self.cx.seen.get(&resolved).map(|known| known.seen.clone()) {

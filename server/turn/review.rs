@@ -124,10 +124,7 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
 
 /// What was planned, put onto the file as it is now; `None`: it is so already.
 fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Proposal>, Verdict> {
-    let shown = cx
-        .tree
-        .relative(&path)
-        .unwrap_or_else(|| path.display().to_string());
+    let shown = cx.shown(&path);
     let left = |why: String| Verdict {
         shown: shown.clone(),
         left: Some(why),

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dashmap::DashMap;
 use futures::FutureExt;
 use serde_json::{Map, json};
 use tokio::sync::SemaphorePermit;
@@ -24,7 +23,7 @@ use crate::present;
 use crate::sandbox::Processes;
 use crate::store::{Change, RunStatus};
 use crate::threads::{self, Action, Status, Thread};
-use crate::tools::{Context, Images, Plan, Registry, Todos};
+use crate::tools::{Context, Plan, Registry};
 use crate::turn::{self, Answerer, Job, Outcome};
 
 /// How often a cancel from another process is looked for.
@@ -173,29 +172,20 @@ impl Session {
             let may_write = self.may_write(task, &*host).await;
             let trusted = self.is_trusted(task.workspace.root());
             let loaded = task.workspace.loaded();
+            let plan = match may_write || task.options.plan {
+                true => Plan::of_author(task.options.plan),
+                false => Plan::without_leave(),
+            };
+            let run = Some((task.store.clone(), task.run.id.clone()));
             let cx = Context {
                 tree: match processes.is_reviewed() {
                     false => task.workspace.tree.clone(),
                     true => Arc::new(task.workspace.tree.with_overlay(Arc::default())),
                 },
                 host: host.clone(),
-                children: self.children.clone(),
-                store: Some(task.store.clone()),
-                run: task.run.id.clone(),
-                plan: match may_write || task.options.plan {
-                    true => Plan::of_author(task.options.plan),
-                    false => Plan::without_leave(),
-                },
-                trusted,
-                cancel: task.cancel.clone(),
-                gate: self.gate.clone(),
                 processes: processes.clone(),
-                seen: DashMap::new(),
-                writing: DashMap::new(),
-                question: Some(std::sync::Mutex::default()),
-                todos: Todos::default(),
-                images: Images::default(),
-                told: Default::default(),
+                question: Some(Mutex::default()),
+                ..self.tool_context(&task.workspace, plan, task.cancel.clone(), run)
             };
             let job = Job {
                 thread: task.thread.clone(),

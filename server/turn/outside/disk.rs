@@ -193,7 +193,7 @@ impl<'a> Disk<'a> {
                 let now = Looked::read(&self.cx.tree, &path, now, SystemTime::now());
                 self.keep(path, before, now).await;
             } else {
-                let name = self.name(&path);
+                let name = self.cx.shown(&path);
                 self.told().unsure.push(name);
             }
         }
@@ -324,14 +324,14 @@ impl<'a> Disk<'a> {
             {
                 let saved = self.cx.tree.buffers.touched.last(&path);
                 if saved.is_none_or(|at| at < self.began) {
-                    let name = self.name(&path);
+                    let name = self.cx.shown(&path);
                     self.told().unsure.push(name);
                 }
                 continue;
             }
             if let Some(saved) = self.saved_since(&path, &looked) {
                 if !is_as_saved(&path, saved) {
-                    let name = self.name(&path);
+                    let name = self.cx.shown(&path);
                     self.told().unsure.push(name);
                 }
                 continue;
@@ -343,7 +343,7 @@ impl<'a> Disk<'a> {
             let Some(buffer) = self.cx.tree.buffer(path) else {
                 continue;
             };
-            let name = self.name(path);
+            let name = self.cx.shown(path);
             let is_ours = self.told().changed.contains(&name) || self.told().lost.contains(&name);
             let differs = read(path) != Stood::Text(buffer.document.text().as_bytes().into());
             if is_ours && differs {
@@ -353,17 +353,12 @@ impl<'a> Disk<'a> {
         self.told().clone()
     }
 
-    fn name(&self, path: &Path) -> String {
-        let relative = self.cx.tree.relative(path);
-        relative.unwrap_or_else(|| path.display().to_string())
-    }
-
     async fn keep(&self, path: PathBuf, before: Stood, now: Looked) {
         if before == now.stood && now.stood != Stood::Unknown {
             self.looked().insert(path, now);
             return;
         }
-        let name = self.name(&path);
+        let name = self.cx.shown(&path);
         let bytes = |stood: &Stood| match stood {
             Stood::Absent => Some(None),
             Stood::Text(text) => Some(Some(text.clone())),
