@@ -12,11 +12,11 @@ mod choices;
 mod clean;
 mod tokens;
 
-pub use amounts::{counted, dollars};
+pub use amounts::{counted, dollars, listed};
 pub use certificate::certificate;
 pub use choices::{QUESTION, asks, choices, chosen, is_question};
 use clean::shortened;
-pub use clean::{fence, is_deceptive, one_line, short, visible};
+pub use clean::{collapsed, cut, fence, is_deceptive, one_line, short, visible};
 pub use tokens::{Part, Token, tokens};
 
 use crate::threads::{Message, NearMiss, Role, Status, Thread};

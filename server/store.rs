@@ -121,6 +121,11 @@ pub struct Round {
     pub content: String,
 }
 
+/// UTC, in whole seconds.
+pub fn whole_seconds(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// A file as it was before a turn and as the turn left it, for undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {

@@ -35,7 +35,7 @@ pub use second::account;
 use crate::acp::Agent;
 use crate::host::Progress;
 use crate::models::Model;
-use crate::present::{dollars, visible};
+use crate::present::{collapsed, dollars};
 use crate::store::{NewRound, Run, Step, Store};
 use crate::threads::Thread;
 use crate::tools::{Context, Registry};
@@ -215,7 +215,7 @@ impl Recorder {
         };
         Err(Outcome::Failed(format!(
             "the history could not be written ({}), so the turn was stopped: free space or rights there, then ask again",
-            one_line(&why)
+            collapsed(&why)
         )))
     }
 }
@@ -241,18 +241,7 @@ fn report(cx: &Context, message: String) {
     cx.host.progress(&cx.run, Progress::Report { message });
 }
 
-/// `text` cleaned, on one line.
-fn one_line(text: &str) -> String {
-    visible(text)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// At most `limit` characters, with an ellipsis where it was cut.
-fn cut(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default().trim_end()),
-        None => text.to_owned(),
-    }
+/// A duration as the history has it.
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }

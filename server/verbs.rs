@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::files::FileError;
 use crate::os;
 use crate::session::{Error, Session, Wanted, Workspace};
-use crate::store::{Format, Hit, Run, RunStatus};
+use crate::store::{Format, Hit, Run, RunStatus, whole_seconds};
 use crate::threads::Status;
 use crate::tools::{self, Context, Plan, Registry};
 
@@ -626,11 +626,6 @@ pub fn hit(hit: &Hit) -> Value {
         "time": whole_seconds(hit.time),
         "snippet": hit.snippet,
     })
-}
-
-/// UTC, in whole seconds, as the rounds have it.
-pub fn whole_seconds(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]

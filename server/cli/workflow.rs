@@ -6,8 +6,8 @@ use super::args::{Age, Document, WorkflowCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use super::{Cx, Outcome, Stop};
 use crate::present::{self, counted, dollars, one_line};
-use crate::store::{Format, Run, RunStatus};
-use crate::verbs::{facts, hit, whole_seconds};
+use crate::store::{Format, Run, RunStatus, whole_seconds};
+use crate::verbs::{facts, hit};
 
 mod export;
 

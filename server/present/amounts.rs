@@ -16,6 +16,12 @@ pub fn counted(number: u64, one: &str) -> String {
     format!("{number} {one}{end}")
 }
 
+/// `3, 8, 12`.
+pub fn listed(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    numbers.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,6 +33,22 @@ pub fn one_line(text: &str) -> String {
     visible(text).replace('\n', "⏎")
 }
 
+/// `text` made visible, on one line: its white space is collapsed into single blanks.
+pub fn collapsed(text: &str) -> String {
+    visible(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// At most `limit` characters, with an ellipsis where it was cut.
+pub fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}
+
 /// Text as it is, inside Markdown: nothing said in a file becomes a link or an image.
 pub fn fence(text: &str) -> String {
     format!("```text\n{}\n```", text.replace("```", "` ` `"))
@@ -131,6 +147,13 @@ mod tests {
         assert_eq!(short("one\n\n  two\n", 20), "one two");
         assert_eq!(short("one two three", 9), "one two…");
         assert_eq!(short("😀😀😀", 2), "😀…");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_characters() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 3), "äöü…");
+        assert_eq!(collapsed(" a\n\tb \u{1b}[1mc "), "a b c");
     }
 
     proptest! {

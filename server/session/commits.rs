@@ -378,7 +378,7 @@ impl Session {
                 Ok(()) => {
                     workspace.index.refresh(&workspace.tree, path);
                     return Ok(if !left.is_empty() {
-                        PutBack::But(listed(&left))
+                        PutBack::But(present::listed(&left))
                     } else if text == made.before {
                         PutBack::All
                     } else {
@@ -416,7 +416,7 @@ impl Session {
             };
             let (edits, left) =
                 crate::edits::take_back(&made.before, &made.after, buffer.document.text());
-            let left = (!left.is_empty()).then(|| listed(&left));
+            let left = (!left.is_empty()).then(|| present::listed(&left));
             if edits.is_empty() {
                 return Ok(left);
             }
@@ -477,9 +477,4 @@ enum PutBack {
     Beside,
     /// Not at these lines.
     But(String),
-}
-
-fn listed(lines: &[usize]) -> String {
-    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    lines.join(", ")
 }

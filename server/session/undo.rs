@@ -13,6 +13,7 @@ use super::{Error, Session, Workspace};
 use crate::edits::line_edits;
 use crate::files::{Buffer, FileError, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
+use crate::present;
 use crate::store::{Change, Round, Run, Store};
 
 use without::Stays;
@@ -301,7 +302,7 @@ impl Session {
                 (None, Some(_)) if kept.is_empty() => Became::Back(format!("{file}: put back")),
                 (None, Some(_)) => Became::InPart(format!(
                     "{file}: put back, but for what you have changed since at line {}",
-                    listed(kept)
+                    present::listed(kept)
                 )),
             });
         }
@@ -423,14 +424,9 @@ impl Stays {
     }
 }
 
-fn listed(lines: &[usize]) -> String {
-    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    lines.join(", ")
-}
-
 /// Why nothing of what the turn wrote could be taken out of a file.
 fn stands_apart(file: &str, now: Option<&Now>, kept: &[usize]) -> String {
-    let lines = listed(kept);
+    let lines = present::listed(kept);
     match now.and_then(|now| now.buffer.as_ref()) {
         Some(_) => format!(
             "{file}: not put back, you have changed all that the turn wrote there since (line {lines})"

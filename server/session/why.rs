@@ -11,7 +11,7 @@ use super::closing::{is_plain, words_hash};
 use super::{Error, Session, View, notes};
 use crate::edits;
 use crate::present;
-use crate::store::{Closed, Said};
+use crate::store::{Closed, Said, whole_seconds};
 use crate::vcs::{self, GitError, Shaped, Trail};
 
 mod ties;
@@ -309,7 +309,7 @@ impl Told {
             .messages
             .iter()
             .map(|said| {
-                let mut value = json!({"role": said.role, "text": cut(&said.text, LONGEST)});
+                let mut value = json!({"role": said.role, "text": shown(&said.text, LONGEST)});
                 if let Some(name) = &said.name {
                     value["name"] = json!(present::short(name, 60));
                 }
@@ -321,7 +321,7 @@ impl Told {
             "run_id": self.closed.run_id,
             "file": present::visible(&self.closed.file),
             "lines": [self.closed.lines.0, self.closed.lines.1],
-            "closed": self.closed.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "closed": whole_seconds(self.closed.time),
             "commit": self.closed.commit,
             "closed_by_commit": self.closed.by_commit,
             "tie": if self.at_line { "line" } else { "commit" },
@@ -362,7 +362,7 @@ impl Told {
             format!(
                 "{}{name}: {}",
                 said.role.to_uppercase(),
-                cut(&said.text, longest)
+                shown(&said.text, longest)
             )
         };
         let lines: Vec<String> = self.closed.messages.iter().map(line).collect();
@@ -385,19 +385,14 @@ fn abbreviated(commit: &str) -> String {
     commit.chars().take(10).collect()
 }
 
-/// Seconds since 1970 as UTC.
-fn seconds(time: i64) -> String {
-    jiff::Timestamp::from_second(time)
-        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-        .unwrap_or_default()
+fn shown(text: &str, longest: usize) -> String {
+    present::cut(&present::visible(text), longest)
 }
 
-fn cut(text: &str, longest: usize) -> String {
-    let text = present::visible(text);
-    match text.char_indices().nth(longest) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
-    }
+/// Seconds since 1970 as UTC.
+fn seconds(time: i64) -> String {
+    let time = jiff::Timestamp::from_second(time);
+    time.map(whole_seconds).unwrap_or_default()
 }
 
 fn capital(sentence: &str) -> String {

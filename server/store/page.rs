@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Round;
+use super::{Round, whole_seconds};
+use crate::present::short;
 
 /// How a round is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub(super) fn before<S: Rounds>(
 }
 
 const BATCH: usize = 16;
+/// Characters of a role in a header.
+const MAX_ROLE: usize = 40;
 
 fn fill<S: Rounds>(
     source: &S,
@@ -351,8 +354,8 @@ impl Piece {
         let Round {
             seq, role, time, ..
         } = &self.round;
-        let role = one_line(role.as_deref().unwrap_or("unknown"));
-        let mut out = format!("[#{seq} {role}] {}", time.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        let role = short(role.as_deref().unwrap_or("unknown"), MAX_ROLE);
+        let mut out = format!("[#{seq} {role}] {}", whole_seconds(*time));
         if self.front.is_empty() {
         } else if self.metadata {
             out.push_str("\n---\n");
@@ -381,7 +384,7 @@ impl Piece {
         json!({
             "round": seq,
             "role": role.as_deref().unwrap_or("unknown"),
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "time": whole_seconds(*time),
             "metadata": metadata.unwrap_or_default(),
             "content": content,
         })
@@ -413,20 +416,6 @@ fn reads_back(yaml: &str, fields: &Value) -> bool {
     // The emitter takes U+2028 for a line end as well, and the line of dashes must begin its own.
     let whole = yaml.ends_with('\n') && !ends_early;
     whole && serde_norway::from_str::<Value>(yaml).is_ok_and(|value| value == *fields)
-}
-
-/// A role of any shape, for the header's one line.
-fn one_line(role: &str) -> String {
-    const LONGEST: usize = 40;
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    if count(role) <= LONGEST {
-        return role.chars().map(clean).collect();
-    }
-    role.chars()
-        .take(LONGEST - 1)
-        .map(clean)
-        .chain(['…'])
-        .collect()
 }
 
 fn mark(cut: usize) -> String {

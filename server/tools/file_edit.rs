@@ -13,6 +13,7 @@ use super::change::{FileChange, Patience, Unchanged, change_locked, kept_lines};
 use super::file_read::split_lines;
 use super::{Context, Known, Output, Tool, head, parse, schema};
 use crate::files::{FileError, Text};
+use crate::present::listed;
 use crate::trust::Risk;
 
 #[derive(Deserialize, JsonSchema)]
@@ -166,8 +167,7 @@ impl<'a> Edited<'a> {
     }
 
     fn first_lines(&self) -> String {
-        let lines: Vec<String> = self.lines().take(20).map(|l| l.to_string()).collect();
-        lines.join(", ")
+        listed(&self.lines().take(20).collect::<Vec<_>>())
     }
 
     /// 1-based.

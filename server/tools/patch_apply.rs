@@ -13,6 +13,7 @@ use super::file_edit::nearest;
 use super::patch::{self, Applied, FilePatch, Hunk, Kind, Sign, Unfit, Why};
 use super::{Context, Known, Output, Tool, parse, schema};
 use crate::files::{FileError, Text};
+use crate::present::{cut, listed};
 use crate::trust::{self, Risk};
 
 #[derive(Deserialize, JsonSchema)]
@@ -247,6 +248,9 @@ fn unchanged(
     Err(Unchanged::Meanwhile(cx.shown(&current.path)).into())
 }
 
+/// Characters of a line that are shown.
+const LONGEST: usize = 200;
+
 fn lines(hunks: &[Hunk]) -> String {
     let count = |sign| hunks.iter().map(|hunk| hunk.count(sign)).sum::<usize>();
     let (added, removed) = (count(Sign::Added), count(Sign::Removed));
@@ -265,20 +269,19 @@ fn misfit(name: &str, text: &str, hunks: &[Hunk], unfit: &Unfit) -> String {
             found,
         } => {
             let found = match found {
-                Some(found) => format!("line {line} is `{}`", short(found)),
+                Some(found) => format!("line {line} is `{}`", cut(found, LONGEST)),
                 None => format!("the file has no line {line}"),
             };
             let like = nearest(text, wanted);
             format!(
                 "{begin} {found}, the patch has `{}` there, and its lines stand nowhere else. {like}",
-                short(wanted)
+                cut(wanted, LONGEST)
             )
         }
         Why::Several(at) => {
-            let at: Vec<String> = at.iter().map(usize::to_string).collect();
             format!(
                 "{begin} its lines stand not there but at lines {}. Give the right line, or more lines around the place.",
-                at.join(", ")
+                listed(at)
             )
         }
         Why::Past { lines } => {
@@ -290,12 +293,4 @@ fn misfit(name: &str, text: &str, hunks: &[Hunk], unfit: &Unfit) -> String {
             )
         }
     }
-}
-
-fn short(line: &str) -> String {
-    let mut shown: String = line.chars().take(200).collect();
-    if line.chars().nth(200).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Context, Output, Tool, parse, schema};
-use crate::present::visible;
+use crate::present::collapsed;
 use crate::store::Store;
 use crate::trust::Risk;
 
@@ -54,22 +54,16 @@ struct Todo {
 
 impl Todo {
     fn line(&self) -> String {
-        let description = self.description.as_deref().map(clean);
+        let description = self.description.as_deref().map(collapsed);
         let description = description.filter(|text| !text.is_empty());
         let description = description.map_or_else(String::new, |text| format!(" ({text})"));
         format!(
             "[{}] {}: {}{description}",
-            clean(&self.id),
+            collapsed(&self.id),
             self.status.name(),
-            clean(&self.title)
+            collapsed(&self.title)
         )
     }
-}
-
-/// On one line, with nothing hidden.
-fn clean(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    visible(&words.join(" "))
 }
 
 /// The list of a run, read from its rounds when it is first asked for.
@@ -96,7 +90,7 @@ impl Todos {
         let mut text = format!("{}/{all} done", count(Status::Completed));
         if let Some(todo) = list.iter().find(|todo| todo.status == Status::InProgress) {
             let title: String = todo.title.chars().take(60).collect();
-            text.push_str(&format!(", {}", clean(&title)));
+            text.push_str(&format!(", {}", collapsed(&title)));
         }
         Some(text)
     }

@@ -16,14 +16,14 @@ use crate::host::Progress;
 use crate::models::{
     Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn, Usage,
 };
-use crate::present::{counted, dollars, visible};
+use crate::present::{collapsed, counted, cut, dollars, visible};
 use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
 
 use begin::asks_anew;
 
 use super::journal::{self, Entry};
-use super::{Job, Outcome, Recorder, Step, context, cut, memory, one_line, report};
+use super::{Job, Outcome, Recorder, Step, context, memory, report};
 
 /// Characters of an answer in the thread.
 const MAX_ANSWER: usize = 8_000;
@@ -196,7 +196,7 @@ impl Loop<'_> {
                 Err(error) => {
                     // It is not the conversation that is at fault.
                     self.lost = matches!(error, ModelError::Unavailable(_) | ModelError::NoKey(_));
-                    return Err(Outcome::Failed(one_line(&error.to_string())));
+                    return Err(Outcome::Failed(collapsed(&error.to_string())));
                 }
             };
             if let Some(outcome) = self.take(answer, begun.elapsed()).await? {
@@ -248,7 +248,7 @@ impl Loop<'_> {
                 ));
             }
             Event::ToolUse { name } => {
-                self.report(&format!("preparing {}", cut(&one_line(&name), 60)))
+                self.report(&format!("preparing {}", cut(&collapsed(&name), 60)))
             }
             Event::Retry {
                 attempt,
@@ -263,7 +263,7 @@ impl Loop<'_> {
                 self.report(&format!(
                     "try {} in {seconds} s, because {}",
                     attempt + 1,
-                    cut(&one_line(&why), 200)
+                    cut(&collapsed(&why), 200)
                 ));
             }
         };

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::present::{collapsed, cut};
 use crate::threads::{self, Role, Status, Thread};
 use crate::tools::{self, Context};
 
+use super::Job;
 use super::memory::earlier;
 use super::source::Source;
-use super::{Job, cut, one_line};
 
 mod mentions;
 mod room;
@@ -170,13 +171,13 @@ fn asked_there(job: &Job, unread: Option<String>, room: usize) -> String {
     }
     let mut text = format!(
         "The thread, at {} line {}:\n",
-        clip(&one_line(&job.file), 300),
+        clip(&collapsed(&job.file), 300),
         job.thread.first_line() + 1
     );
     let mut end = unread.map_or_else(String::new, |why| {
         format!(
             "(The file cannot be read: {})\n",
-            clip(&one_line(&why), 300)
+            clip(&collapsed(&why), 300)
         )
     });
     end.push_str(if job.another {
@@ -206,7 +207,7 @@ pub(super) fn conversation(thread: &Thread, room: usize) -> String {
         let name = message
             .name
             .as_deref()
-            .map(|name| format!("({})", clip(&one_line(name), 100)))
+            .map(|name| format!("({})", clip(&collapsed(name), 100)))
             .unwrap_or_default();
         let text = crate::present::visible(&message.text).replace('\n', "\n    ");
         let mut line = format!("{role}{name}: {text}\n");
@@ -383,7 +384,7 @@ fn neighbours(source: &Source, thread: &Thread, room: usize) -> String {
             lines,
             "line {}, {status}: {}",
             other.first_line() + 1,
-            cut(&one_line(&asked(&other)), 120)
+            cut(&collapsed(&asked(&other)), 120)
         );
     }
     if lines.is_empty() {
@@ -429,7 +430,7 @@ async fn diagnostics(cx: &Context, source: &Source, thread: &Thread, room: usize
             lines,
             "line {}: {kind}: {}",
             line + 1,
-            cut(&one_line(message), 300)
+            cut(&collapsed(message), 300)
         );
     }
     if lines.is_empty() {

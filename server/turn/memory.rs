@@ -7,11 +7,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::models::{Block, Speaker, Turn};
-use crate::present::visible;
+use crate::present::{collapsed, cut, visible};
 use crate::store::Round;
 use crate::text::hex;
-
-use super::{cut, one_line};
 
 /// `text` as data: between two marks of which the text cannot know the number. Hidden characters are
 /// written out.
@@ -29,7 +27,7 @@ pub(super) fn quote(kind: &str, about: &str, text: &str) -> String {
         }
         salt += 1;
     };
-    let about = one_line(&about.replace(['<', '>'], " "));
+    let about = collapsed(&about.replace(['<', '>'], " "));
     let end = if shown.ends_with('\n') { "" } else { "\n" };
     format!("<data {mark} {kind}: {about}>\n{shown}{end}</data {mark}>\n")
 }
@@ -154,7 +152,7 @@ pub(super) fn fold(
     if steps.is_empty() {
         return;
     }
-    let line = |step: &str| cut(&one_line(step), LINE);
+    let line = |step: &str| cut(&collapsed(step), LINE);
     let changed = |step: &str| {
         let name = step
             .strip_prefix(CALLED)

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::children::{ChildError, Place, canonical_language};
 use crate::edits;
 use crate::host::Level;
-use crate::present::visible;
+use crate::present::{collapsed, cut, visible};
 use crate::tools::Context;
 use crate::vcs::{self, Blame};
 
@@ -28,7 +28,7 @@ use names::{Held, Names, Todo};
 use question::{Question, Subject};
 
 use super::source::Source;
-use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
+use super::{Job, Outcome, Recorder, context, metadata, millis, report};
 
 /// What is said to everything else.
 const HELP: &str = "Without a model I can only `rename X to Y`, tell `where is X used`, `where is X defined`, `what is X`, `who wrote this`, \
@@ -137,10 +137,7 @@ impl Offline<'_> {
             ("tool", json!(tool)),
             ("arguments", json!(what)),
             ("is_error", json!(result.is_err())),
-            (
-                "duration_ms",
-                json!(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)),
-            ),
+            ("duration_ms", json!(millis(begun.elapsed()))),
         ]);
         self.recorder.round("tool", fields, shown).await?;
         Ok(result)
@@ -368,9 +365,9 @@ impl Offline<'_> {
                     .unwrap_or_default();
                 Ok(format!(
                     "{place} was last changed by {} on {day} in {}: \"{}\", by git blame.",
-                    one_line(&blame.author),
+                    collapsed(&blame.author),
                     blame.commit,
-                    cut(&one_line(&blame.summary), 200)
+                    cut(&collapsed(&blame.summary), 200)
                 ))
             }
             Ok(None) => Ok(format!(
@@ -429,7 +426,9 @@ impl Offline<'_> {
 
     /// `file:line` of places, those outside the workspace by their whole path.
     fn lines(&self, places: &[Place]) -> Vec<String> {
-        let shown = places.iter().map(|place| (self.cx.shown(&place.path), place.line));
+        let shown = places
+            .iter()
+            .map(|place| (self.cx.shown(&place.path), place.line));
         let shown: BTreeSet<(String, usize)> = shown.collect();
         shown
             .into_iter()
@@ -490,7 +489,7 @@ fn unfenced(text: &str) -> String {
 
 /// An error as part of a sentence.
 fn reason(error: &str) -> String {
-    one_line(error).trim_end_matches('.').to_owned()
+    collapsed(error).trim_end_matches('.').to_owned()
 }
 
 fn list(items: &[String]) -> String {

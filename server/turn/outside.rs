@@ -22,12 +22,12 @@ use crate::acp::{
 };
 use crate::files::FileError;
 use crate::os;
-use crate::present::visible;
+use crate::present::{collapsed, cut, visible};
 use crate::tools::{Context, FileChange, Known, Registry, change_file};
 use crate::{sandbox, vcs};
 
 use super::answer_loop::answer_text;
-use super::{Job, Outcome, Recorder, context, cut, metadata, one_line, report};
+use super::{Job, Outcome, Recorder, context, metadata, millis, report};
 use disk::Disk;
 
 /// Characters of a tool's input and output in the history.
@@ -151,7 +151,7 @@ impl Work<'_> {
             }
             Err(error) => {
                 self.flush(None, None).await?;
-                return Err(Outcome::Failed(one_line(&error.to_string())));
+                return Err(Outcome::Failed(collapsed(&error.to_string())));
             }
         };
         self.close(&ended, begun).await
@@ -163,7 +163,7 @@ impl Work<'_> {
         if tokens.total > 0 || cost > 0.0 {
             self.recorder.usage(tokens.total, cost).await?;
         }
-        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = millis(begun.elapsed());
         let said = self.flush(Some(ended), Some(took)).await?;
         let title = &self.agent.title;
         let text = answer_text(&said);
@@ -238,7 +238,7 @@ impl Work<'_> {
         } else {
             String::new()
         };
-        let doing = cut(&one_line(doing), 120);
+        let doing = cut(&collapsed(doing), 120);
         report(self.cx, format!("{}: {doing}{plan}{cost}", self.agent.name));
     }
 
@@ -335,7 +335,7 @@ impl Work<'_> {
             if ended && !reads {
                 self.disk.ran(since, now);
             }
-            let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let took = millis(begun.elapsed());
             (followed.call.clone(), is_new, ended, took)
         };
         let changes = matches!(whole.kind, Some(Kind::Edit | Kind::Delete | Kind::Move))
@@ -372,7 +372,7 @@ impl Work<'_> {
         }
         for diff in &whole.diffs {
             let shown = self.cx.shown(&diff.path);
-            let _ = write!(content, "\nchanges {}", one_line(&shown));
+            let _ = write!(content, "\nchanges {}", collapsed(&shown));
         }
         self.recorder
             .round("tool", fields, cut(&content, MAX_ROUND))
@@ -399,7 +399,7 @@ impl Work<'_> {
                 StepState::Running => "in_progress",
                 StepState::Done => "completed",
             };
-            let (id, title) = ((at + 1).to_string(), cut(&one_line(&step.text), 200));
+            let (id, title) = ((at + 1).to_string(), cut(&collapsed(&step.text), 200));
             lines.push(format!("[{id}] {status}: {title}"));
             todos.push(json!({"id": id, "title": title, "status": status}));
         }
@@ -552,12 +552,12 @@ fn name(call: &Call) -> String {
         Some(Kind::Fetch) => "fetch",
         Some(Kind::Other) | None => "tool",
     };
-    cut(&one_line(call.name.as_deref().unwrap_or(kind)), 60)
+    cut(&collapsed(call.name.as_deref().unwrap_or(kind)), 60)
 }
 
 fn title(call: &Call) -> String {
     let title = call.title.as_deref().filter(|t| !t.trim().is_empty());
-    title.map_or_else(|| name(call), |title| cut(&one_line(title), 300))
+    title.map_or_else(|| name(call), |title| cut(&collapsed(title), 300))
 }
 
 /// Our MCP server on this workspace: it reads threads, runs and language servers, and the unsaved text of an

@@ -11,11 +11,12 @@ use similar::TextDiff;
 use crate::edits::{line_edits, take_back};
 use crate::files::{FileError, Planned};
 use crate::host::{BufferEdit, Level, NotApplied, Proposed, Question};
+use crate::present::{collapsed, listed};
 use crate::store::Change;
 use crate::text::apply_edits;
 use crate::tools::{Context, FileChange, Patience, Unchanged, change_file};
 
-use super::{Outcome, Recorder, metadata, one_line, report};
+use super::{Outcome, Recorder, metadata, report};
 
 /// Lines of unchanged text around a change.
 const AROUND: usize = 3;
@@ -132,7 +133,7 @@ fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Propo
     let now = match cx.tree.read(&path) {
         Ok(text) => Some(text),
         Err(FileError::NotFound(_)) => None,
-        Err(error) => return Err(left(one_line(&error.to_string()))),
+        Err(error) => return Err(left(collapsed(&error.to_string()))),
     };
     let after = match (&planned.before, &planned.after, &now) {
         (_, None, None) => return Ok(None),
@@ -141,10 +142,9 @@ fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Propo
         (Some(before), Some(after), Some(now)) => {
             let (edits, kept) = take_back(after, before, &now.text);
             if !kept.is_empty() {
-                let lines: Vec<String> = kept.iter().map(usize::to_string).collect();
                 return Err(left(format!(
                     "because the author has changed the same lines meanwhile (line {})",
-                    lines.join(", ")
+                    listed(&kept)
                 )));
             }
             Some(apply_edits(&now.text, &edits))
@@ -271,7 +271,7 @@ async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
         match make(cx, proposal).await {
             // The author typed at that moment, or agreed to another turn's: it is put onto what stands there now.
             Err(why) if patience.lasts(&why) => {}
-            made => return made.map_err(|why| format!("because {}", one_line(&why.to_string()))),
+            made => return made.map_err(|why| format!("because {}", collapsed(&why.to_string()))),
         }
     }
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use similar::TextDiff;
 
 use crate::files::Tree;
+use crate::present::cut;
 use crate::store::{Change, Run, Store, StoreError};
 use crate::threads::Thread;
 
+use super::context;
 use super::memory::{earlier, quote};
 use super::source::Source;
-use super::{context, cut};
 
 /// Characters of the diff.
 const DIFF: usize = 24_000;

@@ -366,13 +366,6 @@ async fn an_address_that_is_none_is_said_so() {
     }
 }
 
-#[test]
-fn an_answer_is_cut_at_characters() {
-    assert_eq!(cut("äöü", 3), "äöü");
-    assert_eq!(cut("äöüß", 3), "äöü…");
-    assert_eq!(one_line(" a\n\tb \u{1b}[1mc "), "a b c");
-}
-
 fn source(text: &str) -> (tempfile::TempDir, source::Source, Thread) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.rs"), text).expect("a file");

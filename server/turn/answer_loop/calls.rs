@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::host::Progress;
 use crate::models::{Answer, Block, Stop};
+use crate::present::{collapsed, cut};
 use crate::tools::Output;
 
 use super::super::journal::Entry;
-use super::super::{Outcome, Step, cut, metadata, new_round, one_line};
+use super::super::{Outcome, Step, metadata, millis, new_round};
 use super::{Loop, Same};
 
 /// Tool calls of one answer that are carried out.
@@ -143,7 +144,7 @@ do something else, or answer.",
                 () = stopped => Default::default(),
             }
         };
-        let took = json!(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let took = json!(millis(begun.elapsed()));
         let mut step = Step::default();
         let mut asked = self.cx.take_question();
         let mut question = None;
@@ -206,7 +207,7 @@ do something else, or answer.",
         for image in self.cx.images.take() {
             self.added += IMAGE;
             results.push(Block::Text {
-                text: format!("The image {}:", one_line(&image.name)),
+                text: format!("The image {}:", collapsed(&image.name)),
             });
             results.push(Block::Image {
                 media_type: image.media_type.to_owned(),
@@ -283,8 +284,12 @@ fn describe(name: &str, input: &Value) -> String {
     .iter()
     .find_map(|key| input.get(key).and_then(Value::as_str));
     match main {
-        Some(main) => format!("{} {}", cut(&one_line(name), 40), cut(&one_line(main), 60)),
-        None => cut(&one_line(name), 40),
+        Some(main) => format!(
+            "{} {}",
+            cut(&collapsed(name), 40),
+            cut(&collapsed(main), 60)
+        ),
+        None => cut(&collapsed(name), 40),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::journal::{self, Entry};
-use super::super::{Outcome, Step, metadata, new_round, review};
+use super::super::{Outcome, Step, metadata, millis, new_round, review};
 use super::{Loop, answer_text, nonzero, planned, total};
 use crate::models::{Answer, Block, Speaker, Stop, Turn};
 
@@ -54,10 +54,7 @@ impl Loop<'_> {
                 "cost",
                 cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),
             ),
-            (
-                "duration_ms",
-                json!(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
-            ),
+            ("duration_ms", json!(millis(took))),
             (
                 "stop",
                 if matches!(answer.stop, Stop::EndTurn | Stop::ToolUse) {

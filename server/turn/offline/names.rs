@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::comments::{Language, Symbol, detect, in_pieces};
 use crate::files::{FileError, Tree};
+use crate::present::{collapsed, cut};
 use crate::threads;
 use crate::turn::source::Source;
-use crate::turn::{cut, one_line};
 
 use super::moves::Moves;
 
@@ -202,7 +202,7 @@ pub(super) fn todos(
                         shown.push(Todo {
                             file: source.file.clone(),
                             line,
-                            text: cut(&one_line(note), 100),
+                            text: cut(&collapsed(note), 100),
                         });
                     }
                 }

@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::super::{Outcome, cut, one_line};
+use super::super::Outcome;
 use super::question::Subject;
 use super::{Answer, Offline, Spot, TREE, list, unfenced};
 use crate::children::Place;
+use crate::present::{collapsed, cut};
 
 impl Offline<'_> {
     pub(super) async fn where_used(&self, subject: &Subject) -> Result<Answer, Outcome> {
@@ -163,7 +164,7 @@ impl Offline<'_> {
         let asked = self.child(&spot, "hover", ask, |text| text.clone().unwrap_or_default());
         match asked.await? {
             Ok(Some(text)) => {
-                let text = cut(&one_line(&unfenced(&text)), 600);
+                let text = cut(&collapsed(&unfenced(&text)), 600);
                 return Ok(Ok(format!("`{name}`: {text} (by {})", self.server(&spot))));
             }
             Ok(None) => {}
@@ -187,7 +188,7 @@ impl Offline<'_> {
                     "`{name}` is a {} at {}: `{}`, by {TREE}.",
                     symbol.kind.replace('_', " "),
                     self.moves().place(&held.source.file, line),
-                    cut(&one_line(code), 200)
+                    cut(&collapsed(code), 200)
                 )
             }
             None => format!("`{name}` is declared nowhere in this workspace, by {TREE}."),

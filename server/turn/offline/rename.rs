@@ -4,10 +4,10 @@
 use crate::children::FileEdits;
 use crate::comments::Syntax;
 use crate::host::Level;
+use crate::present::collapsed;
 use crate::text::{Edit, apply_edits};
 use crate::tools;
 use crate::turn::Outcome;
-use crate::turn::one_line;
 use crate::turn::source::Source;
 
 use super::question::Subject;
@@ -167,7 +167,7 @@ impl Offline<'_> {
                 }
                 Err(why) => {
                     maybe |= matches!(why, tools::Unchanged::Unknown(..));
-                    refused.push(format!("{} ({})", source.file, one_line(&why.to_string())));
+                    refused.push(format!("{} ({})", source.file, collapsed(&why.to_string())));
                 }
             }
         }

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use crate::acp::{Call, Diff};
 use crate::files::{FileError, Seen, Tree};
+use crate::present::collapsed;
 use crate::store::Change;
 use crate::tools::Context;
 
-use super::super::one_line;
 use super::beside::{Before, Found, Span, is_as_saved};
 use super::files;
 
@@ -85,7 +85,7 @@ impl Told {
 
     pub(super) fn sentence(&self, title: &str, read_only: bool) -> Option<String> {
         let list = |names: &[String]| {
-            let mut shown: Vec<String> = names.iter().take(5).map(|n| one_line(n)).collect();
+            let mut shown: Vec<String> = names.iter().take(5).map(|n| collapsed(n)).collect();
             if names.len() > 5 {
                 shown.push(format!("{} more", names.len() - 5));
             }
