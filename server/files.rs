@@ -295,7 +295,7 @@ pub fn is_exhausted(error: &std::io::Error) -> bool {
     number.is_some_and(|number| numbers.contains(&number))
 }
 
-/// One workspace folder (or a sub-agent's worktree) as tools and verbs see it.
+/// One workspace folder as tools and verbs see it.
 pub struct Tree {
     root: PathBuf,
     /// As the caller wrote it: editors may name files by it.

@@ -209,14 +209,14 @@ pub struct Registry {
 }
 
 /// These change what the calls beside them mean, so a batch with one of them runs in order.
-const IN_ORDER: &[&str] = &["ask_user", "plan_enter", "plan_exit", "task"];
+const IN_ORDER: &[&str] = &["ask_user", "plan_enter", "plan_exit"];
 
 /// Calls of one answer that run at the same time.
 const AT_ONCE: usize = 16;
 
 impl Registry {
-    pub fn built_in() -> Self {
-        let settings = Settings::default();
+    /// With the user's permissions; a tool that is switched off is refused.
+    pub fn new(settings: &Settings) -> Self {
         Self {
             tools: vec![
                 Arc::new(file_read::FileRead),
@@ -237,41 +237,25 @@ impl Registry {
                 Arc::new(memory::MemoryRead),
                 Arc::new(memory::MemoryWrite),
                 Arc::new(log_read::LogRead),
-                Arc::new(bash::Bash::default()),
+                Arc::new(bash::Bash::new(settings)),
                 Arc::new(bash_background::BashBackground),
                 Arc::new(bash_output::BashOutput),
                 Arc::new(bash_list::BashList),
                 Arc::new(bash_kill::BashKill),
-                Arc::new(web_fetch::WebFetch::new(&settings)),
-                Arc::new(http_request::HttpRequest::new(&settings)),
+                Arc::new(web_fetch::WebFetch::new(settings)),
+                Arc::new(http_request::HttpRequest::new(settings)),
                 Arc::new(consult::Consult::default()),
             ],
-            settings,
+            settings: settings.clone(),
         }
-    }
-
-    /// With the user's permissions and without the tools that are switched off.
-    pub fn with_settings(mut self, settings: &Settings) -> Self {
-        self.settings = settings.clone();
-        self.put(Arc::new(web_fetch::WebFetch::new(settings)));
-        self.put(Arc::new(http_request::HttpRequest::new(settings)));
-        self.put(Arc::new(bash::Bash::new(settings)));
-        self
     }
 
     /// With a second model for `consult` to ask.
     pub fn with_second(mut self, model: Arc<dyn Model>) -> Self {
-        self.put(Arc::new(consult::Consult { model: Some(model) }));
+        self.tools.retain(|tool| tool.name() != consult::NAME);
+        self.tools
+            .push(Arc::new(consult::Consult { model: Some(model) }));
         self
-    }
-
-    /// In the place of the one of its name.
-    fn put(&mut self, tool: Arc<dyn Tool>) {
-        for known in &mut self.tools {
-            if known.name() == tool.name() {
-                *known = tool.clone();
-            }
-        }
     }
 
     pub fn tools(&self) -> &[Arc<dyn Tool>] {

@@ -228,7 +228,7 @@ pub fn any(name: &str) -> Option<&'static Verb> {
 }
 
 fn lsp_schema() -> Value {
-    let registry = Registry::built_in();
+    let registry = Registry::new(&Default::default());
     let tool = registry.tools().iter().find(|tool| tool.name() == "lsp");
     tool.map_or(Value::Null, |tool| tool.parameters())
 }
@@ -583,7 +583,7 @@ impl Scope {
 
     async fn lsp(&self, arguments: &Value, cancel: &CancellationToken) -> Result<Answer, Failure> {
         let settings = self.workspace.loaded();
-        let registry = Registry::built_in().with_settings(&settings.settings);
+        let registry = Registry::new(&settings.settings);
         let context = self.tool_context(Plan::of_author(true), cancel);
         match registry.call(&context, "lsp", arguments.clone()).await {
             Ok(text) => Ok(Answer {

@@ -222,7 +222,7 @@ pub(super) fn statuses() -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn tool_names() -> Vec<CompletionCandidate> {
-    let registry = Registry::built_in();
+    let registry = Registry::new(&Default::default());
     let line = |text: String| text.lines().next().unwrap_or_default().to_owned();
     let all = registry.tools().iter().enumerate();
     all.map(|(at, tool)| candidate(at, tool.name(), &line(tool.description())))

@@ -197,7 +197,7 @@ pub(super) fn known_servers(session: &Session) -> Vec<(children::Row, Option<Pat
 }
 
 pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
-    let registry = Registry::built_in();
+    let registry = Registry::new(&Default::default());
     match command {
         ToolsCommand::List => {
             if cx.out.json {

@@ -56,7 +56,7 @@ impl Session {
             awaited: false,
             another: false,
         };
-        let registry = Registry::built_in().with_settings(&loaded.settings);
+        let registry = Registry::new(&loaded.settings);
         Ok(turn::preview(&cx, &registry, &job).await)
     }
 }

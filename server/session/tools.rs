@@ -51,7 +51,7 @@ impl Session {
         let workspace = workspaces
             .first()
             .ok_or_else(|| Error::Other(String::from("there is no workspace")))?;
-        let registry = Registry::built_in().with_settings(&workspace.loaded().settings);
+        let registry = Registry::new(&workspace.loaded().settings);
         let writes = registry
             .tools()
             .iter()

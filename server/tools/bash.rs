@@ -36,7 +36,6 @@ struct Input {
     timeout: Option<u64>,
 }
 
-#[derive(Default)]
 pub(super) struct Bash {
     network: Network,
 }

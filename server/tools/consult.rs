@@ -15,6 +15,7 @@ use crate::present::{short, visible};
 use crate::store::{NewRound, Step, Store};
 use crate::trust::Risk;
 
+pub(super) const NAME: &str = "consult";
 /// Bytes of what is asked.
 const MOST: usize = 100 * 1024;
 /// Characters of an answer in a message; the run has all of it.
@@ -42,7 +43,7 @@ pub(super) struct Consult {
 #[async_trait]
 impl Tool for Consult {
     fn name(&self) -> &'static str {
-        "consult"
+        NAME
     }
     fn description(&self) -> String {
         String::from(

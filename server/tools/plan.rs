@@ -1,6 +1,5 @@
 //! `plan_enter`, `plan_exit`: read-only mode, by the agent's choice or the author's.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
@@ -11,12 +10,12 @@ use serde_json::Value;
 use super::{Context, Output, Tool, parse, schema};
 use crate::trust::Risk;
 
-/// Read-only mode of a run; clones share it, so that a sub-agent has the mode of its parent.
-#[derive(Clone, Debug, Default)]
+/// Read-only mode of a run.
+#[derive(Debug, Default)]
 pub struct Plan {
     by_author: bool,
     no_leave: bool,
-    by_agent: Arc<AtomicBool>,
+    by_agent: AtomicBool,
 }
 
 impl Plan {

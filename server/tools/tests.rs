@@ -138,7 +138,7 @@ impl Bench {
             desk,
             store,
             cx,
-            registry: Registry::built_in(),
+            registry: Registry::new(&Default::default()),
         }
     }
 
@@ -214,7 +214,7 @@ async fn names_and_modes_are_refused_in_these_words() {
         disabled_tools: vec![String::from("grep")],
         ..Settings::default()
     };
-    b.registry = Registry::built_in().with_settings(&settings);
+    b.registry = Registry::new(&settings);
     assert_eq!(
         b.err("grep", json!({"pattern": "x"})).await,
         "Tool grep is disabled by user config."
@@ -291,7 +291,7 @@ async fn wrong_parameters_are_named() {
 
 #[test]
 fn every_tool_tells_the_model_what_it_takes() {
-    for tool in Registry::built_in().tools() {
+    for tool in Registry::new(&Default::default()).tools() {
         let schema = tool.parameters();
         assert_eq!(schema["type"], "object", "{}", tool.name());
         for (name, parameter) in schema["properties"].as_object().unwrap() {
@@ -303,7 +303,7 @@ fn every_tool_tells_the_model_what_it_takes() {
         }
         assert!(!tool.description().is_empty() && !tool.description().contains('\n'));
     }
-    let read = Registry::built_in().tools()[0].parameters();
+    let read = Registry::new(&Default::default()).tools()[0].parameters();
     assert_eq!(read["required"], json!(["path"]));
     assert_eq!(read["additionalProperties"], json!(false));
 }
@@ -325,12 +325,12 @@ async fn permissions_ask_and_nobody_is_a_no() {
         (Action::Ask, None, "Nobody answered"),
     ] {
         let mut b = Bench::answering(answer);
-        b.registry = Registry::built_in().with_settings(&rule(action));
+        b.registry = Registry::new(&rule(action));
         has(&b.err("file_write", input.clone()).await, part);
         assert!(!b.root.join("docs").exists());
     }
     let mut b = Bench::answering(Some(0));
-    b.registry = Registry::built_in().with_settings(&rule(Action::Ask));
+    b.registry = Registry::new(&rule(Action::Ask));
     b.ok("file_write", input).await;
     assert_eq!(
         b.questions(),
@@ -346,7 +346,6 @@ async fn permissions_ask_and_nobody_is_a_no() {
 
 /// A tool for the registry's own tests.
 struct Odd {
-    name: &'static str,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
@@ -354,7 +353,7 @@ struct Odd {
 #[async_trait]
 impl Tool for Odd {
     fn name(&self) -> &'static str {
-        self.name
+        "odd"
     }
     fn description(&self) -> String {
         String::from("odd")
@@ -378,10 +377,9 @@ impl Tool for Odd {
     }
 }
 
-fn odd(registry: &mut Registry, name: &'static str) -> Arc<AtomicUsize> {
+fn odd(registry: &mut Registry) -> Arc<AtomicUsize> {
     let most = Arc::new(AtomicUsize::new(0));
     registry.tools.push(Arc::new(Odd {
-        name,
         running: Arc::default(),
         most: most.clone(),
     }));
@@ -391,7 +389,7 @@ fn odd(registry: &mut Registry, name: &'static str) -> Arc<AtomicUsize> {
 #[tokio::test]
 async fn a_panic_is_the_calls_error() {
     let mut b = Bench::new();
-    odd(&mut b.registry, "odd");
+    odd(&mut b.registry);
     has(
         &b.err("odd", json!({"panic": true})).await,
         "failed by a defect of postil",
@@ -402,8 +400,7 @@ async fn a_panic_is_the_calls_error() {
 #[tokio::test]
 async fn calls_run_together_and_answer_in_order() {
     let mut b = Bench::new();
-    let most = odd(&mut b.registry, "odd");
-    let most_task = odd(&mut b.registry, "task");
+    let most = odd(&mut b.registry);
     let calls = |extra: Option<&str>| {
         let odd = (0..5u64)
             .rev()
@@ -418,15 +415,8 @@ async fn calls_run_together_and_answer_in_order() {
     );
     assert_eq!(most.swap(0, Ordering::SeqCst), 5);
     // One of those that change what the others mean: in order.
-    let answers = b.registry.call_all(&b.cx, calls(Some("task"))).await;
-    assert_eq!(
-        (
-            answers.len(),
-            most.load(Ordering::SeqCst),
-            most_task.load(Ordering::SeqCst)
-        ),
-        (6, 1, 1)
-    );
+    let answers = b.registry.call_all(&b.cx, calls(Some("plan_exit"))).await;
+    assert_eq!((answers.len(), most.load(Ordering::SeqCst)), (6, 1));
 }
 
 #[tokio::test]

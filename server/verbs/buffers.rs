@@ -162,7 +162,7 @@ impl Scope {
             return Err(Failure::new("changed", text));
         }
         let settings = self.workspace.loaded();
-        let registry = Registry::built_in().with_settings(&settings.settings);
+        let registry = Registry::new(&settings.settings);
         let mut context = self.tool_context(Plan::of_author(false), cancel);
         // What is allowed for a run is allowed for this call.
         context.run = format!("mcp-{}", CALLS.fetch_add(1, Ordering::Relaxed));

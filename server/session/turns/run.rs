@@ -201,7 +201,7 @@ impl Session {
                 awaited: task.awaited,
                 another: task.options.another,
             };
-            let mut registry = Registry::built_in().with_settings(&loaded.settings);
+            let mut registry = Registry::new(&loaded.settings);
             let (choosing, _) = self.choosing(&task.workspace);
             if let Some(name) = choosing.consult.as_deref()
                 && let Ok(choice) = turn::choose(&choosing, Some(name)).await

@@ -290,9 +290,9 @@ async fn permissions_count_for_each_file() {
         ..Settings::default()
     };
     let text = change("a.txt", "one", "1") + &change("secret/b.txt", "two", "2");
-    b.registry = Registry::built_in().with_settings(&rule(Action::Deny));
+    b.registry = Registry::new(&rule(Action::Deny));
     b.refused(&text, "not allowed for `secret/b.txt`").await;
-    b.registry = Registry::built_in().with_settings(&rule(Action::Ask));
+    b.registry = Registry::new(&rule(Action::Ask));
     b.refused(&text, "counts as no").await;
     let questions = b.questions();
     assert_eq!(questions.len(), 1);

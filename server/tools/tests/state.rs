@@ -90,8 +90,6 @@ async fn plan_mode_is_entered_and_left_by_the_agent_in_these_words() {
         );
         assert_eq!(b.err(tool, input).await, said);
     }
-    // A sub-agent has its parent's mode.
-    assert!(b.cx.plan.clone().is_on());
     has(&b.ok("plan_exit", json!({})).await, "Plan mode is off");
     b.ok("file_write", json!({"path": "a", "content": "x"}))
         .await;

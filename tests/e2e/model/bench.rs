@@ -191,7 +191,12 @@ impl Bench {
 
     /// A turn without a model.
     pub async fn offline(&self) -> Outcome {
-        turn::run(&self.cx, &Registry::built_in(), self.job(Answerer::Offline)).await
+        turn::run(
+            &self.cx,
+            &Registry::new(&Default::default()),
+            self.job(Answerer::Offline),
+        )
+        .await
     }
 
     pub async fn run(&self, model: &Model) -> Outcome {
@@ -207,7 +212,7 @@ impl Bench {
         let provider = Remote::new(setup);
         let provider = provider.expect("a provider").with_limits(limits);
         let job = self.job(Answerer::Model(Arc::new(provider)));
-        turn::run(&self.cx, &Registry::built_in(), job).await
+        turn::run(&self.cx, &Registry::new(&Default::default()), job).await
     }
 
     pub fn heard(&self) -> String {
