@@ -211,18 +211,10 @@ impl Session {
         Ok(self.host.ask(question).await == Some(0))
     }
 
-    /// What the run's last turn made of each file, for a review: the text before its first write and after its
-    /// last, in the order the files were first written. `None`: no file.
+    /// What the run's last turn made of each file, for a review.
     pub fn turn_changes(&self, id: &str) -> Result<TurnChanges, Error> {
         let (workspace, run) = self.run_of(id)?;
-        let mut files: Vec<Change> = Vec::new();
-        let (turn, changes) = workspace.store()?.last_turn(&run.id)?;
-        for change in changes {
-            match files.iter_mut().find(|known| known.file == change.file) {
-                Some(known) => known.after = change.after,
-                None => files.push(change),
-            }
-        }
+        let (turn, files) = workspace.store()?.last_files(&run.id)?;
         Ok(TurnChanges {
             workspace,
             run,

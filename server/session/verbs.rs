@@ -98,16 +98,7 @@ impl Session {
                 |_, _| (),
             )
             .await?;
-        let now = self.after(&view.path, &made, &id);
-        let done = Done {
-            thread_id: now.as_ref().map(|now| now.id.clone()),
-            open: made.open,
-            note: made
-                .written
-                .already
-                .then(|| String::from("the same text already stands there; nothing was changed")),
-            ..self.done(&view.path)
-        };
+        let (done, now) = self.told(&view.path, &made, &id);
         if let Some(message) = now.as_ref().and_then(|now| now.messages.get(at))
             && message.role == Role::Author
             && !message.text.is_empty()
@@ -155,17 +146,22 @@ impl Session {
         let (made, id) = self
             .write_in(&view.path, "Answer a thread", seen, make, |_, _| ())
             .await?;
-        let now = self.after(&view.path, &made, &id);
+        let (done, now) = self.told(&view.path, &made, &id);
+        Ok((done, view.path, now))
+    }
+
+    /// What is said of `made`, and the thread `id` as it stands after it.
+    fn told(&self, path: &Path, made: &Made, id: &str) -> (Done, Option<Thread>) {
+        let now = self.after(path, made, id);
+        let already = made.written.already;
         let done = Done {
             thread_id: now.as_ref().map(|now| now.id.clone()),
             open: made.open,
-            note: made
-                .written
-                .already
+            note: already
                 .then(|| String::from("the same text already stands there; nothing was changed")),
-            ..self.done(&view.path)
+            ..self.done(path)
         };
-        Ok((done, view.path, now))
+        (done, now)
     }
 
     /// The thread `id` after `made`: with its first words it has another id, and behind code it has moved above its line,

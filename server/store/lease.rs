@@ -1,6 +1,8 @@
 //! Who holds a run: a process, told apart from a later one of the same number by its start time and
 //! by the boot it belongs to. Clocks are not asked (they jump); the heartbeat counts seconds since boot.
 
+use rusqlite::Row;
+
 use crate::os;
 
 /// A process as the system knows it.
@@ -18,6 +20,19 @@ pub(super) struct Owner {
 const SILENCE: i64 = 60;
 
 impl Owner {
+    /// By the columns that name it; `None`: nobody.
+    pub(super) fn from_row(row: &Row) -> rusqlite::Result<Option<Self>> {
+        let Some(pid) = row.get("owner_pid")? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            pid,
+            start: row.get("owner_start")?,
+            boot: row.get("owner_boot")?,
+            space: row.get("owner_space")?,
+        }))
+    }
+
     pub(super) fn this_process() -> Self {
         let pid = std::process::id();
         Self {

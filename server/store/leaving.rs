@@ -82,16 +82,10 @@ impl Store {
 
 /// `None`: a process that lives sees to it.
 fn left(row: &Row) -> rusqlite::Result<Option<Left>> {
-    if let Some(pid) = row.get("owner_pid")? {
-        let owner = Owner {
-            pid,
-            start: row.get("owner_start")?,
-            boot: row.get("owner_boot")?,
-            space: row.get("owner_space")?,
-        };
-        if owner.is_alive(row.get("heartbeat")?) {
-            return Ok(None);
-        }
+    if let Some(owner) = Owner::from_row(row)?
+        && owner.is_alive(row.get("heartbeat")?)
+    {
+        return Ok(None);
     }
     let closed: String = row.get("closed")?;
     let to_commit = row.get("to_commit")?;

@@ -78,6 +78,20 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// [`Self::last_turn`] with one change a file: the text before its first write and after its last, in the order the
+    /// files were first written.
+    pub fn last_files(&self, run: &str) -> Result<(u64, Vec<Change>), StoreError> {
+        let (turn, changes) = self.last_turn(run)?;
+        let mut files: Vec<Change> = Vec::new();
+        for change in changes {
+            match files.iter_mut().find(|known| known.file == change.file) {
+                Some(known) => known.after = change.after,
+                None => files.push(change),
+            }
+        }
+        Ok((turn, files))
+    }
+
     /// What was recorded for a run after the write `since`, of one file or of all, was not made in the end.
     pub fn forget_changes(
         &self,

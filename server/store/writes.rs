@@ -58,17 +58,12 @@ struct Lease {
 
 impl Lease {
     fn from_row(row: &Row) -> rusqlite::Result<Option<Self>> {
-        let Some(pid) = row.get("owner_pid")? else {
+        let Some(owner) = Owner::from_row(row)? else {
             return Ok(None);
         };
         Ok(Some(Self {
             run: row.get("id")?,
-            owner: Owner {
-                pid,
-                start: row.get("owner_start")?,
-                boot: row.get("owner_boot")?,
-                space: row.get("owner_space")?,
-            },
+            owner,
             heartbeat: row.get("heartbeat")?,
         }))
     }

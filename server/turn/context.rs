@@ -10,9 +10,8 @@ use crate::present::{collapsed, cut};
 use crate::threads::{self, Role, Status, Thread};
 use crate::tools::{self, Context};
 
-use super::Job;
-use super::memory::earlier;
 use super::source::Source;
+use super::{Job, memory};
 
 mod mentions;
 mod room;
@@ -505,13 +504,7 @@ async fn rounds(cx: &Context, job: &Job, room: usize) -> Option<String> {
     if job.run.rounds == 0 {
         return None;
     }
-    let read = move || {
-        let mut rounds = store.rounds_back(&run, None, 60).ok()?;
-        if rounds.last().is_some_and(|oldest| oldest.seq > 1) {
-            rounds.extend(store.rounds_back(&run, Some(2), 1).ok()?);
-        }
-        earlier(&rounds, &run, room.saturating_sub(FRAME))
-    };
+    let read = move || memory::rounds(&store, &run, room.saturating_sub(FRAME)).ok()?;
     let rounds = tokio::task::spawn_blocking(read).await.ok().flatten()?;
     let about = "of this thread's run so far, oldest first, long ones cut";
     Some(quoted("rounds", about, &rounds, room))

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::models::{Block, Speaker, Turn};
 use crate::present::{collapsed, cut, visible};
-use crate::store::Round;
+use crate::store::{Round, Store, StoreError};
 use crate::text::hex;
 
 /// `text` as data: between two marks of which the text cannot know the number. Hidden characters are
@@ -32,8 +32,23 @@ pub(super) fn quote(kind: &str, about: &str, text: &str) -> String {
     format!("<data {mark} {kind}: {about}>\n{shown}{end}</data {mark}>\n")
 }
 
+/// Rounds that are read at most, beside the first.
+const ROUNDS: usize = 60;
+
 /// Earlier rounds of the run within `budget` characters: the first, and as many of the newest as fit.
-/// `rounds` comes newest first.
+pub(super) fn rounds(
+    store: &Store,
+    run: &str,
+    budget: usize,
+) -> Result<Option<String>, StoreError> {
+    let mut rounds = store.rounds_back(run, None, ROUNDS)?;
+    if rounds.last().is_some_and(|oldest| oldest.seq > 1) {
+        rounds.extend(store.rounds_back(run, Some(2), 1)?);
+    }
+    Ok(earlier(&rounds, run, budget))
+}
+
+/// The same of `rounds`, newest first.
 pub(super) fn earlier(rounds: &[Round], run: &str, budget: usize) -> Option<String> {
     let (first, newer) = rounds.split_last()?;
     let show = |round: &Round, limit: usize| {

@@ -6,11 +6,11 @@ use similar::TextDiff;
 
 use crate::files::Tree;
 use crate::present::cut;
-use crate::store::{Change, Run, Store, StoreError};
+use crate::store::{Run, Store, StoreError};
 use crate::threads::Thread;
 
 use super::context;
-use super::memory::{earlier, quote};
+use super::memory::{quote, rounds};
 use super::source::Source;
 
 /// Characters of the diff.
@@ -20,15 +20,8 @@ const ROUNDS: usize = 8_000;
 
 /// What the run's last turn changed, as one diff; empty: nothing.
 pub(super) fn diff(store: &Store, run: &str) -> Result<String, StoreError> {
-    let mut files: Vec<Change> = Vec::new();
-    for change in store.last_changes(run)? {
-        match files.iter_mut().find(|known| known.file == change.file) {
-            Some(known) => known.after = change.after,
-            None => files.push(change),
-        }
-    }
     let mut text = String::new();
-    for change in files {
+    for change in store.last_files(run)?.1 {
         let side = |bytes: &Option<Vec<u8>>| {
             let bytes = bytes.as_deref().unwrap_or_default();
             String::from_utf8_lossy(bytes).into_owned()
@@ -66,11 +59,7 @@ pub fn account(
         text.push_str(&context::code(&source, thread));
     }
     text.push_str(&diff(store, &run.id)?);
-    let mut rounds = store.rounds_back(&run.id, None, 60)?;
-    if rounds.last().is_some_and(|oldest| oldest.seq > 1) {
-        rounds.extend(store.rounds_back(&run.id, Some(2), 1)?);
-    }
-    if let Some(rounds) = earlier(&rounds, &run.id, ROUNDS) {
+    if let Some(rounds) = rounds(store, &run.id, ROUNDS)? {
         text.push_str(&quote("rounds", "what the first agent did", &rounds));
     }
     text.push_str("The conversation in the code:\n");
