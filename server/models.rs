@@ -115,6 +115,15 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
+impl Usage {
+    pub fn total(&self) -> u64 {
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     EndTurn,

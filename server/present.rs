@@ -158,7 +158,7 @@ pub fn state(thread: &Thread) -> &'static str {
     match thread.status {
         Status::Pending => "awaiting agent",
         Status::AwaitingUser if asks(thread) => "asks you",
-        Status::AwaitingUser if thread.messages.iter().any(|m| m.role == Role::Agent) => "answered",
+        Status::AwaitingUser if thread.is_answered() => "answered",
         Status::AwaitingUser => "new",
     }
 }

@@ -131,6 +131,18 @@ impl Thread {
         }
     }
 
+    /// Whether an agent has spoken in it.
+    pub fn is_answered(&self) -> bool {
+        self.messages.iter().any(|m| m.role == Role::Agent)
+    }
+
+    /// What the author has said in it.
+    pub fn author_texts(&self) -> impl Iterator<Item = &str> {
+        let of_author = self.messages.iter().filter(|m| m.role == Role::Author);
+        let texts = of_author.map(|m| m.text.as_str());
+        texts.filter(|text| !text.is_empty())
+    }
+
     /// The message that an agent is asked: the last of the author's that has a text.
     pub fn question(&self) -> Option<&Message> {
         self.messages

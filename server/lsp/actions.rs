@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::{
 use super::{Server, fixes, margin, to_proto};
 use crate::present;
 use crate::session::Session;
-use crate::threads::{Role, Status, Thread};
+use crate::threads::{Status, Thread};
 
 /// Kind of what concerns the whole file.
 const SOURCE: &str = "source.postil";
@@ -213,7 +213,7 @@ impl Offer<'_> {
                 .workspace_of(path)
                 .map(|workspace| workspace.loaded());
             let second = settings.is_some_and(|loaded| loaded.settings.consult.is_some());
-            if second && thread.messages.iter().any(|m| m.role == Role::Agent) {
+            if second && thread.is_answered() {
                 add(
                     "Ask for a second opinion",
                     CodeActionKind::QUICKFIX,

@@ -139,8 +139,7 @@ impl Session {
     /// which something else may be shown now.
     pub fn disk_changed(&self, paths: &[PathBuf], all: bool) -> Vec<PathBuf> {
         self.children.disk_changed(paths);
-        let is_settings = |path: &PathBuf| path.file_name().is_some_and(|n| n == "postil.toml");
-        if all || paths.iter().any(is_settings) {
+        if all || paths.iter().any(|path| path.ends_with(PROJECT_FILE)) {
             self.reload_settings();
         }
         let all = self.passes_over_others.swap(false, Ordering::AcqRel) || all;

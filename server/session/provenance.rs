@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use dashmap::DashMap;
 
 use super::{Session, Stamp, View, stamp};
-use crate::threads::{Role, Thread};
+use crate::threads::Thread;
 
 /// Texts of AUTHOR messages, by open file.
 #[derive(Default)]
@@ -237,9 +237,5 @@ pub(super) fn is_on_disk(path: &Path, shown: &[u8]) -> bool {
 }
 
 fn author_texts(threads: &[Thread]) -> impl Iterator<Item = &str> {
-    threads
-        .iter()
-        .flat_map(|thread| &thread.messages)
-        .filter(|message| message.role == Role::Author && !message.text.is_empty())
-        .map(|message| message.text.as_str())
+    threads.iter().flat_map(Thread::author_texts)
 }

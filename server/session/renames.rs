@@ -12,7 +12,7 @@ use super::{Session, Workspace, undo};
 use crate::host::Level;
 use crate::os;
 use crate::present;
-use crate::threads::{self, Role, Thread};
+use crate::threads::{self, Thread};
 
 /// So many files that are gone are looked for among so many others.
 const MOST: usize = 200;
@@ -332,10 +332,9 @@ impl Session {
             return;
         };
         self.keep_provenance(Some(old));
-        let said = view.threads.iter().flat_map(|thread| &thread.messages);
-        for said in said.filter(|said| said.role == Role::Author && !said.text.is_empty()) {
-            if self.is_typed(old, &said.text) {
-                self.store_as_typed(new, &said.text);
+        for text in view.threads.iter().flat_map(Thread::author_texts) {
+            if self.is_typed(old, text) {
+                self.store_as_typed(new, text);
             }
         }
     }

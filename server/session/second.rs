@@ -217,7 +217,7 @@ impl Session {
     /// Whether another agent can be asked about a thread: one has answered, and the author has said nothing yet.
     pub fn can_ask_another(&self, path: &Path, thread: &Thread) -> bool {
         thread.status == Status::AwaitingUser
-            && thread.messages.iter().any(|m| m.role == Role::Agent)
+            && thread.is_answered()
             && !self.can_go_on(thread, path)
     }
 

@@ -7,7 +7,7 @@ use super::{Session, TurnOptions};
 use crate::config::Trigger;
 use crate::host::Level;
 use crate::present;
-use crate::threads::{Role, Status, Thread};
+use crate::threads::{Status, Thread};
 
 /// A question that a save has begun a turn of.
 #[derive(PartialEq, Eq, Hash)]
@@ -65,13 +65,9 @@ impl Session {
 
     /// It waits for an agent, asks for one, and every word of the author in it was typed here.
     fn begins_by_itself(&self, path: &Path, thread: &Thread) -> bool {
-        let mut authors = thread
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Author && !message.text.is_empty());
         thread.status == Status::Pending
             && !thread.malformed
             && thread.action().is_none()
-            && authors.all(|message| self.is_typed(path, &message.text))
+            && thread.author_texts().all(|text| self.is_typed(path, text))
     }
 }

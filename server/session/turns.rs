@@ -422,11 +422,7 @@ impl Session {
             return Ok(store.run(&run)?);
         }
         if options.another {
-            if !thread
-                .messages
-                .iter()
-                .any(|message| message.role == Role::Agent)
-            {
+            if !thread.is_answered() {
                 return Err(Error::Other(format!(
                     "nobody has answered thread {} yet: ask an agent first",
                     thread.id
@@ -509,11 +505,7 @@ impl Session {
             .workspace_of(&view.path)
             .and_then(|home| home.store().ok());
         let is_known = |store: Arc<Store>| !matches!(store.run_of_thread(&thread.id), Ok(None));
-        let is_answered = thread
-            .messages
-            .iter()
-            .any(|message| message.role == Role::Agent);
-        is_answered && !store.is_none_or(is_known)
+        thread.is_answered() && !store.is_none_or(is_known)
     }
 
     /// The turn of a run that stopped half-way (at a cap, by a failure, with its process) goes on with its whole

@@ -116,12 +116,7 @@ impl Session {
         } else {
             HashMap::new()
         };
-        let mut undone = Undone {
-            files: Vec::new(),
-            left: 0,
-            kept: false,
-            open: 0,
-        };
+        let mut undone = Undone::default();
         let mut authors = 0;
         for file in &files {
             let steps: Vec<&Change> = changes

@@ -11,7 +11,7 @@ use super::reads::{limit_of, run_from, time};
 use super::texts::{self, COLUMNS};
 use super::writes::now;
 use super::{Run, Store, StoreError};
-use crate::threads::{Message, Role, Thread, words};
+use crate::threads::{Role, Thread, words};
 
 /// The conversation of a thread that was removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +75,7 @@ impl Said {
 
     /// The same as it is kept; `None`: no agent has spoken in it.
     pub(super) fn kept(thread: &Thread) -> Option<String> {
-        let is_agents = |message: &Message| message.role == Role::Agent;
-        let answered = thread.messages.iter().any(is_agents);
+        let answered = thread.is_answered();
         answered.then(|| serde_json::to_string(&Self::in_thread(thread)).unwrap_or_default())
     }
 }

@@ -143,10 +143,9 @@ impl Asking<'_> {
                 metadata,
                 content: said.clone(),
             };
-            let usage = &answer.usage;
             let step = Step {
                 rounds: vec![round],
-                tokens: usage.input + usage.output + usage.cache_read + usage.cache_write,
+                tokens: answer.usage.total(),
                 cost: cost.unwrap_or(0.0),
                 ..Step::default()
             };

@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 
 use crate::files::Planned;
 use crate::host::Progress;
-use crate::models::{
-    Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn, Usage,
-};
+use crate::models::{Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn};
 use crate::present::{collapsed, counted, cut, dollars, visible};
 use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
@@ -335,14 +333,6 @@ fn planned(cx: &Context) -> Vec<journal::File> {
         })
     });
     all.collect()
-}
-
-fn total(usage: &Usage) -> u64 {
-    usage
-        .input
-        .saturating_add(usage.output)
-        .saturating_add(usage.cache_read)
-        .saturating_add(usage.cache_write)
 }
 
 fn nonzero(count: u64) -> Value {

@@ -8,7 +8,6 @@ use super::super::Session;
 use super::{Task, Turns};
 use crate::host::{Host, Level, Question, in_turn};
 use crate::present;
-use crate::threads::{Role, Thread};
 
 /// Of a turn that goes on: what its thread says of the author's.
 pub(super) struct Unwritten {
@@ -30,7 +29,7 @@ impl Asks {
         if !task.options.plan && !task.options.allow_arrived && task.thread.action().is_none() {
             let unwritten = Unwritten {
                 path: task.path.clone(),
-                texts: said_by_author(&task.thread).map(str::to_owned).collect(),
+                texts: task.thread.author_texts().map(str::to_owned).collect(),
                 is_refused: false,
             };
             turns.unwritten.insert(run.clone(), unwritten);
@@ -43,14 +42,6 @@ impl Drop for Asks {
     fn drop(&mut self) {
         self.turns.unwritten.remove(&self.run);
     }
-}
-
-fn said_by_author(thread: &Thread) -> impl Iterator<Item = &str> {
-    let messages = thread.messages.iter();
-    let authors = messages.filter(|message| message.role == Role::Author);
-    authors
-        .map(|message| message.text.as_str())
-        .filter(|text| !text.is_empty())
 }
 
 impl Session {
@@ -194,7 +185,7 @@ impl Session {
         if task.options.allow_arrived {
             return Vec::new();
         }
-        let said = said_by_author(&task.thread);
+        let said = task.thread.author_texts();
         said.filter(|text| !self.is_typed(&task.path, text))
             .collect()
     }

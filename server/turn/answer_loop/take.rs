@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::journal::{self, Entry};
 use super::super::{Outcome, Step, metadata, millis, new_round, review};
-use super::{Loop, answer_text, nonzero, planned, total};
+use super::{Loop, answer_text, nonzero, planned};
 use crate::models::{Answer, Block, Speaker, Stop, Turn};
 
 impl Loop<'_> {
@@ -18,7 +18,7 @@ impl Loop<'_> {
     ) -> Result<Option<Outcome>, Outcome> {
         self.spent.rounds += 1;
         self.added = 0;
-        self.full = total(&answer.usage);
+        self.full = answer.usage.total();
         let cost = self.model.cost(&answer.usage);
         self.spent.tokens = self.spent.tokens.saturating_add(self.full);
         self.spent.cost += cost.unwrap_or(0.0);
