@@ -53,6 +53,7 @@ pub use models::Answers;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
+pub use turns::{TurnEnd, TurnStatus};
 pub use undo::{TurnChanges, Undone, Wanted};
 pub use view::{View, Whole};
 pub use why::{Told, Why};
@@ -310,7 +311,7 @@ pub struct TurnOptions {
 }
 
 /// A turn that runs, or the last one of a thread.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct TurnState {
     pub run_id: String,
     pub thread_id: String,
@@ -322,19 +323,6 @@ pub struct TurnState {
     pub cancelled: bool,
     /// It stands still until the author answers a question.
     pub waits: bool,
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, Serialize)]
-pub struct TurnEnd {
-    pub run_id: String,
-    pub thread_id: String,
-    pub file: String,
-    /// `completed`, `failed`, `cancelled`, `paused`, `awaiting_user` (it asked)
-    pub status: String,
-    /// All of it, also where its thread has the beginning.
-    pub answer: Option<String>,
-    pub error: Option<String>,
 }
 
 /// The engine. Cheap verbs are plain functions; those that ask the face or wait are async.

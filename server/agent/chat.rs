@@ -11,7 +11,7 @@ use agent_client_protocol::{Client, Error};
 use super::host::Editor;
 use super::wire;
 use crate::config::Folders;
-use crate::session::{Session, TurnOptions};
+use crate::session::{Session, TurnOptions, TurnStatus};
 use crate::store::Window;
 use crate::threads::Role;
 use crate::turn;
@@ -195,7 +195,7 @@ impl Chat {
         if let Some(error) = end.error {
             return Err(failed(error));
         }
-        if end.status == "cancelled" {
+        if end.status == TurnStatus::Cancelled {
             return Ok(StopReason::Cancelled);
         }
         let answer = end.answer.unwrap_or_default();
@@ -205,10 +205,10 @@ impl Chat {
             self.host
                 .say(&format!("\n\n(It stands in {} as well.)", end.file));
         }
-        match &*end.status {
+        match end.status {
             // What was answered counts, though the cancel came too late to stop it.
             _ if self.is_cancelled() => Ok(StopReason::Cancelled),
-            "paused" => Ok(StopReason::MaxTurnRequests),
+            TurnStatus::Paused => Ok(StopReason::MaxTurnRequests),
             _ => Ok(StopReason::EndTurn),
         }
     }

@@ -12,7 +12,7 @@ use super::{Cx, Outcome, threads, turns};
 use crate::config::{self, Folders};
 use crate::os;
 use crate::present::visible;
-use crate::session::{Error, Session, TurnOptions};
+use crate::session::{Error, Session, TurnOptions, TurnStatus};
 use crate::store::Format;
 use crate::vcs;
 
@@ -154,7 +154,7 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     let mut failed_turn = None;
     let tell = |ended: turns::Ended| match ended {
         Ok(end) => {
-            well &= end.status == "completed";
+            well &= end.status == TurnStatus::Completed;
             turns::say(cx, &end);
             runs.push(end);
         }

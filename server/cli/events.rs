@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::out::Out;
-use crate::session::{Session, TurnEnd};
+use crate::session::{Session, TurnEnd, TurnStatus};
 use crate::store::Run;
 
 /// How often the history is looked at; what a turn does it writes there before it goes on.
@@ -27,7 +27,7 @@ pub(super) async fn follow(out: Out, session: &Session, run: &Run) -> TurnEnd {
         }
     };
     tell(out, session, run, &mut told, &mut unread);
-    if let Some(text) = end.answer.as_deref().filter(|_| end.status == "completed") {
+    if let (Some(text), TurnStatus::Completed) = (&end.answer, end.status) {
         out.data(&json!({"event": "answer", "run_id": run.id, "text": text}));
     }
     let mut last = serde_json::to_value(&end).unwrap_or_default();

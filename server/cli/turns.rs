@@ -17,7 +17,9 @@ use crate::bridge;
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
-use crate::session::{Error, Session, TurnEnd, TurnOptions, Undone, Wanted, commit_waits};
+use crate::session::{
+    Error, Session, TurnEnd, TurnOptions, TurnStatus, Undone, Wanted, commit_waits,
+};
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
 
@@ -58,7 +60,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         Ok(end) => {
             runs.push(end.run_id.clone());
             // What asks or waits is not done: a script must not go on as if it were.
-            well &= end.status == "completed";
+            well &= end.status == TurnStatus::Completed;
             if !cx.out.json {
                 say(cx, &end);
             }
@@ -370,11 +372,11 @@ fn pending(
 }
 
 pub(super) fn say(cx: &Cx, end: &TurnEnd) {
-    let status = match end.status.as_str() {
-        "completed" => format!("{GREEN}answered{GREEN:#}"),
-        "paused" => format!("{YELLOW}paused{YELLOW:#}"),
-        "awaiting_user" => format!("{YELLOW}asks you{YELLOW:#}"),
-        other => format!("{RED}{other}{RED:#}"),
+    let status = match end.status {
+        TurnStatus::Completed => format!("{GREEN}answered{GREEN:#}"),
+        TurnStatus::Paused => format!("{YELLOW}paused{YELLOW:#}"),
+        TurnStatus::AwaitingUser => format!("{YELLOW}asks you{YELLOW:#}"),
+        other => format!("{RED}{}{RED:#}", other.name()),
     };
     cx.out.note(format!(
         "{status} {BOLD}{}{BOLD:#} in {CYAN}{}{CYAN:#} {DIM}run {}{DIM:#}",
@@ -387,7 +389,7 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
             cx.out.note(format!("    {line}"));
         }
     }
-    if end.status == "awaiting_user" {
+    if end.status == TurnStatus::AwaitingUser {
         let id = &end.thread_id;
         cx.out.note(format!(
             "    {DIM}to answer: postil say {id} \"…\" && postil reply {id}{DIM:#}"

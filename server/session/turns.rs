@@ -3,6 +3,7 @@
 //! turn itself is in `crate::turn`.
 
 mod before;
+mod end;
 mod ids;
 mod leave;
 mod run;
@@ -19,11 +20,12 @@ use dashmap::{DashMap, DashSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub use end::{TurnEnd, TurnStatus};
 pub(super) use who::answerer;
 use who::may_be_held;
 
 use super::trigger::Saved;
-use super::{Error, Session, TurnEnd, TurnOptions, TurnState, Workspace};
+use super::{Error, Session, TurnOptions, TurnState, Workspace};
 use crate::host::Question;
 use crate::present;
 use crate::store::{GoOn, Run, RunStatus, Store};
@@ -577,7 +579,7 @@ impl Session {
             run_id: run.to_owned(),
             thread_id: String::new(),
             file: String::new(),
-            status: String::from("failed"),
+            status: TurnStatus::Failed,
             answer: None,
             error: Some(format!("run {run} is not running here")),
         };

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Entry, Error, Session, Store, answerer};
 use crate::host::Level;
 use crate::present;
-use crate::session::{TurnEnd, TurnOptions, View, Workspace};
+use crate::session::{TurnEnd, TurnOptions, TurnStatus, View, Workspace};
 use crate::store::{Run, RunStatus, StoreError};
 use crate::threads::Thread;
 use crate::turn::Answerer;
@@ -148,7 +148,7 @@ fn failed(run: &Run, why: String) -> Entry {
         run_id: run.id.clone(),
         thread_id: run.thread_id.clone(),
         file: run.file.clone(),
-        status: RunStatus::Failed.name().to_owned(),
+        status: TurnStatus::Failed,
         answer: None,
         error: Some(why),
     }));

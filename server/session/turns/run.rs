@@ -13,7 +13,7 @@ use tokio::sync::SemaphorePermit;
 use super::super::live::Live;
 use super::super::tries::Tries;
 use super::super::verbs::{Made, stands};
-use super::super::{Error, Session, TurnEnd, Workspace};
+use super::super::{Error, Session, TurnEnd, TurnStatus, Workspace};
 use super::leave::Asks;
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
@@ -64,18 +64,18 @@ impl Session {
                 .answer
                 .as_ref()
                 .map(|answer| turn::in_thread(answer, &task.run.id)))
-            .unwrap_or_else(|| end.status.clone());
+            .unwrap_or_else(|| end.status.name().to_owned());
         let shown = present::short(&present::visible(&message), 120);
         // First, for who hears of the end may ask for more at once.
         if let Some(mut entry) = self.turns.runs.get_mut(&task.run.id) {
             entry.state.running = false;
-            entry.state.failed = end.status == RunStatus::Failed.name();
-            entry.state.cancelled = end.status == RunStatus::Cancelled.name();
+            entry.state.failed = end.status == TurnStatus::Failed;
+            entry.state.cancelled = end.status == TurnStatus::Cancelled;
             entry.state.message = message;
         }
         self.host
             .progress(&task.run.id, Progress::End { message: shown });
-        let asks = end.status == RunStatus::AwaitingUser.name();
+        let asks = end.status == TurnStatus::AwaitingUser;
         if let Some(entry) = self.turns.runs.get(&task.run.id) {
             entry.end.send_replace(Some(end));
         }
@@ -281,37 +281,27 @@ impl Session {
 
     /// Writes the answer into the thread as it is now, and closes the run's turn.
     async fn conclude(&self, task: &mut Task, outcome: Outcome) -> TurnEnd {
-        let mut end = TurnEnd {
-            run_id: task.run.id.clone(),
-            thread_id: String::new(),
-            file: String::new(),
-            status: String::new(),
-            answer: None,
-            error: None,
-        };
-        let is_paused = matches!(outcome, Outcome::Paused(_));
+        let mut answer = None;
         let left = match outcome {
-            Outcome::Answer(_) => RunStatus::Completed,
-            _ => RunStatus::AwaitingUser,
+            Outcome::Answer(_) => TurnStatus::Completed,
+            Outcome::Paused(_) => TurnStatus::Paused,
+            _ => TurnStatus::AwaitingUser,
         };
         let (status, error) = match outcome {
             Outcome::Answer(text) if task.thread.action().is_some() => {
-                end.answer = Some(text);
-                (RunStatus::Completed, None)
+                answer = Some(text);
+                (TurnStatus::Completed, None)
             }
             Outcome::Answer(text) | Outcome::Paused(text) | Outcome::Asked(text) => {
                 let in_thread = turn::in_thread(&text, &task.run.id);
                 match self.answer(task, &in_thread).await {
                     Ok(()) => {
-                        end.answer = Some(text);
-                        if is_paused {
-                            end.status = String::from("paused");
-                        }
+                        answer = Some(text);
                         (left, None)
                     }
                     // The author typed all the time, and did not wait for it.
                     Err(Error::Cancelled) => self.stopped(task),
-                    Err(error) => (RunStatus::Failed, Some(error.to_string())),
+                    Err(error) => (TurnStatus::Failed, Some(error.to_string())),
                 }
             }
             Outcome::Cancelled => self.stopped(task),
@@ -320,33 +310,35 @@ impl Session {
                 self.host
                     .message(Level::Error, &format!("postil: {}: {why}", task.file));
                 self.note_round(task, "error", json!({}), &why);
-                (RunStatus::Failed, Some(why))
+                (TurnStatus::Failed, Some(why))
             }
         };
-        if end.status.is_empty() {
-            end.status = status.name().to_owned();
-        }
-        if status != RunStatus::AwaitingUser {
+        let of_run = status.of_run();
+        if of_run != RunStatus::AwaitingUser {
             self.gate.forget(&task.run.id);
         }
-        if let Err(error) = task.store.finish(&task.run.id, status, error.as_deref()) {
+        if let Err(error) = task.store.finish(&task.run.id, of_run, error.as_deref()) {
             self.host.message(
                 Level::Error,
                 &format!("postil: the history could not be written: {error}"),
             );
         }
-        // As they are called by now.
-        end.thread_id.clone_from(&task.thread.id);
-        end.file.clone_from(&task.file);
-        end.error = error;
-        end
+        TurnEnd {
+            run_id: task.run.id.clone(),
+            // As they are called by now.
+            thread_id: task.thread.id.clone(),
+            file: task.file.clone(),
+            status,
+            answer,
+            error,
+        }
     }
 
     /// How a turn ended that was cancelled, and what the history says of it.
-    fn stopped(&self, task: &Task) -> (RunStatus, Option<String>) {
+    fn stopped(&self, task: &Task) -> (TurnStatus, Option<String>) {
         if let Some(why) = self.left(task) {
             self.note_round(task, "system", json!({}), why);
-            return (RunStatus::Interrupted, Some(String::from(why)));
+            return (TurnStatus::Interrupted, Some(String::from(why)));
         }
         let stands = self.still_stands(&task.run.id, &task.path, (&task.thread, &task.among));
         if let Some(left) = self.left_behind(task).filter(|_| !stands) {
@@ -362,7 +354,7 @@ impl Session {
             false => "cancelled by the author",
         };
         self.note_round(task, "system", json!({}), why);
-        (RunStatus::Cancelled, None)
+        (TurnStatus::Cancelled, None)
     }
 
     /// Why a cancelled turn is none that the author cancelled, and goes on when its file is there again.
