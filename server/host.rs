@@ -192,6 +192,7 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// The bare sentence: a face that shows it says, where nobody else does, that it is ours.
     fn message(&self, level: Level, text: &str);
 
     /// A turn has ended with a question, which its thread in this file (an absolute path) holds: for a face that has

@@ -267,8 +267,7 @@ impl Workspace {
         let opened = open().or_else(|error| match error {
             StoreError::Corrupt { .. } => {
                 tracing::warn!("{error}");
-                self.host
-                    .message(Level::Warning, &format!("postil: {error}"));
+                self.host.message(Level::Warning, &error.to_string());
                 open()
             }
             error => Err(error),

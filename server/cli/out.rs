@@ -142,10 +142,9 @@ impl Out {
     }
 }
 
-/// A sentence as it is said here. A message for an editor begins with our name, which stands before each one. What
-/// others wrote may be in it, so that only its first line begins as it likes: a log could take one for a command to it.
+/// A sentence as it is said here, behind our name. What others wrote may be in it, so that only its first line begins as
+/// it likes: a log could take one for a command to it.
 fn told(text: &str) -> String {
-    let text = text.strip_prefix("postil: ").unwrap_or(text);
     let text = present::visible(text.trim_end()).replace('\n', "\n  | ");
     match *OBEYED {
         true => disarmed(&text).into_owned(),

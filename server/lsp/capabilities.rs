@@ -210,17 +210,14 @@ impl Client {
 /// others ask below the text until it is answered.
 const TAKE_KEYS: [&str; 6] = ["helix", "Eglot", "emacs", "Neovim", "vim-lsp", "coc.nvim"];
 
-/// Clients that put the server's name before what they show of it, where ours before that would be a second one.
+/// Whether a client puts the server's name before what it shows of it, where ours before that would be a second one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NamesUs {
     /// Before the title of progress.
-    progress: bool,
+    pub progress: bool,
     /// Before a message.
-    messages: bool,
+    pub messages: bool,
 }
-
-/// What stands before what we say where nothing else tells who says it.
-const OUR_NAME: &str = "postil: ";
 
 impl NamesUs {
     /// `client`: its name.
@@ -239,19 +236,6 @@ impl NamesUs {
                 .is_some_and(|client| messages.contains(&client) || client.starts_with("Zed ")),
         }
     }
-
-    pub fn progress(self, title: &str) -> &str {
-        unnamed(title, self.progress)
-    }
-
-    pub fn message(self, text: &str) -> &str {
-        unnamed(text, self.messages)
-    }
-}
-
-fn unnamed(text: &str, names_us: bool) -> &str {
-    let rest = text.strip_prefix(OUR_NAME).filter(|_| names_us);
-    rest.unwrap_or(text)
 }
 
 /// The first of the client's encodings that is known here; UTF-16 where it names none (LSP 3.17 §Position).

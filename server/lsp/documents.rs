@@ -309,7 +309,6 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
         if let Some(text) = session.close(&path)
             && server.told.insert(text.clone())
         {
-            let text = format!("postil: {text}");
             session.host.message(Level::Warning, &text);
         }
     }
@@ -336,7 +335,7 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
     if !is_missed {
         return;
     }
-    let message = format!("postil lost track of {name} ({why}): close and reopen the file.");
+    let message = format!("lost track of {name} ({why}): close and reopen the file.");
     host::message(server, Level::Error, &message);
 }
 

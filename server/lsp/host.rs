@@ -1,5 +1,6 @@
 //! The editor as the engine's [`Host`]: edits, questions, messages, progress.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -304,6 +305,14 @@ impl Host for EditorHost {
     }
 }
 
+/// What an editor shows of us, and by whom it is said. `names_us`: it puts that there itself.
+fn named(text: &str, names_us: bool) -> Cow<'_, str> {
+    match names_us {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("postil: {text}")),
+    }
+}
+
 /// `window/showMessage`.
 pub(super) fn message(server: &Server, level: Level, text: &str) {
     let kind = match level {
@@ -311,7 +320,7 @@ pub(super) fn message(server: &Server, level: Level, text: &str) {
         Level::Warning => 2,
         Level::Info => 3,
     };
-    let text = server.capabilities().names_us.message(text);
+    let text = named(text, server.capabilities().names_us.messages);
     server
         .client
         .notify("window/showMessage", json!({"type": kind, "message": text}));
@@ -489,7 +498,7 @@ async fn show_progress(
     let told = |value: Value| json!({"token": token, "value": value});
     // Without its end it would be shown for ever.
     let must_tell = |value: Value| server.client.notify("$/progress", told(value));
-    let title = server.capabilities().names_us.progress(&title);
+    let title = named(&title, server.capabilities().names_us.progress);
     must_tell(json!({"kind": "begin", "title": title, "cancellable": true}));
     loop {
         let Some(mut step) = steps.recv().await else {

@@ -295,8 +295,7 @@ pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
         });
     }
     if !told.is_empty() {
-        let text = format!("postil: {}", told.join("; "));
-        session.host.message(Level::Warning, &text);
+        session.host.message(Level::Warning, &told.join("; "));
     }
 }
 
@@ -348,7 +347,7 @@ fn configuration_changed(server: &Arc<Server>, mut params: Value) {
         && server.told.insert(String::from(MISPLACED))
     {
         let text = format!(
-            "postil: the editor's settings have `{name}` where it counts for nothing: put it, and what else is meant for this server, below `postil`, as `postil.{name}`"
+            "the editor's settings have `{name}` where it counts for nothing: put it, and what else is meant for this server, below `postil`, as `postil.{name}`"
         );
         session.host.message(Level::Warning, &text);
     }

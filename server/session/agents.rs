@@ -94,7 +94,7 @@ impl Session {
             Said::No => false,
             Said::Nothing => {
                 let text = format!(
-                    "postil: {0}, which this workspace's settings name, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
+                    "{0}, which this workspace's settings name, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
                     agent.title, agent.name
                 );
                 self.host.message(Level::Warning, &text);
@@ -133,9 +133,8 @@ impl Session {
 
     fn keep_answer(&self, put: impl FnOnce(&mut Answers)) {
         if let Err(error) = self.kept_answers().change(put) {
-            let text = format!(
-                "postil: the answer could not be kept and will be asked for again: {error:#}"
-            );
+            let text =
+                format!("the answer could not be kept and will be asked for again: {error:#}");
             self.host.message(Level::Warning, &text);
         }
     }

@@ -146,7 +146,7 @@ impl Session {
         if let Some(why) = unshared {
             let file = self.relative(path);
             let text = format!(
-                "postil: {file}: what was said in what was removed is in your own history, but could not be written as a git note: {why}"
+                "{file}: what was said in what was removed is in your own history, but could not be written as a git note: {why}"
             );
             self.host.message(Level::Warning, &present::visible(&text));
         }
@@ -223,7 +223,7 @@ impl Closing {
         // They have it from nowhere else then.
         let lost = why.filter(|_| !said.is_empty()).map(|why| {
             format!(
-                "postil: {}: what was said in what was removed could not be kept: {why}. It was:\n{said}",
+                "{}: what was said in what was removed could not be kept: {why}. It was:\n{said}",
                 self.file
             )
         });

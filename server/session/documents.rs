@@ -213,7 +213,7 @@ impl Session {
         tracing::warn!("{root}: {error}");
         if error.is_exhausted() && workspace.index.is_to_be_told() {
             let text = format!(
-                "postil: not every file of {root} could be read, so threads may be missing ({error}): close other programs, or raise the limit of open files (`ulimit -n`) and start the editor again; postil looks again at the next question"
+                "not every file of {root} could be read, so threads may be missing ({error}): close other programs, or raise the limit of open files (`ulimit -n`) and start the editor again; postil looks again at the next question"
             );
             self.host.message(Level::Warning, &present::visible(&text));
         }

@@ -220,7 +220,7 @@ impl Session {
             false => String::new(),
         };
         let told = format!(
-            "postil: {from} was saved as {to} while an agent answers in it: it goes on in {to}{stayed}."
+            "{from} was saved as {to} while an agent answers in it: it goes on in {to}{stayed}."
         );
         self.host.message(Level::Info, &present::visible(&told));
         true
@@ -321,7 +321,7 @@ impl Session {
         rename(task, new, there);
         task.file = was;
         let told = format!(
-            "postil: {old} went to {shown} while an agent answers in it, into a folder with a history of its own: the answer comes there; what the turn has changed stays where it was."
+            "{old} went to {shown} while an agent answers in it, into a folder with a history of its own: the answer comes there; what the turn has changed stays where it was."
         );
         self.host.message(Level::Info, &present::visible(&told));
     }

@@ -103,9 +103,7 @@ impl Session {
             let asking = asked.asking(&session, &cancel);
             match asked.ask(&asking).await {
                 Ok(said) => asking.tell(&said),
-                Err(why) => session
-                    .host
-                    .message(Level::Error, &format!("postil: {why}")),
+                Err(why) => session.host.message(Level::Error, &why),
             }
         });
         Ok(run)
@@ -254,7 +252,7 @@ impl Session {
                     let taken = self.host.ask(question).await;
                     if taken.is_none() {
                         let text = format!(
-                            "postil: no other agent was chosen; name one of {} as `model`",
+                            "no other agent was chosen; name one of {} as `model`",
                             several.join(", ")
                         );
                         self.host.message(Level::Info, &text);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Session, TurnOptions};
 use crate::config::Trigger;
 use crate::host::Level;
-use crate::present;
 use crate::threads::{Status, Thread};
 
 /// A question that a save has begun a turn of.
@@ -57,8 +56,7 @@ impl Session {
                 ..TurnOptions::default()
             };
             if let Err(error) = self.start_turn(&thread.id, Some(path), options).await {
-                let text = format!("postil: {}", present::visible(&error.to_string()));
-                self.host.message(Level::Warning, &text);
+                self.host.message(Level::Warning, &error.to_string());
             }
         }
     }

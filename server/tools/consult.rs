@@ -159,7 +159,7 @@ impl Asking<'_> {
     /// Shows the author what was said.
     pub fn tell(&self, said: &str) {
         let text = format!(
-            "postil: second opinion of {}: {}",
+            "second opinion of {}: {}",
             self.model.name(),
             short(said, SHOWN)
         );

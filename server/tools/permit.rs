@@ -109,7 +109,7 @@ impl About {
             Said::Kept(wanted) => {
                 if let Err(error) = gate.grants.keep(&self.call(), wanted) {
                     let text = format!(
-                        "postil: allowed this once, for the permission could not be kept: {error:#}"
+                        "allowed this once, for the permission could not be kept: {error:#}"
                     );
                     host.message(Level::Warning, &text);
                 }

@@ -415,10 +415,7 @@ impl Offline<'_> {
         }
         self.cx.host.message(
             Level::Info,
-            &format!(
-                "postil: answered by tree-sitter alone, because {}.",
-                reason(why)
-            ),
+            &format!("answered by tree-sitter alone, because {}.", reason(why)),
         );
     }
 

@@ -427,7 +427,7 @@ impl Work<'_> {
         } else {
             crate::host::Level::Info
         };
-        self.cx.host.message(level, &format!("postil: {text}"));
+        self.cx.host.message(level, &text);
         Ok(())
     }
 }

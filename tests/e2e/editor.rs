@@ -521,7 +521,7 @@ fn what_a_client_would_hide_is_a_message_too() {
             message.ends_with("outside the workspace: open its folder to work with its threads"),
             "{message}"
         );
-        let told = |m: &Value| m["type"] == 1 && m["message"] == message.as_str();
+        let told = |m: &Value| m["type"] == 1 && m["message"] == format!("postil: {message}");
         if shows {
             editor.wait_message("window/showMessage", told);
         } else {

@@ -83,9 +83,7 @@ impl Call {
                 .path(uri)
                 .ok_or_else(|| invalid(format!("`uri` is no file: {}", uri.escape_debug())))?;
             if self.server.documents.is_unfit(&path) {
-                return Err(failed(
-                    "postil lost track of this file: close and reopen it",
-                ));
+                return Err(failed("lost track of this file: close and reopen it"));
             }
             if self.server.is_apart(uri) {
                 return Err(failed(

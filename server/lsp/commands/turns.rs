@@ -47,9 +47,7 @@ impl Call {
         tokio::spawn(async move {
             let asked = session.ask_another(&id, path.as_deref(), options).await;
             if let Err(error) = asked {
-                session
-                    .host
-                    .message(Level::Error, &format!("postil: {error}"));
+                session.host.message(Level::Error, &error.to_string());
             }
         });
         Ok(json!({"success": true}))
@@ -120,7 +118,7 @@ impl Call {
         let begun = self.reply_to(files, &options).await;
         let refused = match &begun {
             Ok(begun) => begun["refused"].as_array().map_or(&[][..], Vec::as_slice),
-            Err(error) => return host.message(Level::Error, &format!("postil: {}", error.message)),
+            Err(error) => return host.message(Level::Error, &error.message),
         };
         // Nobody reads the answer any more.
         if let Some(first) = refused.first() {
@@ -129,7 +127,7 @@ impl Call {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
             };
-            host.message(Level::Warning, &format!("postil: {why}{more}"));
+            host.message(Level::Warning, &format!("{why}{more}"));
         }
     }
 

@@ -55,8 +55,6 @@ pub(super) async fn ask(server: &Arc<Server>, path: &Path, thread_id: &str) {
     let options = TurnOptions::default();
     let begun = session.choose(thread_id, Some(path), choice, options);
     if let Err(error) = begun.await {
-        session
-            .host
-            .message(Level::Error, &format!("postil: {error}"));
+        session.host.message(Level::Error, &error.to_string());
     }
 }

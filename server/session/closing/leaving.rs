@@ -183,7 +183,7 @@ impl Workspace {
     pub(in crate::session) fn tell_uncommitted(&self, files: &[String]) {
         for file in files {
             let text = format!(
-                "postil: {file} is without the threads that were cleared, but postil did not see it committed: look at `git log`, and commit it yourself where it is not. What was said is kept in the history."
+                "{file} is without the threads that were cleared, but postil did not see it committed: look at `git log`, and commit it yourself where it is not. What was said is kept in the history."
             );
             self.host.message(Level::Warning, &present::visible(&text));
         }

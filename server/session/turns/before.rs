@@ -88,7 +88,7 @@ impl Session {
         {
             let name = present::short(&present::visible(&name), 100);
             let text = format!(
-                "postil: `{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
+                "`{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
             );
             self.host.message(Level::Warning, &text);
         }

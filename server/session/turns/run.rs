@@ -35,16 +35,8 @@ const TAKEN_OUT: &str = "its folder was taken out of the editor in mid-turn";
 
 impl Session {
     pub(in crate::session) async fn run_task(self: Arc<Self>, mut task: Task, asks: Asks) {
-        let title = format!(
-            "postil: {}",
-            present::short(
-                task.thread
-                    .messages
-                    .last()
-                    .map_or("", |message| &message.text),
-                60
-            )
-        );
+        let asked = task.thread.messages.last();
+        let title = present::short(asked.map_or("", |message| &message.text), 60);
         self.host.progress(&task.run.id, Progress::Begin { title });
         let outcome = AssertUnwindSafe(self.outcome(&mut task))
             .catch_unwind()
@@ -308,7 +300,7 @@ impl Session {
             Outcome::Failed(why) => {
                 let why = present::visible(&why) + &half_done(task);
                 self.host
-                    .message(Level::Error, &format!("postil: {}: {why}", task.file));
+                    .message(Level::Error, &format!("{}: {why}", task.file));
                 self.note_round(task, "error", json!({}), &why);
                 (TurnStatus::Failed, Some(why))
             }
@@ -320,7 +312,7 @@ impl Session {
         if let Err(error) = task.store.finish(&task.run.id, of_run, error.as_deref()) {
             self.host.message(
                 Level::Error,
-                &format!("postil: the history could not be written: {error}"),
+                &format!("the history could not be written: {error}"),
             );
         }
         TurnEnd {
@@ -343,7 +335,7 @@ impl Session {
         let stands = self.still_stands(&task.run.id, &task.path, (&task.thread, &task.among));
         if let Some(left) = self.left_behind(task).filter(|_| !stands) {
             let text = format!(
-                "postil: {}: a turn ended, for its thread was removed. {left}",
+                "{}: a turn ended, for its thread was removed. {left}",
                 task.file
             );
             self.host.message(Level::Warning, &present::visible(&text));
@@ -422,7 +414,7 @@ impl Session {
                 }
                 let left = self.left_behind(task);
                 let left = left.map_or_else(String::new, |left| format!(" {left}"));
-                let told = format!("postil: {error}.{left} The answer was: {text}");
+                let told = format!("{error}.{left} The answer was: {text}");
                 self.host.message(Level::Error, &present::visible(&told));
                 Err(error)
             }
@@ -476,7 +468,7 @@ impl Session {
                 self.host.message(
                     Level::Warning,
                     &format!(
-                        "postil: the answer in {} cannot be undone later: {error}",
+                        "the answer in {} cannot be undone later: {error}",
                         present::visible(&task.file)
                     ),
                 );
@@ -525,7 +517,7 @@ impl Session {
         if let Err(error) = task.store.append(&task.run.id, role, metadata, content) {
             self.host.message(
                 Level::Error,
-                &format!("postil: the history could not be written: {error}"),
+                &format!("the history could not be written: {error}"),
             );
         }
     }

@@ -28,7 +28,7 @@ impl Offline<'_> {
         if !self.cx.trusted {
             self.cx.host.message(
                 Level::Info,
-                &format!("postil: a name is changed in a trusted workspace only: trust this one in the editor or by `postil trust`, then ask again to rename `{name}` to `{to}`."),
+                &format!("a name is changed in a trusted workspace only: trust this one in the editor or by `postil trust`, then ask again to rename `{name}` to `{to}`."),
             );
             return Ok(Err(String::from(
                 "Nothing was renamed: this workspace is not trusted.",

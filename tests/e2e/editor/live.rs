@@ -220,10 +220,10 @@ fn an_editor_that_shows_no_documents_is_told_where_the_conversation_is() {
             .expect("opened");
         let told = editor.wait_message("window/showMessage", |params| {
             let text = params["message"].as_str().unwrap_or_default();
-            text.starts_with("The conversation is in ")
+            text.starts_with("postil: The conversation is in ")
         });
         let text = told["message"].as_str().expect("a text");
-        let path = text.trim_start_matches("The conversation is in ");
+        let path = text.trim_start_matches("postil: The conversation is in ");
         let read = std::fs::read_to_string(path).expect("the conversation");
         assert!(read.contains("where is `a` used?"), "{read}");
     }
@@ -236,10 +236,10 @@ fn a_verb_for_all_threads_that_finds_none_says_so() {
     let mut editor = Editor::start(&workspace);
     editor.open("a.rs");
     for (verb, said) in [
-        ("postil.replyAll", "No thread waits for an agent."),
+        ("postil.replyAll", "postil: No thread waits for an agent."),
         (
             "postil.processActions",
-            "No thread says `done` or `commit`.",
+            "postil: No thread says `done` or `commit`.",
         ),
     ] {
         editor.command(verb, json!({})).expect("nothing to do");

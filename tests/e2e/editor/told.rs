@@ -1,11 +1,17 @@
 //! Who says what a client shows: where it names the server itself, ours is no second name.
 
+use serde_json::{Value, json};
+
 use crate::harness::{Editor, Options, Workspace};
+
+const OURS: &str = "postil: ";
 
 #[test]
 fn a_message_has_our_name_once() {
     let workspace = Workspace::new();
     workspace.configure("nonsense = 1\n");
+    workspace.write("a.rs", "// AUTHOR: where is `a` used?\nfn a() {}\n");
+    workspace.write("b.rs", "fn b() {}\n");
     for (client, is_named) in [
         ("coc.nvim", true),
         ("helix", true),
@@ -21,16 +27,27 @@ fn a_message_has_our_name_once() {
         };
         let mut editor = Editor::start_with(&workspace, options);
         super::initialize_as(&mut editor, client);
-        let told = editor.wait_message("window/showMessage", |m| {
-            m["message"]
-                .as_str()
-                .is_some_and(|m| m.contains("nonsense"))
-        });
-        let message = told["message"].as_str().expect("a text");
-        assert_eq!(
-            message.starts_with("postil: "),
-            is_named,
-            "{client}: {message}"
-        );
+        editor.open("a.rs");
+        editor.open("b.rs");
+        // Of the settings, of a verb, of a turn in a folder that nobody trusts.
+        editor.wait_saying("window/showMessage", "nonsense");
+        let there = json!({"uri": editor.uri("b.rs")});
+        editor.command("postil.replyAll", there).expect("none");
+        editor.wait_saying("window/showMessage", "No thread waits");
+        editor
+            .take_action("a.rs", 0, "Reply as agent")
+            .expect("begun");
+        editor.wait_saying("window/showMessage", "is not trusted");
+        let state = editor.state();
+        let told = |m: &&Value| m["method"] == "window/showMessage";
+        for message in state.received.iter().filter(told) {
+            let text = message["params"]["message"].as_str().expect("a text");
+            let names = text.matches(OURS).count();
+            assert_eq!(
+                (text.starts_with(OURS), names),
+                (is_named, usize::from(is_named)),
+                "{client}: {text}"
+            );
+        }
     }
 }

@@ -248,7 +248,7 @@ fn an_editor_that_shows_no_questions_has_them_at_the_thread() {
     take(&mut editor, "Reply as agent");
     asked_at_thread(&editor, WANTS);
     let told = format!(
-        "{WANTS} Answer at the thread in net.rs: its code actions have Accept all, Choose by file, Reject."
+        "postil: {WANTS} Answer at the thread in net.rs: its code actions have Accept all, Choose by file, Reject."
     );
     editor.wait_message("window/showMessage", |m| m["message"] == told.as_str());
     take(&mut editor, "Choose by file");
