@@ -87,8 +87,13 @@ impl RunStatus {
         matches!(self, Self::Queued | Self::Running)
     }
 
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+    /// By its name; else what is said to whoever gave it.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("`{}` is no status; there are {known}", name.escape_debug())
+        })
     }
 }
 

@@ -546,17 +546,13 @@ impl Scope {
     }
 
     fn runs(&self, input: &WorkflowList) -> Result<Answer, Failure> {
-        let status = match input.status.as_deref() {
-            None => None,
-            Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
-                let known = RunStatus::ALL.map(RunStatus::name).join(", ");
-                let text = format!("`{}` is no status; there are {known}", name.escape_debug());
-                Failure::new("usage", text)
-            })?),
-        };
+        let status = input.status.as_deref().map(RunStatus::parse).transpose();
+        let status = status.map_err(|text| Failure::new("usage", text))?;
         let thread = input.thread_id.as_deref();
         let limit = input.limit.unwrap_or(RUNS);
-        let runs = self.session.runs(&self.workspace, thread, status, limit)?;
+        let runs = self
+            .session
+            .runs_in(&self.workspace, thread, status, limit)?;
         let runs: Vec<Value> = runs.iter().map(facts).collect();
         Ok(json!({"runs": runs}).into())
     }

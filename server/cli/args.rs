@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::{ArgValueCandidates as Offers, CompletionCandidate};
 
 use super::complete;
+use crate::store::RunStatus;
 use crate::verbs::{HITS, RUNS};
 
 /// A conversation with an agent in the margins of your code.
@@ -382,8 +383,8 @@ pub(super) enum WorkflowCommand {
         #[arg(long, value_name = "ID", add = offers(complete::threads))]
         thread: Option<String>,
         /// Only with this status
-        #[arg(long, add = offers(complete::statuses))]
-        status: Option<String>,
+        #[arg(long, value_parser = RunStatus::parse, add = offers(complete::statuses))]
+        status: Option<RunStatus>,
         /// At most so many
         #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = whole::<usize>)]
         limit: usize,

@@ -180,22 +180,15 @@ pub(super) fn runs() -> Vec<CompletionCandidate> {
 }
 
 fn runs_of(session: &Session) -> Vec<CompletionCandidate> {
-    let workspaces = session.workspaces();
-    let all = workspaces.iter().flat_map(|workspace| {
-        let runs = session.runs(workspace, None, None, RUNS);
-        let store = workspace.store().ok();
-        runs.unwrap_or_default().into_iter().map(move |run| {
-            let asked = store.as_ref().map(|store| store.question(&run.id));
-            (run, asked.and_then(Result::ok).flatten())
-        })
-    });
-    all.enumerate()
-        .map(|(at, (run, asked))| {
-            let asked = present::short(&asked.unwrap_or_default(), SAID);
-            let help = format!("{} {} {asked}", run.status.name(), run.file);
-            candidate(at, &run.id, &help)
-        })
-        .collect()
+    let runs = session.runs(None, None, RUNS).unwrap_or_default();
+    let all = runs.iter().enumerate();
+    all.map(|(at, (store, run))| {
+        let asked = store.question(&run.id).ok().flatten();
+        let asked = present::short(&asked.unwrap_or_default(), SAID);
+        let help = format!("{} {} {asked}", run.status.name(), run.file);
+        candidate(at, &run.id, &help)
+    })
+    .collect()
 }
 
 /// Who could answer, the best known first.

@@ -17,7 +17,7 @@ pub(super) async fn run(cx: &Cx, command: WorkflowCommand) -> Outcome {
             thread,
             status,
             limit,
-        } => list(cx, thread.as_deref(), status.as_deref(), limit),
+        } => list(cx, thread.as_deref(), status, limit),
         WorkflowCommand::Thread {
             run,
             before,
@@ -46,22 +46,8 @@ pub(super) async fn run(cx: &Cx, command: WorkflowCommand) -> Outcome {
     }
 }
 
-fn list(cx: &Cx, thread: Option<&str>, status: Option<&str>, limit: usize) -> Outcome {
-    let status = match status {
-        None => None,
-        Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
-            Stop::Usage(format!(
-                "`{name}` is no status: queued, running, awaiting_user, completed, failed, cancelled or interrupted"
-            ))
-        })?),
-    };
-    let session = cx.session()?;
-    let mut runs = Vec::new();
-    for workspace in session.workspaces() {
-        let store = workspace.store()?;
-        let found = session.runs(&workspace, thread, status, limit)?;
-        runs.extend(found.into_iter().map(|run| (store.clone(), run)));
-    }
+fn list(cx: &Cx, thread: Option<&str>, status: Option<RunStatus>, limit: usize) -> Outcome {
+    let runs = cx.session()?.runs(thread, status, limit)?;
     if cx.out.json {
         let shown: Vec<_> = runs.iter().map(|(_, run)| facts(run)).collect();
         cx.out.data(&shown);
@@ -150,11 +136,7 @@ fn show(cx: &Cx, id: &str) -> Outcome {
 }
 
 fn search(cx: &Cx, words: &str, limit: usize) -> Outcome {
-    let session = cx.session()?;
-    let mut hits = Vec::new();
-    for workspace in session.workspaces() {
-        hits.extend(workspace.store()?.search(words, limit)?);
-    }
+    let hits = cx.session()?.search(words, limit)?;
     if cx.out.json {
         cx.out.data(&hits.iter().map(hit).collect::<Vec<_>>());
         return Ok(true);

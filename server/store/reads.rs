@@ -285,7 +285,7 @@ pub(super) fn run_from(row: &Row) -> rusqlite::Result<Run> {
         id: row.get("id")?,
         thread_id: row.get("thread_id")?,
         file: row.get("file")?,
-        status: RunStatus::from_name(&status).unwrap_or(RunStatus::Failed),
+        status: RunStatus::parse(&status).unwrap_or(RunStatus::Failed),
         started: time(row, "started")?,
         rounds: number(row, "last_seq")?,
         tokens: number(row, "tokens")?,

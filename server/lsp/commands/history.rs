@@ -1,14 +1,14 @@
 //! What was said and done before.
 
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::jsonrpc::Result;
 
 use super::call::{Call, blocking};
 use crate::host::Level;
 use crate::lsp::{conversation, from_proto, invalid, to_proto};
-use crate::store::{Format, RunStatus, StoreError};
+use crate::present;
+use crate::store::{Format, RunStatus};
 use crate::verbs::{HITS, RUNS, facts, hit};
-use crate::{present, session};
 
 /// Characters of a message that are shown in a box.
 const SHOWN: usize = 1_000;
@@ -66,7 +66,7 @@ impl Call {
         let store = workspace.store().map_err(|error| to_proto::error(&error))?;
         let page = store
             .page(&run.id, before, budget, Format::Text)
-            .map_err(|error| history(&error))?;
+            .map_err(|error| to_proto::error(&error.into()))?;
         Ok(json!({"run_id": run.id, "status": run.status.name(), "text": page.text}))
     }
 
@@ -77,35 +77,18 @@ impl Call {
     }
 
     pub(super) async fn workflow_list(&self) -> Result<Value> {
-        let status = match self.text("status")? {
-            None => None,
-            Some(name) => Some(RunStatus::from_name(name).ok_or_else(|| {
-                invalid(format!("`status` is not known: {}", name.escape_debug()))
-            })?),
-        };
+        let status = self.text("status")?.map(RunStatus::parse).transpose();
+        let status = status.map_err(invalid)?;
         let limit = self.limit(RUNS)?;
         let thread = self.text("thread_id")?.map(str::to_owned);
         blocking(&self.session, move |session| {
-            let (mut runs, mut known, mut unknown) = (Vec::new(), false, None);
-            for workspace in session.workspaces() {
-                let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-                match session.runs(&workspace, thread.as_deref(), status, limit) {
-                    Ok(found) => {
-                        known = true;
-                        runs.extend(found.into_iter().map(|run| (store.clone(), run)));
-                    }
-                    // Another folder may have it.
-                    Err(error @ session::Error::UnknownThread(_)) => unknown = Some(error),
-                    Err(error) => return Err(to_proto::error(&error)),
-                }
-            }
-            if let Some(error) = unknown.filter(|_| !known) {
-                return Err(to_proto::error(&error));
-            }
-            runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.started));
-            runs.truncate(limit);
+            let failed = |error| to_proto::error(&error);
+            let runs = session.runs(thread.as_deref(), status, limit);
+            let runs = runs.map_err(failed)?;
             let shown = runs.iter().map(|(store, run)| {
-                let asked = store.question(&run.id).map_err(|error| history(&error))?;
+                let asked = store
+                    .question(&run.id)
+                    .map_err(|error| failed(error.into()))?;
                 let mut shown = facts(run);
                 shown["question"] = json!(asked.map(|asked| present::short(&asked, 200)));
                 Ok(shown)
@@ -120,24 +103,10 @@ impl Call {
         let words = self.need("words", self.text("words")?)?.to_owned();
         let limit = self.limit(HITS)?;
         blocking(&self.session, move |session| {
-            let mut hits = Vec::new();
-            for workspace in session.workspaces() {
-                let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-                let found = store.search(&words, limit);
-                hits.extend(found.map_err(|error| history(&error))?);
-            }
-            hits.sort_by_key(|hit| std::cmp::Reverse(hit.time));
-            hits.truncate(limit);
+            let hits = session.search(&words, limit);
+            let hits = hits.map_err(|error| to_proto::error(&error))?;
             Ok(hits.iter().map(hit).collect())
         })
         .await
-    }
-}
-
-fn history(error: &StoreError) -> Error {
-    Error {
-        code: ErrorCode::ServerError(to_proto::REQUEST_FAILED),
-        message: error.to_string().into(),
-        data: Some(json!({"code": error.code()})),
     }
 }
