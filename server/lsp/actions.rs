@@ -63,11 +63,23 @@ pub(super) fn code_actions(
     for thread in &here {
         offer.thread(session, &path, thread, here.len() > 1);
     }
+    let is_inside = session.workspace_of(&path).is_some();
+    if is_inside && here.iter().any(|thread| !session.is_at_work(&path, thread)) {
+        let kind = CodeActionKind::from(format!("{SOURCE}.clearAndCommit"));
+        let argument = json!({"uri": uri});
+        offer.add(
+            "Clear threads and commit file",
+            kind,
+            "clearAndCommit",
+            argument,
+            None,
+        );
+    }
     if offer.wanted(&CodeActionKind::QUICKFIX) {
         let fixes = fixes::offered(server, session, &view, params, &lines);
         offer.actions.extend(fixes);
     }
-    if session.workspace_of(&path).is_none() {
+    if !is_inside {
         return Ok(offer.actions);
     }
     if here.is_empty() {
@@ -114,168 +126,107 @@ pub(super) fn code_actions(
 /// Other agents that are offered by name; where there are more, one action asks which.
 const OTHERS: usize = 4;
 
+/// What is offered at a thread: a title, a verb, and what that takes beside the thread.
+type Entry = (String, &'static str, Value);
+
+fn entry(title: &str, verb: &'static str) -> Entry {
+    (title.to_owned(), verb, json!({}))
+}
+
+/// The answers to what is asked in the thread, or by its turn.
+fn choices(session: &Session, path: &Path, thread: &Thread) -> Vec<Entry> {
+    let (run, choices) = match session.question_of(path, &thread.id) {
+        Some((run, question)) => (Some(run), question.choices),
+        None if session.is_at_work(path, thread) => (None, Vec::new()),
+        None => (None, present::choices(thread)),
+    };
+    let answer = |choice: String| {
+        let mut argument = json!({"text": choice});
+        if let Some(run) = &run {
+            argument["run_id"] = json!(run);
+        }
+        (present::visible(&choice), "choose", argument)
+    };
+    choices.into_iter().map(answer).collect()
+}
+
 impl Offer<'_> {
-    /// One action for each other agent, for not every editor can show a question with buttons.
-    fn others(
-        &mut self,
-        session: &Session,
-        path: &Path,
-        thread: &Thread,
-        name: &dyn Fn(&str) -> String,
-    ) {
-        let askable = self.askable.get_or_init(|| session.askable(path));
-        let others = session.others(path, thread, askable);
-        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
-        let kind = CodeActionKind::QUICKFIX;
-        for other in others.iter().take(OTHERS) {
-            let mut argument = argument.clone();
-            argument["model"] = json!(other);
-            let shown = present::visible(other.strip_prefix("acp/").unwrap_or(other));
-            let title = name(&format!("Ask another agent: {shown}"));
-            self.add(
-                &title,
-                kind.clone(),
-                "askAnother",
-                argument,
-                Some(&thread.id),
-            );
-        }
-        if others.len() > OTHERS {
-            let title = name("Ask another agent …");
-            self.add(&title, kind, "askAnother", argument, Some(&thread.id));
-        }
-    }
-
-    /// The answers to what is asked in the thread, or by its turn.
-    fn choices(
-        &mut self,
-        session: &Session,
-        path: &Path,
-        thread: &Thread,
-        name: &dyn Fn(&str) -> String,
-    ) {
-        let (asking, choices) = match session.question_of(path, &thread.id) {
-            Some((run, question)) => (Some(run), question.choices),
-            None if session.is_at_work(path, thread) => (None, Vec::new()),
-            None => (None, present::choices(thread)),
-        };
-        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
-        for choice in choices {
-            let mut argument = argument.clone();
-            argument["text"] = json!(choice);
-            if let Some(run) = &asking {
-                argument["run_id"] = json!(run);
-            }
-            let title = name(&present::visible(&choice));
-            let kind = CodeActionKind::QUICKFIX;
-            self.add(&title, kind, "choose", argument, Some(&thread.id));
-        }
-    }
-
     fn thread(&mut self, session: &Session, path: &Path, thread: &Thread, several: bool) {
-        let argument = json!({"uri": self.params.text_document.uri, "thread_id": thread.id});
-        let name = |what: &str| {
-            if several {
-                format!("{what}: {}", present::title(thread))
-            } else {
-                what.to_owned()
-            }
-        };
-        let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
-            self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
-        };
-        if session.workspace_of(path).is_none() {
-            // Nothing can be done with a thread outside every folder. One action stays: taken, it says what to do.
-            return match thread.status {
-                Status::Pending => add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent"),
-                _ => add("Reply (author)", CodeActionKind::QUICKFIX, "reply"),
-            };
-        }
-        let running = session.is_at_work(path, thread);
-        let run = session.past_run(path, thread);
-        if running {
-            add("Cancel", CodeActionKind::QUICKFIX, "cancelTurn");
-            self.choices(session, path, thread, &name);
-        } else {
-            let goes_on = session.can_go_on(thread, path);
-            if goes_on && thread.status == Status::AwaitingUser {
-                add("Continue", CodeActionKind::QUICKFIX, "continue");
-            }
-            self.choices(session, path, thread, &name);
-            let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
-                self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
-            };
-            if thread.status == Status::Pending {
-                add("Reply as agent", CodeActionKind::QUICKFIX, "replyAsAgent");
-                add("Plan only (read-only)", CodeActionKind::QUICKFIX, "plan");
-            }
-            let settings = session
-                .workspace_of(path)
-                .map(|workspace| workspace.loaded());
-            let second = settings.is_some_and(|loaded| loaded.settings.consult.is_some());
-            if second && thread.is_answered() {
-                add(
-                    "Ask for a second opinion",
-                    CodeActionKind::QUICKFIX,
-                    "consult",
-                );
-            }
-            add("Reply (author)", CodeActionKind::QUICKFIX, "reply");
-            add(
-                "Resolve (remove thread)",
-                CodeActionKind::QUICKFIX,
-                "dismissThread",
-            );
-        }
-        if !running
-            && self.wanted(&CodeActionKind::QUICKFIX)
-            && session.can_ask_another(path, thread)
-        {
-            self.others(session, path, thread, &name);
-        }
-        let mut add = |what: &str, kind: CodeActionKind, verb: &str| {
-            self.add(&name(what), kind, verb, argument.clone(), Some(&thread.id))
-        };
-        if run.is_some() {
-            add(
-                "Open conversation",
-                CodeActionKind::QUICKFIX,
-                "openConversation",
-            );
-        }
-        if running {
+        if !self.wanted(&CodeActionKind::QUICKFIX) {
             return;
         }
-        let changed = run.as_ref().and_then(|run| {
-            let workspace = session.workspace_of(path)?;
-            workspace.store().ok()?.changed_turn(&run.id).ok()?
-        });
-        if let Some(turn) = changed {
-            let title = name("Undo last turn");
-            // Taken twice, it takes back no other turn.
-            let mut argument = argument.clone();
-            argument["turn"] = json!(turn);
+        for (title, verb, mut argument) in self.entries(session, path, thread) {
+            let title = match several {
+                true => format!("{title}: {}", present::title(thread)),
+                false => title,
+            };
+            argument["uri"] = json!(self.params.text_document.uri);
+            argument["thread_id"] = json!(thread.id);
             let kind = CodeActionKind::QUICKFIX;
-            self.add(&title, kind, "undoTurn", argument, Some(&thread.id));
-        }
-        let kind = CodeActionKind::from(format!("{SOURCE}.clearAndCommit"));
-        let whole_file = json!({"uri": self.params.text_document.uri});
-        if !self.offered("Clear threads and commit file") {
-            self.add(
-                "Clear threads and commit file",
-                kind,
-                "clearAndCommit",
-                whole_file,
-                None,
-            );
+            self.add(&title, kind, verb, argument, Some(&thread.id));
         }
     }
 
-    fn offered(&self, title: &str) -> bool {
-        self.actions.iter().any(|action| match action {
-            CodeActionOrCommand::Command(command) => command.title == title,
-            CodeActionOrCommand::CodeAction(action) => action.title == title,
-        })
+    fn entries(&self, session: &Session, path: &Path, thread: &Thread) -> Vec<Entry> {
+        let Some(workspace) = session.workspace_of(path) else {
+            // Nothing can be done with a thread outside every folder. One action stays: taken, it says what to do.
+            return vec![match thread.status {
+                Status::Pending => entry("Reply as agent", "replyAsAgent"),
+                Status::AwaitingUser => entry("Reply (author)", "reply"),
+            }];
+        };
+        let run = session.past_run(path, thread);
+        let conversation = run
+            .as_ref()
+            .map(|_| entry("Open conversation", "openConversation"));
+        if session.is_at_work(path, thread) {
+            let mut all = vec![entry("Cancel", "cancelTurn")];
+            all.extend(choices(session, path, thread));
+            all.extend(conversation);
+            return all;
+        }
+        let mut all = Vec::new();
+        if thread.status == Status::AwaitingUser && session.can_go_on(thread, path) {
+            all.push(entry("Continue", "continue"));
+        }
+        all.extend(choices(session, path, thread));
+        if thread.status == Status::Pending {
+            all.push(entry("Reply as agent", "replyAsAgent"));
+            all.push(entry("Plan only (read-only)", "plan"));
+        }
+        let is_answered = thread.is_answered();
+        if is_answered && workspace.loaded().settings.consult.is_some() {
+            all.push(entry("Ask for a second opinion", "consult"));
+        }
+        all.push(entry("Reply (author)", "reply"));
+        all.push(entry("Resolve (remove thread)", "dismissThread"));
+        if session.can_ask_another(path, thread) {
+            all.extend(self.others(session, path, thread));
+        }
+        all.extend(conversation);
+        let changed = run.and_then(|run| workspace.store().ok()?.changed_turn(&run.id).ok()?);
+        if let Some(turn) = changed {
+            // Taken twice, it takes back no other turn.
+            let argument = json!({"turn": turn});
+            all.push((String::from("Undo last turn"), "undoTurn", argument));
+        }
+        all
+    }
+
+    /// One action for each other agent, for not every editor can show a question with buttons.
+    fn others(&self, session: &Session, path: &Path, thread: &Thread) -> Vec<Entry> {
+        let askable = self.askable.get_or_init(|| session.askable(path));
+        let others = session.others(path, thread, askable);
+        let named = others.iter().take(OTHERS).map(|other| {
+            let shown = present::visible(other.strip_prefix("acp/").unwrap_or(other));
+            let title = format!("Ask another agent: {shown}");
+            (title, "askAnother", json!({"model": other}))
+        });
+        let mut all: Vec<Entry> = named.collect();
+        if others.len() > OTHERS {
+            all.push(entry("Ask another agent …", "askAnother"));
+        }
+        all
     }
 
     /// Kinds are hierarchical: who asks for `source` wants `source.postil.replyAll`. What is of that kind may be taken
