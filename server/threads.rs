@@ -46,6 +46,16 @@ pub enum Status {
     AwaitingUser,
 }
 
+impl Status {
+    /// Its name in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::AwaitingUser => "awaiting_user",
+        }
+    }
+}
+
 impl Role {
     /// The word of the marker.
     pub fn word(self) -> &'static str {

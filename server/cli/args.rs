@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::{ArgValueCandidates as Offers, CompletionCandidate};
 
 use super::complete;
 use crate::store::RunStatus;
+use crate::threads::Status;
 use crate::verbs::{HITS, RUNS};
 
 /// A conversation with an agent in the margins of your code.
@@ -90,20 +92,13 @@ pub(super) struct ServeArgs {
     pub listen: Option<SocketAddr>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(super) enum StatusArg {
-    Pending,
-    AwaitingUser,
-}
+impl ValueEnum for Status {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Pending, Self::AwaitingUser]
+    }
 
-impl StatusArg {
-    /// As JSON has it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::AwaitingUser => "awaiting_user",
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
     }
 }
 
@@ -122,7 +117,7 @@ pub(super) enum Command {
         path: Option<PathBuf>,
         /// Only threads with this status
         #[arg(long, value_enum)]
-        status: Option<StatusArg>,
+        status: Option<Status>,
         /// Print SARIF 2.1.0
         #[arg(long, conflicts_with = "json")]
         sarif: bool,
@@ -195,7 +190,7 @@ pub(super) enum Command {
         paths: Vec<PathBuf>,
         /// Only threads with this status count
         #[arg(long, value_enum)]
-        status: Option<StatusArg>,
+        status: Option<Status>,
         /// Print SARIF 2.1.0
         #[arg(long, conflicts_with = "json")]
         sarif: bool,

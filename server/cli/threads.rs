@@ -8,27 +8,22 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::args::StatusArg;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of, way};
 use crate::bridge;
 use crate::os;
 use crate::present::{one_line, short};
-use crate::session::{Done, Error, Session, Summary, ThreadList};
+use crate::session::{Done, Error, Session, ThreadList};
+use crate::threads::Status;
 
-pub(super) fn list(
-    cx: &Cx,
-    path: Option<&Path>,
-    status: Option<StatusArg>,
-    sarif: bool,
-) -> Outcome {
+pub(super) fn list(cx: &Cx, path: Option<&Path>, status: Option<Status>, sarif: bool) -> Outcome {
     let paths: Vec<PathBuf> = path.into_iter().map(Path::to_owned).collect();
     look(cx, &paths, status, sarif)?;
     Ok(true)
 }
 
-pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<StatusArg>, sarif: bool) -> Outcome {
+pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<Status>, sarif: bool) -> Outcome {
     Ok(look(cx, paths, status, sarif)?.summary.total == 0)
 }
 
@@ -36,7 +31,7 @@ pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<StatusArg>, sarif
 fn look(
     cx: &Cx,
     paths: &[PathBuf],
-    status: Option<StatusArg>,
+    status: Option<Status>,
     sarif: bool,
 ) -> Result<ThreadList, Stop> {
     let session = cx.session()?;
@@ -72,20 +67,10 @@ fn look(
             all
         }
     };
-    if let Some(status) = status {
-        list.threads
-            .retain(|thread| thread["status"] == status.name() || thread["parse_error"] == true);
+    match status {
+        Some(status) => list.keep(status),
+        None => list.count(),
     }
-    let count = |status: StatusArg| {
-        let of = |thread: &&Value| thread["status"] == status.name();
-        list.threads.iter().filter(of).count()
-    };
-    let (pending, awaiting_user) = (count(StatusArg::Pending), count(StatusArg::AwaitingUser));
-    list.summary = Summary {
-        total: pending + awaiting_user,
-        pending,
-        awaiting_user,
-    };
     if let Some(error) = failed {
         if !sarif && !cx.out.json && !list.threads.is_empty() {
             show(cx, &list);

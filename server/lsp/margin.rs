@@ -230,10 +230,7 @@ fn described<'a>(
     };
     Described {
         id: &thread.id,
-        status: match thread.status {
-            Status::Pending => "pending",
-            Status::AwaitingUser => "awaiting_user",
-        },
+        status: thread.status.name(),
         malformed: thread.malformed,
         title: present::title(thread),
         range: to_proto::typed_range(places.range(&(start..end.max(start)))),

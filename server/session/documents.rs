@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::{Error, Session, ThreadList, View, Whole, Workspace};
+use super::{Error, Session, Summary, ThreadList, View, Whole, Workspace};
 use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
@@ -383,6 +383,7 @@ impl Session {
                 list.skipped.extend(workspace.index.skipped());
             }
         }
+        list.count();
         Ok(list)
     }
 
@@ -561,21 +562,25 @@ impl Session {
 impl ThreadList {
     /// Only the threads with this status; what could not be parsed stays.
     pub fn keep(&mut self, status: Status) {
-        let wanted = status_name(status);
         self.threads
-            .retain(|thread| thread["status"] == wanted || thread["parse_error"] == true);
-        match status {
-            Status::Pending => self.summary.awaiting_user = 0,
-            Status::AwaitingUser => self.summary.pending = 0,
-        }
-        self.summary.total = self.summary.pending + self.summary.awaiting_user;
+            .retain(|thread| thread["status"] == status.name() || thread["parse_error"] == true);
+        self.count();
     }
-}
 
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Pending => "pending",
-        Status::AwaitingUser => "awaiting_user",
+    /// Sums up the threads that it has.
+    pub fn count(&mut self) {
+        let of = |status: Status| {
+            let threads = self.threads.iter();
+            threads
+                .filter(|thread| thread["status"] == status.name())
+                .count()
+        };
+        let (pending, awaiting_user) = (of(Status::Pending), of(Status::AwaitingUser));
+        self.summary = Summary {
+            total: pending + awaiting_user,
+            pending,
+            awaiting_user,
+        };
     }
 }
 
@@ -634,12 +639,7 @@ fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: boo
                 entry
             })
             .collect();
-        match thread.status {
-            Status::Pending => list.summary.pending += 1,
-            Status::AwaitingUser => list.summary.awaiting_user += 1,
-        }
-        let status = status_name(thread.status);
-        list.summary.total += 1;
+        let status = thread.status.name();
         let mut entry = json!({"id": thread.id, "file": file, "start_line": thread.first_line() + 1, "thread": messages, "status": status});
         if thread.malformed {
             entry["malformed"] = json!(true);
