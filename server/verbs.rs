@@ -19,6 +19,9 @@ use crate::tools::{self, Context, Plan, Registry};
 
 mod buffers;
 mod inputs;
+mod table;
+
+pub use table::*;
 
 use buffers::{BufferEdit, BufferRead, Diagnostics};
 use inputs::{
@@ -36,27 +39,33 @@ pub enum Effect {
     Removes,
 }
 
+impl Effect {
+    pub fn writes(self) -> bool {
+        self != Self::Reads
+    }
+}
+
 pub struct Verb {
     pub name: &'static str,
     pub title: &'static str,
     /// What the agent reads.
     pub description: &'static str,
     pub effect: Effect,
+    /// Only an editor's server can carry it out.
+    pub needs_editor: bool,
+    /// The person may be asked first, or git's hooks run.
+    pub takes_long: bool,
     schema: fn() -> Value,
 }
 
 impl Verb {
-    /// Only an editor's server can carry it out.
-    pub fn needs_editor(&self) -> bool {
-        matches!(self.name, "buffer_read" | "buffer_edit")
-    }
-
-    /// The person may be asked first, or git's hooks run.
-    pub fn takes_long(&self) -> bool {
-        matches!(
-            self.name,
-            "buffer_edit" | "undo" | "clear_and_commit" | "process_all_actions"
-        )
+    /// A call that only reads ends when it is cancelled. One that writes goes on to its own end: half a write would be
+    /// worse than one too many.
+    pub async fn given_up(&self, cancel: &CancellationToken) {
+        match self.effect.writes() {
+            true => std::future::pending().await,
+            false => cancel.cancelled().await,
+        }
     }
 
     /// The JSON schema of its arguments.
@@ -69,168 +78,15 @@ impl Verb {
 pub const RUNS: usize = 50;
 pub const HITS: usize = 20;
 
-/// Every verb that agents are offered, in the order of the documents.
-pub const ALL: [Verb; 13] = [
-    Verb {
-        name: "get_threads",
-        title: "List threads",
-        description: "Lists the threads in code comments: conversations of AUTHOR: lines (the person) and AGENT: \
-            lines (you), with id, file, 1-based lines, messages and status. `pending` waits for your answer, \
-            `awaiting_user` for the person. Reads what is open and unsaved in the editor, where one runs.",
-        effect: Effect::Reads,
-        schema: tools::schema::<GetThreads>,
-    },
-    Verb {
-        name: "respond_to_thread",
-        title: "Answer a thread",
-        description: "Writes your answer into a thread as an AGENT: message, and an empty AUTHOR: line below it for \
-            the person. Never write these lines yourself. Keep it short, in the past tense. The same answer twice \
-            changes nothing.",
-        effect: Effect::Adds,
-        schema: tools::schema::<Respond>,
-    },
-    Verb {
-        name: "clear_and_commit",
-        title: "Clear threads and commit",
-        description: "Removes every thread of one file and commits that file alone. Only when the person asked for it. \
-            A file that is open in the editor is cleared there and committed when the person saves it.",
-        effect: Effect::Removes,
-        schema: tools::schema::<Clear>,
-    },
-    Verb {
-        name: "dismiss_thread",
-        title: "Remove a thread",
-        description: "Removes one thread's lines from its file, without a commit; the conversation stays in the history. \
-            Only when the person asked for it.",
-        effect: Effect::Removes,
-        schema: tools::schema::<Dismiss>,
-    },
-    Verb {
-        name: "process_all_actions",
-        title: "Carry out action words",
-        description: "Carries out what threads ask for by an action word as their last AUTHOR text: `done` and `reset` \
-            remove the thread, `commit` and `commit file` clear the file's threads and commit it.",
-        effect: Effect::Removes,
-        schema: tools::schema::<Process>,
-    },
-    Verb {
-        name: "workflow_thread",
-        title: "Read a run",
-        description: "The history of a run (what earlier turns on a thread did), in pages: the request and the newest \
-            rounds that fit; a line tells which `before` shows the ones that are left out.",
-        effect: Effect::Reads,
-        schema: tools::schema::<WorkflowThread>,
-    },
-    Verb {
-        name: "workflow_list",
-        title: "List runs",
-        description: "Runs of this workspace, newest first: id, status, thread, file, start, rounds, tokens, cost.",
-        effect: Effect::Reads,
-        schema: tools::schema::<WorkflowList>,
-    },
-    Verb {
-        name: "workflow_search",
-        title: "Search the history",
-        description: "Rounds of earlier runs that hold all of these words, newest first.",
-        effect: Effect::Reads,
-        schema: tools::schema::<WorkflowSearch>,
-    },
-    Verb {
-        name: "why",
-        title: "Why a line is so",
-        description: "Why a line of code is as it is: the commits that shaped it, and the closed conversations (AUTHOR, \
-            AGENT) that belong to it. Ask before you change code that looks odd.",
-        effect: Effect::Reads,
-        schema: tools::schema::<WhyInput>,
-    },
-    Verb {
-        name: "lsp",
-        title: "Ask the language server",
-        description: "What the language's own server knows: definition, references, hover, diagnostics, symbols, and the \
-            edits that a rename takes (none is made). Needs a workspace that the person has trusted.",
-        effect: Effect::Reads,
-        schema: lsp_schema,
-    },
-    Verb {
-        name: "diagnostics",
-        title: "Diagnostics of a file",
-        description: "What is wrong in a file: what postil shows there (threads, near misses, turns that failed), and what \
-            the language's own server says, in a workspace that the person has trusted.",
-        effect: Effect::Reads,
-        schema: tools::schema::<Diagnostics>,
-    },
-    Verb {
-        name: "buffer_read",
-        title: "Read an open document",
-        description: "A document as it stands in the person's editor, saved or not, with its version; without a path, \
-            the documents that are open. Needs an editor that has the workspace open.",
-        effect: Effect::Reads,
-        schema: tools::schema::<BufferRead>,
-    },
-    Verb {
-        name: "buffer_edit",
-        title: "Edit an open document",
-        description: "Replaces a text in a document that is open in the person's editor, where it can be undone and is \
-            theirs to save. Refused when the document is no longer at the version that you read, where it would change a \
-            thread's lines, and in a workspace that is not trusted; the person may be asked first.",
-        effect: Effect::Removes,
-        schema: tools::schema::<BufferEdit>,
-    },
-];
-
-/// What the person does, whose command line asks an editor's server for it; no agent is offered these.
-pub const OF_PERSON: [Verb; 5] = [
-    Verb {
-        name: "undo",
-        title: "Undo a turn",
-        description: "Takes back what the last turn of a run changed.",
-        effect: Effect::Removes,
-        schema: tools::schema::<Undo>,
-    },
-    Verb {
-        name: "turn_files",
-        title: "Files of a turn",
-        description: "The files that an undo of a run would put back.",
-        effect: Effect::Reads,
-        schema: tools::schema::<RunInput>,
-    },
-    Verb {
-        name: "say",
-        title: "Say more",
-        description: "Adds the person's message to a thread.",
-        effect: Effect::Adds,
-        schema: tools::schema::<Say>,
-    },
-    Verb {
-        name: "new_thread",
-        title: "New thread",
-        description: "Starts a thread above a line with the person's message.",
-        effect: Effect::Adds,
-        schema: tools::schema::<NewThread>,
-    },
-    Verb {
-        name: "servers",
-        title: "Language servers",
-        description: "The language servers that run for the folder.",
-        effect: Effect::Reads,
-        schema: tools::schema::<Servers>,
-    },
-];
-
 /// One that agents are offered.
 pub fn verb(name: &str) -> Option<&'static Verb> {
-    ALL.iter().find(|verb| verb.name == name)
+    ALL.into_iter().find(|verb| verb.name == name)
 }
 
 /// Anyone's.
 pub fn any(name: &str) -> Option<&'static Verb> {
-    verb(name).or_else(|| OF_PERSON.iter().find(|verb| verb.name == name))
-}
-
-fn lsp_schema() -> Value {
-    let registry = Registry::new(&Default::default());
-    let tool = registry.tools().iter().find(|tool| tool.name() == "lsp");
-    tool.map_or(Value::Null, |tool| tool.parameters())
+    let mut all = ALL.into_iter().chain(OF_PERSON);
+    all.find(|verb| verb.name == name)
 }
 
 /// What `turn_files` answers.
@@ -409,8 +265,7 @@ pub async fn written(
     verb: &Verb,
     arguments: &Value,
 ) -> Vec<PathBuf> {
-    let (Ok(scope), Effect::Adds | Effect::Removes) = (Scope::of(session, root), verb.effect)
-    else {
+    let (Ok(scope), true) = (Scope::of(session, root), verb.effect.writes()) else {
         return Vec::new();
     };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
@@ -630,7 +485,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_a_schema_of_an_object_that_says_what_its_fields_are() {
-        for verb in ALL.iter().chain(&OF_PERSON) {
+        for verb in ALL.into_iter().chain(OF_PERSON) {
             let schema = verb.schema();
             assert_eq!(schema["type"], "object", "{}", verb.name);
             let fields = schema["properties"].as_object().expect("properties");

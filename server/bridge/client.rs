@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::NoAnswer;
 use super::several::Editors;
 use super::wire::{Call, LONGEST_ANSWER, PLACES, Reply, VERSION, pointer};
-use crate::verbs::{Answer, Effect, Failure, Verb};
+use crate::verbs::{Answer, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -84,13 +84,7 @@ pub(super) async fn ask(
             .await?;
         Ok(answer)
     };
-    let given_up = async {
-        match verb.effect {
-            Effect::Reads => cancel.cancelled().await,
-            Effect::Adds | Effect::Removes => std::future::pending().await,
-        }
-    };
-    let patience = match verb.takes_long() {
+    let patience = match verb.takes_long {
         true => LONG,
         false => PATIENCE,
     };
@@ -98,7 +92,7 @@ pub(super) async fn ask(
         answered = tokio::time::timeout(patience, asking) => answered.unwrap_or_else(|_| {
             Err(std::io::Error::other("it does not answer"))
         }),
-        () = given_up => return Ok(Err(cancelled())),
+        () = verb.given_up(cancel) => return Ok(Err(cancelled())),
     };
     let answer = answered.map_err(|error| NoAnswer::Lost(error.to_string()))?;
     if !answer.ends_with(b"\n") {

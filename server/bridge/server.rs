@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::wire::{Call, LONGEST_CALL, PLACES, Reply, VERSION, pointer};
 use crate::session::Session;
 use crate::text::hex;
-use crate::verbs::{self, Effect, Failure};
+use crate::verbs::{self, Failure};
 
 /// What the address of a socket may have on every Unix (macOS: 104 with the final zero).
 const LONGEST_PATH: usize = 103;
@@ -304,11 +304,12 @@ async fn serve(
         // The caller says nothing more: it waits, or it is gone.
         let _ = reader.read(&mut byte).await;
     };
-    let effect = serde_json::from_slice::<Call>(&line).map(|call| effect_of(&call.tool));
+    let call = serde_json::from_slice::<Call>(&line).ok();
+    let verb = call.and_then(|call| verbs::any(&call.tool));
     let answering = AssertUnwindSafe(answer(&line, session, root, &cancel)).catch_unwind();
-    let reply = match effect {
-        Ok(Effect::Adds | Effect::Removes) => answering.await,
-        _ => tokio::select! {
+    let reply = match verb.is_some_and(|verb| verb.effect.writes()) {
+        true => answering.await,
+        false => tokio::select! {
             reply = answering => reply,
             () = hung_up => return Ok(()),
         },
@@ -320,10 +321,6 @@ async fn serve(
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');
     writer.write_all(&line).await
-}
-
-fn effect_of(tool: &str) -> Effect {
-    verbs::any(tool).map_or(Effect::Reads, |verb| verb.effect)
 }
 
 async fn answer(

@@ -15,7 +15,7 @@ use super::{NoAnswer, Open};
 use crate::os;
 use crate::session::Undone;
 use crate::threads;
-use crate::verbs::{self, Effect, Failure, TurnFiles, Verb};
+use crate::verbs::{self, Failure, TurnFiles, Verb};
 
 /// How long each is asked what it has open. One that is suspended does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -64,11 +64,10 @@ fn read<T: for<'a> Deserialize<'a>>(items: &[Value]) -> Vec<T> {
 async fn list_by(
     stream: UnixStream,
     root: &Path,
-    verb: &str,
+    verb: &Verb,
     list: &str,
 ) -> Result<Vec<Value>, NoAnswer> {
     let unclear = |why: &str| client::unclear(root, why);
-    let verb = verbs::any(verb).ok_or_else(|| unclear("a defect"))?;
     let never = CancellationToken::new();
     match client::ask(stream, root, verb, &json!({}), &never).await {
         Ok(Ok(mut answer)) => {
@@ -106,18 +105,18 @@ impl Editor {
     }
 
     /// The list that it answers with.
-    async fn list(&self, root: &Path, verb: &str, list: &str) -> Result<Vec<Value>, NoAnswer> {
+    async fn list(&self, root: &Path, verb: &Verb, list: &str) -> Result<Vec<Value>, NoAnswer> {
         let stream = client::connect(&self.place, root).await?;
         list_by(stream, root, verb, list).await
     }
 
     /// What it has open, asked by a connection that stands.
     async fn open(&self, root: &Path, stream: UnixStream) -> Result<Vec<Value>, NoAnswer> {
-        match list_by(stream, root, "buffer_read", "buffers").await {
+        match list_by(stream, root, &verbs::BUFFER_READ, "buffers").await {
             // What it had when it ended is as gone as that of one that ended before.
             Err(NoAnswer::Unheard(_)) => {
                 tokio::time::sleep(ENDING).await;
-                self.list(root, "buffer_read", "buffers").await
+                self.list(root, &verbs::BUFFER_READ, "buffers").await
             }
             listed => listed,
         }
@@ -218,7 +217,7 @@ impl<'a> Editors<'a> {
         // of another version, the caller works on the files and says so.
         let shows = |editor: &&Editor| files.iter().any(|f| editor.shows(self.root, f).is_some());
         let can_be_asked = !matches!(self.unheard(), Some(NoAnswer::Stranger(_))) || home.is_some();
-        if verb.effect != Effect::Reads
+        if verb.effect.writes()
             && can_be_asked
             && home.filter(shows).is_none()
             && let Some(failure) = self.not_heard()
@@ -271,7 +270,7 @@ impl<'a> Editors<'a> {
             "buffer_read" if path.is_none() => Some(Ok(Ok(self.buffers(first).into()))),
             "servers" => {
                 let asked = self.answering();
-                let asked = asked.map(|editor| editor.list(self.root, verb.name, "servers"));
+                let asked = asked.map(|editor| editor.list(self.root, verb, "servers"));
                 let all = join_all(asked).await;
                 let all: Vec<Value> = all.into_iter().flatten().flatten().collect();
                 Some(Ok(Ok(json!({ "servers": all }).into())))
@@ -411,8 +410,9 @@ impl<'a> Editors<'a> {
         arguments: &Value,
         cancel: &CancellationToken,
     ) -> Option<Answered> {
-        let changed = verbs::any("turn_files")?;
-        let told = first.call(self.root, changed, arguments, cancel).await;
+        let told = first
+            .call(self.root, &verbs::TURN_FILES, arguments, cancel)
+            .await;
         // What is wrong with the run is told by the undo itself.
         let TurnFiles {
             run_id,
@@ -490,7 +490,7 @@ impl<'a> Editors<'a> {
     /// The files in which any of them has the thread: who shows one of them may have changed it since.
     async fn files_of(&self, id: &str) -> Vec<PathBuf> {
         let asked = self.answering();
-        let asked = asked.map(|editor| editor.list(self.root, "get_threads", "threads"));
+        let asked = asked.map(|editor| editor.list(self.root, &verbs::GET_THREADS, "threads"));
         let listed = join_all(asked).await.into_iter().flatten().flatten();
         let listed: Vec<Standing> = read(&listed.collect::<Vec<_>>());
         let id = threads::normal(id);

@@ -16,6 +16,7 @@ use crate::present::{counted, one_line, visible};
 use crate::session::{Error, Session};
 use crate::tools::Registry;
 use crate::vcs;
+use crate::verbs;
 
 pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
     let root = match folder {
@@ -112,7 +113,7 @@ pub(super) async fn servers(cx: &Cx) -> Outcome {
         .first()
         .map(|workspace| workspace.root().to_owned())
         .unwrap_or_default();
-    let running: Option<Running> = way::through_editor(cx, "servers", &json!({})).await?;
+    let running: Option<Running> = way::through_editor(cx, &verbs::SERVERS, &json!({})).await?;
     let Running { mut servers } = running.unwrap_or_default();
     let rows = known_servers(&session);
     for (row, found) in &rows {

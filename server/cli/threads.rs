@@ -16,6 +16,7 @@ use crate::os;
 use crate::present::{one_line, short};
 use crate::session::{Done, Error, Session, ThreadList};
 use crate::threads::Status;
+use crate::verbs;
 
 pub(super) fn list(cx: &Cx, path: Option<&Path>, status: Option<Status>, sarif: bool) -> Outcome {
     let paths: Vec<PathBuf> = path.into_iter().map(Path::to_owned).collect();
@@ -189,7 +190,7 @@ pub(super) async fn respond(
         let session = on_files(cx, id).await?;
         Ok(session.respond(id, None, &text, agent).await?)
     };
-    let done = way::done(cx, "respond_to_thread", Some(arguments), here).await?;
+    let done = way::done(cx, &verbs::RESPOND_TO_THREAD, Some(arguments), here).await?;
     say_done(cx, &done, "answered");
     Ok(true)
 }
@@ -198,7 +199,7 @@ pub(super) async fn say(cx: &Cx, id: &str, text: Option<OsString>) -> Outcome {
     let text = text_of(text)?;
     let arguments = json!({"thread_id": id, "text": text});
     let here = async { Ok(on_files(cx, id).await?.say(id, None, &text).await?) };
-    let done = way::done(cx, "say", Some(arguments), here).await?;
+    let done = way::done(cx, &verbs::SAY, Some(arguments), here).await?;
     say_done(cx, &done, "said");
     Ok(true)
 }
@@ -240,7 +241,7 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
         way::is_free(cx, &path).await?;
         Ok(cx.session()?.new_thread(&path, line - 1, &text).await?)
     };
-    let mut done: Done = way::done(cx, "new_thread", arguments, here).await?;
+    let mut done: Done = way::done(cx, &verbs::NEW_THREAD, arguments, here).await?;
     // As it was asked for: from 1.
     done.line = done.line.map(|line| line + 1);
     say_done(cx, &done, "started");
@@ -250,7 +251,7 @@ pub(super) async fn new(cx: &Cx, place: &OsStr, text: Option<OsString>) -> Outco
 pub(super) async fn dismiss(cx: &Cx, id: &str) -> Outcome {
     let arguments = json!({ "thread_id": id });
     let here = async { Ok(on_files(cx, id).await?.dismiss(id, None).await?) };
-    let done = way::done(cx, "dismiss_thread", Some(arguments), here).await?;
+    let done = way::done(cx, &verbs::DISMISS_THREAD, Some(arguments), here).await?;
     say_done(cx, &done, "removed");
     Ok(true)
 }
@@ -268,7 +269,7 @@ pub(super) async fn clear(cx: &Cx, file: &Path, message: Option<&str>) -> Outcom
         let session = cx.session()?;
         Ok(to_the_end(cx, &session, session.clear_and_commit(&path, message)).await?)
     };
-    let done = way::done(cx, "clear_and_commit", arguments, here).await?;
+    let done = way::done(cx, &verbs::CLEAR_AND_COMMIT, arguments, here).await?;
     say_done(cx, &done, "cleared");
     Ok(true)
 }
@@ -295,7 +296,7 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
         for file in open_below(cx, scope.as_deref()).await? {
             let arguments = json!({ "path": file });
             let through: Option<Processed> =
-                way::through_editor(cx, "process_all_actions", &arguments).await?;
+                way::through_editor(cx, &verbs::PROCESS_ALL_ACTIONS, &arguments).await?;
             // Where the editor has ended meanwhile, the file on disk is all there is.
             if let Some(through) = through {
                 all.extend(through.actions);

@@ -22,6 +22,7 @@ use crate::session::{
 };
 use crate::threads::{Action, Status, action_word};
 use crate::turn::Preview;
+use crate::verbs;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     let session = cx.session()?;
@@ -412,7 +413,7 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
         Ok(session.undo(run, Wanted::default()).await?)
     };
     let arguments = json!({ "run_id": run });
-    let undone: Undone = way::done(cx, "undo", Some(arguments), here).await?;
+    let undone: Undone = way::done(cx, &verbs::UNDO, Some(arguments), here).await?;
     if cx.out.json {
         cx.out
             .data(&json!({"success": undone.is_whole(), "files": undone.files}));

@@ -15,7 +15,7 @@ use crate::bridge::{self, Listed, NoAnswer, Open};
 use crate::os;
 use crate::present::visible;
 use crate::session::Error;
-use crate::verbs::{self, Effect, Failure};
+use crate::verbs::{self, Verb};
 
 /// Told where an editor's document was changed.
 pub(super) const YOURS_TO_SAVE: &str =
@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// which is done on the files and not begun before.
 pub(super) async fn done<T: DeserializeOwned>(
     cx: &Cx,
-    verb: &str,
+    verb: &Verb,
     arguments: Option<Value>,
     here: impl Future<Output = Result<T, Stop>>,
 ) -> Result<T, Stop> {
@@ -43,7 +43,7 @@ pub(super) async fn done<T: DeserializeOwned>(
 /// What the editor's server answered; `None`: no editor serves the workspace, and nothing was done.
 pub(super) async fn through_editor<T: DeserializeOwned>(
     cx: &Cx,
-    verb: &str,
+    verb: &Verb,
     arguments: &Value,
 ) -> Result<Option<T>, Stop> {
     through_editor_of(cx, &os::resolved(&cx.root()?), verb, arguments).await
@@ -53,10 +53,9 @@ pub(super) async fn through_editor<T: DeserializeOwned>(
 async fn through_editor_of<T: DeserializeOwned>(
     cx: &Cx,
     root: &Path,
-    verb: &str,
+    verb: &Verb,
     arguments: &Value,
 ) -> Result<Option<T>, Stop> {
-    let verb = verbs::any(verb).ok_or_else(|| Stop::Said(Failure::defect()))?;
     let data = cx.folders()?.data;
     let never = CancellationToken::new();
     let answer = bridge::call(&data, root, verb, arguments, &never);
@@ -79,7 +78,7 @@ async fn through_editor_of<T: DeserializeOwned>(
                 .into()
             }),
         Ok(Err(failure)) => Err(Stop::Said(failure)),
-        Err(NoAnswer::Lost(why)) if verb.effect == Effect::Reads => Err(Error::Other(format!(
+        Err(NoAnswer::Lost(why)) if !verb.effect.writes() => Err(Error::Other(format!(
             "the editor's server was lost before anything was done ({why}): try again"
         ))
         .into()),
@@ -102,7 +101,8 @@ pub(super) async fn open(cx: &Cx) -> Result<Vec<Open>, Stop> {
 }
 
 async fn open_in(cx: &Cx, root: &Path) -> Result<Vec<Open>, Stop> {
-    let listed: Option<Listed> = through_editor_of(cx, root, "buffer_read", &json!({})).await?;
+    let listed: Option<Listed> =
+        through_editor_of(cx, root, &verbs::BUFFER_READ, &json!({})).await?;
     let open = listed.map_or_else(|| Ok(Vec::new()), Listed::all);
     Ok(open.map_err(|why| Error::Other(visible(&why)))?)
 }

@@ -36,16 +36,22 @@ const INSTRUCTIONS: &str = "postil: conversations with an agent in code comments
 `AGENT:` lines an agent's. get_threads lists the threads, respond_to_thread answers one; it writes the marker lines, \
 so never write them yourself. The prompt answer_threads says how to answer all that are pending.";
 
-/// Its second part: what changes anything is not offered.
-pub(super) struct Handler(Shared, bool);
+pub(super) struct Handler {
+    shared: Shared,
+    /// What changes anything is not offered.
+    read_only: bool,
+}
 
 impl Handler {
     pub fn new(fallback: PathBuf, folders: Folders, read_only: bool) -> Self {
-        Self(Arc::new(Workspaces::new(fallback, folders)), read_only)
+        Self {
+            shared: Arc::new(Workspaces::new(fallback, folders)),
+            read_only,
+        }
     }
 
     fn offers(&self, verb: &Verb) -> bool {
-        !self.1 || verb.effect == Effect::Reads
+        !self.read_only || !verb.effect.writes()
     }
 
     fn verb(&self, name: &str) -> Option<&'static Verb> {
@@ -53,7 +59,7 @@ impl Handler {
     }
 
     pub fn shared(&self) -> Shared {
-        self.0.clone()
+        self.shared.clone()
     }
 
     /// A call of a verb on the client's workspaces.
@@ -64,13 +70,13 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Failure> {
         // A call may be faster than what `initialized` has us do.
-        self.0.log.connect(&context.peer);
+        self.shared.log.connect(&context.peer);
         let running = async {
-            let places = self.0.places(&context.peer).await?;
-            let (told, cancel) = (&self.0.told, &context.ct);
-            told.check(&self.0, &places, verb, arguments, cancel)
+            let places = self.shared.places(&context.peer).await?;
+            let (told, cancel) = (&self.shared.told, &context.ct);
+            told.check(&self.shared, &places, verb, arguments, cancel)
                 .await?;
-            let answer = route::call(&self.0, &places, verb, arguments, cancel).await?;
+            let answer = route::call(&self.shared, &places, verb, arguments, cancel).await?;
             told.note(&places, verb, arguments, &answer.value);
             Ok(answer)
         };
@@ -83,30 +89,20 @@ impl Handler {
         };
         tokio::select! {
             outcome = running => outcome,
-            () = self.given_up(verb, context) => {
+            () = verb.given_up(&context.ct) => {
                 Err(Failure::new("cancelled", "the call was cancelled"))
             }
             () = progress(verb, context) => Err(Failure::defect()),
         }
     }
 
-    /// A call that only reads ends when it is cancelled. One that writes goes on to its own end: half a write
-    /// would be worse than one too many.
-    async fn given_up(&self, verb: &Verb, context: &RequestContext<RoleServer>) {
-        match verb.effect {
-            Effect::Reads => context.ct.cancelled().await,
-            Effect::Adds | Effect::Removes => std::future::pending().await,
-        }
-    }
-
-    /// The same by name, for what lists and resources are made of.
+    /// The same for what lists and resources are made of.
     async fn read(
         &self,
-        name: &str,
+        verb: &Verb,
         arguments: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
-        let verb = verbs::verb(name).ok_or_else(|| internal(&Failure::defect()))?;
         let answered = self.run(verb, &arguments, context).await;
         answered.map_err(|failure| internal(&failure))
     }
@@ -135,7 +131,7 @@ fn internal(failure: &Failure) -> ErrorData {
 fn tool(verb: &Verb) -> Tool {
     let schema = verb.schema().as_object().cloned().unwrap_or_default();
     let annotations = ToolAnnotations::with_title(verb.title)
-        .read_only(verb.effect == Effect::Reads)
+        .read_only(!verb.effect.writes())
         .destructive(verb.effect == Effect::Removes)
         .idempotent(verb.effect != Effect::Removes)
         .open_world(false);
@@ -180,15 +176,15 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.0.log.connect(&context.peer);
+        self.shared.log.connect(&context.peer);
         // So that what is wrong with the roots is told before the first call.
-        let _ = self.0.places(&context.peer).await;
+        let _ = self.shared.places(&context.peer).await;
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         // That they did was seen in the order of the wire.
-        let _ = self.0.places(&context.peer).await;
-        self.0.log.list_changed().await;
+        let _ = self.shared.places(&context.peer).await;
+        self.shared.log.list_changed().await;
     }
 
     async fn set_level(
@@ -196,7 +192,7 @@ impl ServerHandler for Handler {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.0.log.set_level(request.level);
+        self.shared.log.set_level(request.level);
         Ok(())
     }
 
@@ -207,7 +203,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(
             verbs::ALL
-                .iter()
+                .into_iter()
                 .filter(|verb| self.offers(verb))
                 .map(tool)
                 .collect(),
@@ -235,8 +231,8 @@ impl ServerHandler for Handler {
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let outcome = self.run(verb, &arguments, &context).await;
-        if outcome.is_ok() && verb.effect != Effect::Reads {
-            self.0.log.list_changed().await;
+        if outcome.is_ok() && verb.effect.writes() {
+            self.shared.log.list_changed().await;
         }
         Ok(result(outcome).into())
     }
@@ -267,8 +263,7 @@ impl ServerHandler for Handler {
         if let Some(path) = path {
             arguments["path"] = json!(path);
         }
-        let verb = verbs::verb("get_threads").ok_or_else(|| internal(&Failure::defect()))?;
-        let pending = self.run(verb, &arguments, &context).await;
+        let pending = self.run(&verbs::GET_THREADS, &arguments, &context).await;
         let pending = pending
             .map(|answer| answer.value)
             .map_err(|failure| failure.message);
@@ -280,11 +275,11 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let threads = self.read("get_threads", json!({}), &context).await?;
+        let threads = self.read(&verbs::GET_THREADS, json!({}), &context).await?;
         let mut all = resources::threads(&threads.value);
         // A history that cannot be opened is told by its own tools.
         if let Ok(runs) = self
-            .read("workflow_list", resources::list_runs(), &context)
+            .read(&verbs::WORKFLOW_LIST, resources::list_runs(), &context)
             .await
         {
             all.extend(resources::runs(&runs.value));
@@ -323,14 +318,13 @@ impl ServerHandler for Handler {
             resources::parse(&uri).ok_or_else(|| not_found(String::from(resources::NAMES)))?;
         let (value, text) = match named {
             Named::Thread(id) => {
-                let list = self.read("get_threads", json!({}), &context).await?;
+                let list = self.read(&verbs::GET_THREADS, json!({}), &context).await?;
                 let thread = resources::thread(&list.value, id).map_err(not_found)?;
                 (thread, None)
             }
             Named::Run(id) => {
-                let verb = verbs::verb("workflow_thread");
-                let verb = verb.ok_or_else(|| internal(&Failure::defect()))?;
-                let page = self.run(verb, &json!({"run_id": id}), &context).await;
+                let (verb, of_run) = (&verbs::WORKFLOW_THREAD, json!({"run_id": id}));
+                let page = self.run(verb, &of_run, &context).await;
                 let page = page.map_err(|failure| not_found(failure.message))?;
                 (page.value, page.text)
             }
@@ -344,7 +338,7 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Subscriptions::add(&self.0, &context.peer, &request.uri).await
+        Subscriptions::add(&self.shared, &context.peer, &request.uri).await
     }
 
     async fn unsubscribe(
@@ -352,7 +346,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.0.subscriptions.remove(&request.uri);
+        self.shared.subscriptions.remove(&request.uri);
         Ok(())
     }
 
@@ -364,10 +358,12 @@ impl ServerHandler for Handler {
     ) -> Result<CompleteResult, ErrorData> {
         let list = match &request.r#ref {
             Reference::Resource(template) if template.uri.starts_with("postil://thread/") => {
-                self.read("get_threads", json!({}), &context).await?.value
+                self.read(&verbs::GET_THREADS, json!({}), &context)
+                    .await?
+                    .value
             }
             Reference::Resource(template) if template.uri.starts_with("postil://run/") => {
-                self.read("workflow_list", resources::list_runs(), &context)
+                self.read(&verbs::WORKFLOW_LIST, resources::list_runs(), &context)
                     .await?
                     .value
             }

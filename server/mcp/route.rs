@@ -11,7 +11,7 @@ use crate::bridge::{self, Listed, NoAnswer};
 use crate::host::Level;
 use crate::os;
 use crate::threads;
-use crate::verbs::{self, Answer, Effect, Failure, Verb};
+use crate::verbs::{self, Answer, Failure, Verb};
 
 type Outcome = Result<Answer, Failure>;
 
@@ -195,12 +195,11 @@ async fn thread<'a>(
     id: &str,
     cancel: &CancellationToken,
 ) -> Result<(&'a Arc<Place>, String), Failure> {
-    let list = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
     let id = &threads::normal(id);
     let mut found = Vec::new();
     let mut failed = None;
     for place in places {
-        let value = match on(shared, place, list, &json!({}), cancel).await {
+        let value = match on(shared, place, &verbs::GET_THREADS, &json!({}), cancel).await {
             Ok(answer) => answer.value,
             Err(failure) => {
                 failed = failed.or(Some(failure));
@@ -283,7 +282,7 @@ pub(super) async fn on(
             );
             return outcome;
         }
-        Err(NoAnswer::Lost(why)) if verb.effect != Effect::Reads => {
+        Err(NoAnswer::Lost(why)) if verb.effect.writes() => {
             return Err(Failure::new(
                 "editor_lost",
                 format!(
@@ -292,15 +291,15 @@ pub(super) async fn on(
                 ),
             ));
         }
-        Err(NoAnswer::Unheard(failure)) if verb.effect != Effect::Reads => return Err(failure),
+        Err(NoAnswer::Unheard(failure)) if verb.effect.writes() => return Err(failure),
         // It may have the file itself unsaved: what is on disk is not what the agent asks for.
-        Err(none @ (NoAnswer::Unheard(_) | NoAnswer::Stranger(_))) if verb.needs_editor() => {
+        Err(none @ (NoAnswer::Unheard(_) | NoAnswer::Stranger(_))) if verb.needs_editor => {
             return Err(none.failure(&place.root));
         }
         Err(NoAnswer::Unheard(_)) => String::from("the editor does not tell what it has open"),
         Err(NoAnswer::Lost(why) | NoAnswer::Absent(why) | NoAnswer::Stranger(why)) => why,
     };
-    if verb.needs_editor() {
+    if verb.needs_editor {
         let text = format!(
             "{} needs an editor with postil that has {} open ({why}); read and edit the file itself",
             verb.name,
@@ -336,8 +335,8 @@ async fn beside(
     let files = verbs::written(&place.session, &place.root, verb, &arguments).await;
     let (data, root) = (&shared.folders.data, &place.root);
     for folder in bridge::others(data, root, &files) {
-        let list = verbs::verb("buffer_read").ok_or_else(Failure::defect)?;
-        let listed = match bridge::call(data, folder, list, &json!({}), cancel).await {
+        let (list, all) = (&verbs::BUFFER_READ, json!({}));
+        let listed = match bridge::call(data, folder, list, &all, cancel).await {
             Ok(answer) => serde_json::from_value::<Listed>(answer?.value),
             Err(NoAnswer::Absent(_) | NoAnswer::Stranger(_)) => continue,
             Err(none) => return Err(none.failure(folder)),

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::resources::{self, Named};
 use super::roots::Workspaces;
 use super::{Peer, Shared, route};
-use crate::verbs::{self, Failure};
+use crate::verbs::{self, Failure, Verb};
 
 /// Resources of one client.
 const MOST: usize = 200;
@@ -123,8 +123,7 @@ async fn look(
     before: &Watched,
 ) -> Result<Watched, Failure> {
     let places = shared.places(peer).await?;
-    let ask = async |name: &str, arguments: Value| {
-        let verb = verbs::verb(name).ok_or_else(Failure::defect)?;
+    let ask = async |verb: &Verb, arguments: Value| {
         let cancel = CancellationToken::new();
         route::call(shared, &places, verb, &arguments, &cancel).await
     };
@@ -136,7 +135,7 @@ async fn look(
             let anywhere = anywhere.then(|| json!({}));
             for arguments in in_file.into_iter().chain(anywhere) {
                 // The file may be gone.
-                let Ok(list) = ask("get_threads", arguments).await else {
+                let Ok(list) = ask(&verbs::GET_THREADS, arguments).await else {
                     continue;
                 };
                 if let Ok(thread) = resources::thread(&list.value, id) {
@@ -152,7 +151,7 @@ async fn look(
                 state: Value::Null,
             })
         }
-        Some(Named::Run(id)) => match ask("workflow_thread", json!({"run_id": id})).await {
+        Some(Named::Run(id)) => match ask(&verbs::WORKFLOW_THREAD, json!({"run_id": id})).await {
             Ok(answer) => Ok(Watched {
                 file: None,
                 state: answer.value,

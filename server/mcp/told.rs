@@ -152,14 +152,13 @@ impl Told {
         let Some((root, id, known)) = self.known(places, arguments) else {
             return Ok(());
         };
-        let verb = verbs::verb("get_threads").ok_or_else(Failure::defect)?;
         let Some(place) = places.iter().find(|place| place.root == root) else {
             return Ok(());
         };
         // Below its folder, whose own name may be no text.
         let here = json!({"path": known.file});
         // What cannot be looked at is told by the call itself.
-        let Ok(answer) = route::on(shared, place, verb, &here, cancel).await else {
+        let Ok(answer) = route::on(shared, place, &verbs::GET_THREADS, &here, cancel).await else {
             return Ok(());
         };
         let mut now = listed(&answer.value);
