@@ -10,7 +10,7 @@ use super::roots::{Place, Workspaces};
 use crate::bridge::{self, Listed, NoAnswer};
 use crate::host::Level;
 use crate::os;
-use crate::threads;
+use crate::threads::{self, NoThread};
 use crate::verbs::{self, Answer, Failure, Verb};
 
 type Outcome = Result<Answer, Failure>;
@@ -195,33 +195,26 @@ async fn thread<'a>(
     id: &str,
     cancel: &CancellationToken,
 ) -> Result<(&'a Arc<Place>, String), Failure> {
-    let id = &threads::normal(id);
-    let mut found = Vec::new();
+    let mut all: Vec<(&Arc<Place>, String)> = Vec::new();
     let mut failed = None;
     for place in places {
-        let value = match on(shared, place, &verbs::GET_THREADS, &json!({}), cancel).await {
-            Ok(answer) => answer.value,
-            Err(failure) => {
-                failed = failed.or(Some(failure));
-                continue;
+        match on(shared, place, &verbs::GET_THREADS, &json!({}), cancel).await {
+            Ok(answer) => {
+                let threads = answer.value.get("threads").and_then(Value::as_array);
+                let threads = threads.into_iter().flatten();
+                let ids = threads.filter_map(|thread| thread.get("id")?.as_str());
+                all.extend(ids.map(|id| (place, id.to_owned())));
             }
-        };
-        let threads = value.get("threads").and_then(Value::as_array);
-        let ids = threads
-            .into_iter()
-            .flatten()
-            .filter_map(|thread| thread.get("id")?.as_str());
-        let ids: Vec<String> = ids
-            .filter(|known| known.starts_with(id) && (id.len() >= 4 || known == id))
-            .map(str::to_owned)
-            .collect();
-        if let Some(exact) = ids.iter().find(|known| *known == id) {
-            found.push((place, exact.clone()));
-        } else {
-            found.extend(ids.into_iter().map(|id| (place, id)));
+            Err(failure) => failed = failed.or(Some(failure)),
         }
     }
-    match found.as_slice() {
+    let meant = match threads::resolve(id, all.iter().map(|(_, id)| id.as_str())) {
+        Ok(found) => vec![found],
+        Err(NoThread::Ambiguous(several)) => several,
+        Err(NoThread::Unknown | NoThread::TooShort) => Vec::new(),
+    };
+    all.retain(|(_, id)| meant.contains(id));
+    match all.as_slice() {
         [(place, id)] => Ok((place, id.clone())),
         // The first place words the error, unknown or too short, unless it may be where nobody can look.
         [] => match failed {
