@@ -26,6 +26,7 @@ mod closing;
 mod commits;
 mod documents;
 mod history;
+mod list;
 mod live;
 mod models;
 mod names;
@@ -49,6 +50,7 @@ mod why;
 use closing::{Shown, Stand, Underway};
 pub use commits::{PendingCommit, commit_waits};
 pub use documents::STORM;
+pub use list::{Listed, ThreadList};
 pub use models::Answers;
 use names::Names;
 use provenance::Provenance;
@@ -60,23 +62,6 @@ pub use why::{Told, Why};
 
 /// How long the end waits for hooks.
 const COMMITS: Duration = Duration::from_secs(10);
-
-/// The answer of `get_threads`, in the names of threads.md.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ThreadList {
-    pub threads: Vec<serde_json::Value>,
-    pub summary: Summary,
-    /// Files passed over: too large, binary-looking with a marker …; each a sentence.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Summary {
-    pub total: usize,
-    pub pending: usize,
-    pub awaiting_user: usize,
-}
 
 /// What a write answers (`{"success":true,"file":…}` and what else applies).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

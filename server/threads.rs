@@ -57,6 +57,14 @@ impl Status {
 }
 
 impl Role {
+    /// Its name in JSON and in the history.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Agent => "agent",
+        }
+    }
+
     /// The word of the marker.
     pub fn word(self) -> &'static str {
         match self {

@@ -16,8 +16,9 @@ use super::host::Terminal;
 use super::out::Out;
 use super::{Cx, Error};
 use crate::present;
-use crate::session::Session;
+use crate::session::{Listed, Session};
 use crate::store::RunStatus;
+use crate::threads::Status;
 use crate::tools::Registry;
 
 /// A shell that asks sets it to its own name.
@@ -143,24 +144,21 @@ fn candidate(at: usize, value: &str, help: &str) -> CompletionCandidate {
         .display_order(Some(at))
 }
 
-fn of_status(wanted: Option<&str>) -> Vec<CompletionCandidate> {
+fn of_status(wanted: Option<Status>) -> Vec<CompletionCandidate> {
     let threads = soon(|| {
         let list = session().and_then(|session| session.threads(None));
         list.map(|list| list.threads).unwrap_or_default()
     });
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let fits = |thread: &&serde_json::Value| {
-        thread["id"].is_string() && wanted.is_none_or(|wanted| thread["status"] == wanted)
-    };
-    let shown = threads.iter().filter(fits).enumerate();
+    let shown = threads.iter().filter_map(Listed::thread);
     shown
-        .map(|(at, thread)| {
-            let said = thread["thread"].as_array().into_iter().flatten();
-            let mut said = said.map(|message| text(&message["text"]));
-            let said = said.rfind(|said| !said.is_empty());
-            let said = present::short(&said.unwrap_or_default(), SAID);
-            let place = format!("{}:{}", text(&thread["file"]), thread["start_line"]);
-            candidate(at, &text(&thread["id"]), &format!("{place} {said}"))
+        .filter(|(_, thread)| wanted.is_none_or(|wanted| thread.status == wanted))
+        .enumerate()
+        .map(|(at, (file, thread))| {
+            let mut said = thread.messages.iter().rev().map(|message| &message.text);
+            let said = said.find(|said| !said.is_empty());
+            let said = present::short(said.map_or("", String::as_str), SAID);
+            let help = format!("{file}:{} {said}", thread.first_line() + 1);
+            candidate(at, &thread.id, &help)
         })
         .collect()
 }
@@ -171,7 +169,7 @@ pub(super) fn threads() -> Vec<CompletionCandidate> {
 
 /// Those that an agent is to answer.
 pub(super) fn pending() -> Vec<CompletionCandidate> {
-    of_status(Some("pending"))
+    of_status(Some(Status::Pending))
 }
 
 /// The newest first.

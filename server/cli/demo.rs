@@ -140,11 +140,7 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     threads::show(cx, &list);
 
     heading(cx, "2", "Each is answered where it stands");
-    let ids = list
-        .threads
-        .iter()
-        .filter_map(|thread| thread["id"].as_str().map(str::to_owned))
-        .collect();
+    let ids = list.found().map(|(_, thread)| thread.id.clone()).collect();
     let options = TurnOptions {
         allow_arrived: true,
         ..TurnOptions::default()

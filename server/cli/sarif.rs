@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::present::visible;
-use crate::session::{Session, ThreadList, View};
-use crate::threads::Thread;
+use crate::present::{self, visible};
+use crate::session::{Listed, Session, ThreadList, View};
 use crate::threads::lines::line_start;
+use crate::threads::{Status, Thread};
 
 /// Results of one run that GitHub takes; it shows the first 5,000.
 const MOST_RESULTS: usize = 25_000;
@@ -21,11 +21,7 @@ pub(super) const SURELY_TAKEN: usize = 10_000_000;
 /// A result for each thread, those that wait for the agent first where they are too many; and what is to
 /// be told of it, a sentence each.
 pub(super) fn to_sarif(session: &Session, list: &ThreadList) -> (Value, Vec<String>) {
-    let mut threads: Vec<&Value> = list
-        .threads
-        .iter()
-        .filter(|thread| thread.get("parse_error").is_none())
-        .collect();
+    let mut threads: Vec<(&str, &Thread)> = list.found().collect();
     let mut told = Vec::new();
     if threads.len() > MOST_RESULTS {
         told.push(format!(
@@ -33,16 +29,18 @@ pub(super) fn to_sarif(session: &Session, list: &ThreadList) -> (Value, Vec<Stri
             MOST_RESULTS,
             threads.len()
         ));
-        threads.sort_by_key(|thread| text(thread, "status") != "pending");
+        threads.sort_by_key(|(_, thread)| thread.status != Status::Pending);
         threads.truncate(MOST_RESULTS);
     }
     let mut views = Views::new(session);
-    let results: Vec<Value> = threads.iter().map(|t| result(&mut views, t)).collect();
-    let unread = list
-        .threads
+    let results: Vec<Value> = threads
         .iter()
-        .filter(|thread| thread.get("parse_error").is_some())
-        .map(|thread| format!("{} could not be parsed", visible(text(thread, "file"))));
+        .map(|(file, thread)| result(&mut views, file, thread))
+        .collect();
+    let unread = list.threads.iter().filter_map(|one| match one {
+        Listed::Unparsed { file, .. } => Some(format!("{} could not be parsed", visible(file))),
+        Listed::Thread { .. } => None,
+    });
     let notes: Vec<Value> = unread
         .chain(list.skipped.iter().map(|skipped| visible(skipped)))
         .chain(told.iter().cloned())
@@ -110,28 +108,18 @@ impl Rule {
     }
 }
 
-fn result(views: &mut Views, thread: &Value) -> Value {
-    let messages = thread.get("thread").and_then(Value::as_array);
-    let said: Vec<String> = messages
-        .into_iter()
-        .flatten()
-        .filter(|message| !text(message, "text").is_empty())
+fn result(views: &mut Views, file: &str, thread: &Thread) -> Value {
+    let said = thread.messages.iter().filter(|m| !m.text.is_empty());
+    let said: Vec<String> = said
         .map(|message| {
-            let lines: Vec<_> = text(message, "text").lines().map(visible).collect();
-            let name = text(message, "name");
-            let name = if name.is_empty() {
-                String::new()
-            } else {
-                format!("({})", visible(name))
-            };
-            let role = text(message, "role").to_uppercase();
-            format!("{role}{name}: {}", lines.join("\n"))
+            let lines: Vec<_> = message.text.lines().map(visible).collect();
+            format!("{}: {}", present::marker(message), lines.join("\n"))
         })
         .collect();
     let (index, rule) = RULES
         .iter()
         .enumerate()
-        .find(|(_, rule)| rule.id == text(thread, "status"))
+        .find(|(_, rule)| rule.id == thread.status.name())
         .map_or((0, "pending"), |(index, rule)| (index, rule.id));
     let level = RULES.get(index).map_or("warning", |rule| rule.level);
     json!({
@@ -140,10 +128,10 @@ fn result(views: &mut Views, thread: &Value) -> Value {
         "level": level,
         "message": {"text": message(&said.join("\n"))},
         "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": to_uri(text(thread, "file")), "uriBaseId": "%SRCROOT%"},
-            "region": views.region(thread),
+            "artifactLocation": {"uri": to_uri(file), "uriBaseId": "%SRCROOT%"},
+            "region": views.region(file, thread),
         }}],
-        "partialFingerprints": {"threadId/v1": text(thread, "id")},
+        "partialFingerprints": {"threadId/v1": thread.id},
     })
 }
 
@@ -180,8 +168,7 @@ impl<'a> Views<'a> {
     }
 
     /// From the first marker to the end of the last message, columns counted in characters from 1.
-    fn region(&mut self, thread: &Value) -> Value {
-        let file = text(thread, "file");
+    fn region(&mut self, file: &str, thread: &Thread) -> Value {
         if self.last.as_ref().is_none_or(|(last, _)| last != file) {
             let mut paths = self.roots.iter().map(|root| root.join(file));
             let view = paths.find_map(|path| self.session.view(&path).ok());
@@ -194,11 +181,11 @@ impl<'a> Views<'a> {
         }
         let view = self.last.as_ref().and_then(|(_, view)| view.as_ref());
         let found = view.and_then(|(view, ids)| {
-            let at = ids.get(text(thread, "id"))?;
+            let at = ids.get(&thread.id)?;
             region(&view.text, view.threads.get(*at)?)
         });
         // Changed since it was listed: the line is the best there is.
-        found.unwrap_or_else(|| json!({"startLine": thread.get("start_line")}))
+        found.unwrap_or_else(|| json!({"startLine": thread.first_line() + 1}))
     }
 }
 
@@ -228,8 +215,4 @@ fn to_uri(path: &str) -> String {
         }
     }
     uri
-}
-
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or("")
 }

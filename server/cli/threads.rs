@@ -14,7 +14,7 @@ use super::{Cx, Outcome, Stop, text_of, way};
 use crate::bridge;
 use crate::os;
 use crate::present::{one_line, short};
-use crate::session::{Done, Error, Session, ThreadList};
+use crate::session::{Done, Error, Listed, Session, ThreadList};
 use crate::threads::Status;
 use crate::verbs;
 
@@ -55,13 +55,15 @@ fn look(
                     Err(error) => failed = failed.or(Some(error)),
                 }
             }
-            let place = |thread: &Value| {
-                let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
-                (text("file"), thread["start_line"].as_u64(), text("id"))
+            let place = |one: &Listed| match one {
+                Listed::Thread { file, thread, .. } => {
+                    (file.clone(), Some(thread.first_line()), thread.id.clone())
+                }
+                Listed::Unparsed { file, .. } => (file.clone(), None, String::new()),
             };
             if several.len() > 1 {
                 all.threads.sort_by_cached_key(place);
-                all.threads.dedup_by_key(|thread| place(thread));
+                all.threads.dedup_by_key(|one| place(one));
                 all.skipped.sort();
                 all.skipped.dedup();
             }
@@ -119,35 +121,32 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
     for skipped in &list.skipped {
         cx.out.warn(skipped);
     }
-    for thread in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
-        let word = |key: &str| one_line(thread[key].as_str().unwrap_or_default());
-        if thread["parse_error"] == true {
-            cx.out
-                .line(format!("{YELLOW}unread{YELLOW:#}  {}", word("file")));
-            continue;
-        }
-        let status = match thread["status"].as_str() {
-            Some("pending") => format!("{YELLOW}pending{YELLOW:#}"),
-            _ => format!("{GREEN}awaiting you{GREEN:#}"),
+    for one in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
+        let (file, thread) = match one {
+            Listed::Thread { file, thread, .. } => (one_line(file), thread),
+            Listed::Unparsed { file, .. } => {
+                let file = one_line(file);
+                cx.out.line(format!("{YELLOW}unread{YELLOW:#}  {file}"));
+                continue;
+            }
+        };
+        let status = match thread.status {
+            Status::Pending => format!("{YELLOW}pending{YELLOW:#}"),
+            Status::AwaitingUser => format!("{GREEN}awaiting you{GREEN:#}"),
         };
         cx.out.line(format!(
-            "{BOLD}{}{BOLD:#}  {CYAN}{}:{}{CYAN:#}  {status}",
-            word("id"),
-            word("file"),
-            thread["start_line"]
+            "{BOLD}{}{BOLD:#}  {CYAN}{file}:{}{CYAN:#}  {status}",
+            thread.id,
+            thread.first_line() + 1
         ));
-        for message in thread["thread"].as_array().into_iter().flatten() {
-            let text = message["text"].as_str().unwrap_or_default();
-            if !text.is_empty() {
-                let name = message["name"]
-                    .as_str()
-                    .map_or_else(String::new, |name| format!(" ({})", one_line(name)));
-                let role = message["role"].as_str().unwrap_or_default();
-                cx.out.line(format!(
-                    "    {DIM}{role}{name}:{DIM:#} {}",
-                    short(text, 200)
-                ));
-            }
+        for message in thread.messages.iter().filter(|m| !m.text.is_empty()) {
+            let name = message.name.as_deref();
+            let name = name.map_or_else(String::new, |name| format!(" ({})", one_line(name)));
+            cx.out.line(format!(
+                "    {DIM}{}{name}:{DIM:#} {}",
+                message.role.name(),
+                short(&message.text, 200)
+            ));
         }
     }
     let summary = &list.summary;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, stream};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplyArgs;
@@ -20,7 +20,7 @@ use crate::present::{one_line, visible};
 use crate::session::{
     Error, Session, TurnEnd, TurnOptions, TurnStatus, Undone, Wanted, commit_waits,
 };
-use crate::threads::{Action, Status, action_word};
+use crate::threads::{Action, Role, Status, action_word};
 use crate::turn::Preview;
 use crate::verbs;
 
@@ -263,25 +263,23 @@ pub(super) async fn answer(
 /// to a question that wants a change, would use the thread up.
 fn refuse_arrived(session: &Session, path: Option<&Path>) -> Result<(), Error> {
     let mut arrived = Vec::new();
-    for thread in &session.threads(path)?.threads {
-        let text = |name: &str| thread[name].as_str().unwrap_or_default();
-        let said = thread["thread"].as_array().into_iter().flatten();
+    for (file, thread) in session.threads(path)?.found() {
+        let said = thread.messages.iter();
         let author: Vec<&str> = said
-            .filter(|message| message["role"] == "author")
-            .filter_map(|message| message["text"].as_str())
-            .filter(|text| !text.is_empty())
+            .filter(|message| message.role == Role::Author && !message.text.is_empty())
+            .map(|message| message.text.as_str())
             .collect();
         let is_action = author
             .last()
             .is_some_and(|last| action_word(last).is_some());
         for workspace in session.workspaces() {
-            let path = workspace.root().join(text("file"));
-            if text("status") == "pending"
+            let path = workspace.root().join(file);
+            if thread.status == Status::Pending
                 && !is_action
                 && session.is_trusted(workspace.root())
                 && author.iter().any(|text| !session.is_typed(&path, text))
             {
-                arrived.push(format!("{} in {}", text("id"), one_line(text("file"))));
+                arrived.push(format!("{} in {}", thread.id, one_line(file)));
             }
         }
     }
@@ -330,8 +328,10 @@ struct Pending {
 /// The files (canonical) that have one.
 fn pending_files(session: &Session, path: Option<&Path>) -> Result<Vec<PathBuf>, Error> {
     let list = session.threads(path)?;
-    let pending = list.threads.iter().filter(|one| one["status"] == "pending");
-    let files: BTreeSet<&str> = pending.filter_map(|one| one["file"].as_str()).collect();
+    let pending = list
+        .found()
+        .filter(|(_, thread)| thread.status == Status::Pending);
+    let files: BTreeSet<&str> = pending.map(|(file, _)| file).collect();
     let workspaces = session.workspaces();
     let all = workspaces
         .iter()
@@ -346,29 +346,26 @@ fn pending(
     to_be_removed: bool,
     unsaved: &BTreeSet<String>,
 ) -> Result<Pending, Error> {
-    let file = |thread: &Value| thread["file"].as_str().unwrap_or_default().to_owned();
-    let id = |thread: &Value| thread["id"].as_str().unwrap_or_default().to_owned();
-    let word = |thread: &Value| {
-        let last = thread["thread"].as_array().and_then(|said| said.last());
-        last.and_then(|said| action_word(said["text"].as_str()?))
-    };
-    let is_wanted = |thread: &&Value| {
-        thread["status"] == "pending" && (word(thread) == Some(Action::Dismiss)) == to_be_removed
-    };
     let list = session.threads(path)?;
-    let wanted = list.threads.iter().filter(is_wanted);
-    let (left, wanted): (Vec<_>, Vec<_>) =
-        wanted.partition(|thread| unsaved.contains(&file(thread)));
-    let answered = wanted.iter().filter(|thread| word(thread).is_none());
-    let answered: BTreeSet<String> = answered.map(|thread| file(thread)).collect();
-    let (commits, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|thread| {
-        word(thread) == Some(Action::Commit) && answered.contains(&file(thread))
+    let wanted = list.found().filter(|(_, thread)| {
+        thread.status == Status::Pending
+            && (thread.action() == Some(Action::Dismiss)) == to_be_removed
+    });
+    let (left, wanted): (Vec<_>, Vec<_>) = wanted.partition(|(file, _)| unsaved.contains(*file));
+    let answered = wanted
+        .iter()
+        .filter(|(_, thread)| thread.action().is_none());
+    let answered: BTreeSet<&str> = answered.map(|(file, _)| *file).collect();
+    let (commits, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(file, thread)| {
+        thread.action() == Some(Action::Commit) && answered.contains(file)
     });
     let commits = commits.into_iter();
     Ok(Pending {
-        ids: wanted.into_iter().map(id).collect(),
-        unsaved: left.into_iter().map(file).collect(),
-        commits: commits.map(|thread| (id(thread), file(thread))).collect(),
+        ids: wanted.iter().map(|(_, thread)| thread.id.clone()).collect(),
+        unsaved: left.iter().map(|(file, _)| (*file).to_owned()).collect(),
+        commits: commits
+            .map(|(file, thread)| (thread.id.clone(), file.to_owned()))
+            .collect(),
     })
 }
 

@@ -19,7 +19,7 @@ use crate::present;
 use crate::session::{Session, TurnState, View};
 use crate::store::Past;
 use crate::text::Places;
-use crate::threads::{self, Role, Status, Thread};
+use crate::threads::{self, Status, Thread};
 use crate::verbs::facts;
 
 /// Rounds in one answer.
@@ -209,10 +209,7 @@ fn described<'a>(
     let start = thread.messages.first().map_or(0, |m| m.marker.start);
     let end = thread.messages.last().map_or(start, |m| m.range.end);
     let said = |message: &threads::Message| Said {
-        role: match message.role {
-            Role::Author => "author",
-            Role::Agent => "agent",
-        },
+        role: message.role.name(),
         name: message.name.as_deref().map(present::visible),
         line: message.line,
         text: present::visible(&message.text),

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
-
-use super::{Error, Session, Summary, ThreadList, View, Whole, Workspace};
+use super::{Error, Listed, Session, ThreadList, View, Whole, Workspace};
 use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
@@ -15,7 +13,7 @@ use crate::host::Level;
 use crate::os;
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
-use crate::threads::{self, NoThread, Role, Status, Thread};
+use crate::threads::{self, NoThread, Status, Thread};
 use crate::vcs;
 
 /// More changes than so many at once are caught up with by one look at the whole tree.
@@ -374,7 +372,7 @@ impl Session {
                     }
                 } else if let Some(entry) = workspace.index.get(&file) {
                     match entry.unparsed {
-                        Some(raw) => list.threads.push(parse_error(&relative, &raw)),
+                        Some(raw) => list.threads.push(unparsed(&relative, &raw)),
                         None => add_threads(&mut list, &relative, &entry.threads, entry.lossy),
                     }
                 }
@@ -559,31 +557,6 @@ impl Session {
     }
 }
 
-impl ThreadList {
-    /// Only the threads with this status; what could not be parsed stays.
-    pub fn keep(&mut self, status: Status) {
-        self.threads
-            .retain(|thread| thread["status"] == status.name() || thread["parse_error"] == true);
-        self.count();
-    }
-
-    /// Sums up the threads that it has.
-    pub fn count(&mut self) {
-        let of = |status: Status| {
-            let threads = self.threads.iter();
-            threads
-                .filter(|thread| thread["status"] == status.name())
-                .count()
-        };
-        let (pending, awaiting_user) = (of(Status::Pending), of(Status::AwaitingUser));
-        self.summary = Summary {
-            total: pending + awaiting_user,
-            pending,
-            awaiting_user,
-        };
-    }
-}
-
 /// What a path names in one workspace.
 pub(super) struct Looked {
     workspace: Arc<Workspace>,
@@ -610,43 +583,24 @@ pub(super) fn threads_of(
 
 fn add_view(list: &mut ThreadList, file: &str, view: &View) {
     if threads::may_hold(view.text.as_bytes()) && view.syntax.is_malformed(&view.text) {
-        list.threads.push(parse_error(file, &view.text));
+        list.threads.push(unparsed(file, &view.text));
     } else {
         add_threads(list, file, &view.threads, view.lossy);
     }
 }
 
-/// What a reader gets of a file that cannot be parsed, to fall back on.
-fn parse_error(file: &str, raw: &str) -> serde_json::Value {
-    json!({"parse_error": true, "file": file, "raw_content": raw})
+fn unparsed(file: &str, text: &str) -> Listed {
+    Listed::Unparsed {
+        file: file.to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: bool) {
-    for thread in threads {
-        let messages: Vec<_> = thread
-            .messages
-            .iter()
-            .map(|message| {
-                let role = match message.role {
-                    Role::Author => "author",
-                    Role::Agent => "agent",
-                };
-                let mut entry =
-                    json!({"role": role, "line": message.line + 1, "text": message.text});
-                if let Some(name) = &message.name {
-                    entry["name"] = json!(name);
-                }
-                entry
-            })
-            .collect();
-        let status = thread.status.name();
-        let mut entry = json!({"id": thread.id, "file": file, "start_line": thread.first_line() + 1, "thread": messages, "status": status});
-        if thread.malformed {
-            entry["malformed"] = json!(true);
-        }
-        if lossy {
-            entry["invalid_utf8"] = json!(true);
-        }
-        list.threads.push(entry);
-    }
+    let listed = threads.iter().map(|thread| Listed::Thread {
+        file: file.to_owned(),
+        thread: thread.clone(),
+        lossy,
+    });
+    list.threads.extend(listed);
 }

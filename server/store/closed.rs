@@ -63,10 +63,7 @@ impl Said {
         messages
             .filter(|message| !message.text.is_empty())
             .map(|message| Self {
-                role: match message.role {
-                    Role::Author => String::from("author"),
-                    Role::Agent => String::from("agent"),
-                },
+                role: message.role.name().to_owned(),
                 name: message.name.clone(),
                 text: message.text.clone(),
             })
