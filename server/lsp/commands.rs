@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, conversation, host, invalid, lifecycle, margin, to_proto};
+use super::{Params, Server, conversation, host, invalid, lifecycle, margin};
 use crate::host::Level;
 use call::{Call, answer};
 
@@ -192,16 +192,12 @@ async fn carry_out(
                 .session
                 .dismiss(call.thread_id()?, call.path()?.as_deref())
                 .await;
-            done.map_err(|error| to_proto::error(&error))
-                .and_then(|done| answer(&done))
+            answer(&done?)
         }
         "clearAndCommit" => call.clear_and_commit().await,
         "processActions" => call.process_actions().await,
         "cancelTurn" => {
-            call.session
-                .cancel(&call.run_or_thread()?)
-                .await
-                .map_err(|error| to_proto::error(&error))?;
+            call.session.cancel(&call.run_or_thread()?).await?;
             Ok(json!({"success": true}))
         }
         "undoTurn" => call.undo().await,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::Url;
 
-use super::{Params, Server, host, invalid, to_proto};
+use super::{Params, Server, host, invalid};
 use crate::host::Level;
 use crate::os;
 use crate::present;
@@ -84,14 +84,9 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 
 /// What of a run is there to read.
 fn text(server: &Server, id: &str) -> Result<(Run, String)> {
-    let (workspace, run) = server
-        .session()?
-        .run_of(id)
-        .map_err(|error| to_proto::error(&error))?;
-    let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-    let page = store
-        .page(&run.id, None, MOST, Format::Text)
-        .map_err(|error| to_proto::error(&error.into()))?;
+    let (workspace, run) = server.session()?.run_of(id)?;
+    let store = workspace.store()?;
+    let page = store.page(&run.id, None, MOST, Format::Text)?;
     let text = format!("{}{}", heading(&run), present::visible(&page.text));
     Ok((run, text))
 }

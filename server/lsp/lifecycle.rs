@@ -33,8 +33,7 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let client = capabilities::Client::read(&params);
     let roots = roots(&params);
     let host = Arc::new(EditorHost::new(server));
-    let session = Session::new(Vec::new(), None, host, server.folders.clone())
-        .map_err(|error| super::to_proto::error(&error))?;
+    let session = Session::new(Vec::new(), None, host, server.folders.clone())?;
     session.spare_home();
     let trusted = params
         .pointer("/initializationOptions/trusted")

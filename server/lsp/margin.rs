@@ -308,11 +308,9 @@ fn turn_facts(
 
 /// `postil.workflowRounds`: the rounds after `after`, as data; `more`: there are others.
 pub(super) fn rounds(server: &Server, session: &Session, id: &str, after: u64) -> Result<Value> {
-    let (workspace, run) = session.run_of(id).map_err(|e| to_proto::error(&e))?;
-    let store = workspace.store().map_err(|e| to_proto::error(&e))?;
-    let rounds = store
-        .rounds_from(&run.id, after, ROUNDS + 1)
-        .map_err(|e| to_proto::error(&e.into()))?;
+    let (workspace, run) = session.run_of(id)?;
+    let store = workspace.store()?;
+    let rounds = store.rounds_from(&run.id, after, ROUNDS + 1)?;
     let more = rounds.len() > ROUNDS;
     let rounds: Vec<Value> = rounds
         .iter()

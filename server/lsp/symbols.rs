@@ -223,8 +223,7 @@ pub(super) async fn resolve(server: Arc<Server>, params: Params) -> Result<Value
         return Ok(Value::Object(symbol));
     };
     let looked = tokio::task::spawn_blocking(move || {
-        let view = server.session()?.view(&path);
-        let view = view.map_err(|error| to_proto::error(&error))?;
+        let view = server.session()?.view(&path)?;
         let thread = view.threads.iter().find(|thread| thread.id == id);
         // Gone meanwhile: the file is what is left to go to.
         Ok(thread.map_or_else(

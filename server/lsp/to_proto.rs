@@ -209,19 +209,27 @@ struct Location<'a> {
 }
 
 /// A verb's refusal, with its stable code as data. What names a command of the shell elsewhere does not here.
-pub(super) fn error(error: &session::Error) -> Error {
-    let message = match error {
-        session::Error::UnknownThread(id) => {
-            format!("there is no thread `{id}`, or none any more; nothing was done")
+impl From<session::Error> for Error {
+    fn from(error: session::Error) -> Self {
+        let message = match &error {
+            session::Error::UnknownThread(id) => {
+                format!("there is no thread `{id}`, or none any more; nothing was done")
+            }
+            session::Error::Store(StoreError::UnknownRun(run)) => {
+                format!("the history has no run `{run}`, or none any more")
+            }
+            error => error.to_string(),
+        };
+        Self {
+            code: ErrorCode::ServerError(REQUEST_FAILED),
+            message: message.into(),
+            data: Some(json!({"code": error.code()})),
         }
-        session::Error::Store(StoreError::UnknownRun(run)) => {
-            format!("the history has no run `{run}`, or none any more")
-        }
-        error => error.to_string(),
-    };
-    Error {
-        code: ErrorCode::ServerError(REQUEST_FAILED),
-        message: message.into(),
-        data: Some(json!({"code": error.code()})),
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        session::Error::from(error).into()
     }
 }

@@ -135,9 +135,7 @@ impl Call {
         let Some(path) = path else {
             return Ok(thread.to_owned());
         };
-        let run = self.session.run_at(&path, thread);
-        run.map(|run| run.id)
-            .map_err(|error| to_proto::error(&error))
+        Ok(self.session.run_at(&path, thread)?.id)
     }
 
     pub(super) fn options(&self, plan: bool) -> Result<TurnOptions> {

@@ -5,7 +5,7 @@ use tower_lsp::jsonrpc::Result;
 
 use super::call::{Call, blocking};
 use crate::host::Level;
-use crate::lsp::{conversation, from_proto, invalid, to_proto};
+use crate::lsp::{conversation, from_proto, invalid};
 use crate::present;
 use crate::store::{Format, RunStatus};
 use crate::verbs::{HITS, RUNS, facts, hit};
@@ -27,8 +27,7 @@ impl Call {
         self.session.let_close(None).await;
         // git may take its time with a long history.
         let why = blocking(&self.session, move |session| {
-            let why = session.why(&path, line.saturating_add(1));
-            why.map_err(|error| to_proto::error(&error))
+            Ok(session.why(&path, line.saturating_add(1))?)
         })
         .await?;
         if show {
@@ -59,14 +58,9 @@ impl Call {
         let budget =
             usize::try_from(self.number("budget")?.unwrap_or(PAGE as u64)).unwrap_or(usize::MAX);
         let before = self.number("before")?;
-        let (workspace, run) = self
-            .session
-            .run_of(&self.run_or_thread()?)
-            .map_err(|error| to_proto::error(&error))?;
-        let store = workspace.store().map_err(|error| to_proto::error(&error))?;
-        let page = store
-            .page(&run.id, before, budget, Format::Text)
-            .map_err(|error| to_proto::error(&error.into()))?;
+        let (workspace, run) = self.session.run_of(&self.run_or_thread()?)?;
+        let store = workspace.store()?;
+        let page = store.page(&run.id, before, budget, Format::Text)?;
         Ok(json!({"run_id": run.id, "status": run.status.name(), "text": page.text}))
     }
 
@@ -82,13 +76,9 @@ impl Call {
         let limit = self.limit(RUNS)?;
         let thread = self.text("thread_id")?.map(str::to_owned);
         blocking(&self.session, move |session| {
-            let failed = |error| to_proto::error(&error);
-            let runs = session.runs(thread.as_deref(), status, limit);
-            let runs = runs.map_err(failed)?;
+            let runs = session.runs(thread.as_deref(), status, limit)?;
             let shown = runs.iter().map(|(store, run)| {
-                let asked = store
-                    .question(&run.id)
-                    .map_err(|error| failed(error.into()))?;
+                let asked = store.question(&run.id)?;
                 let mut shown = facts(run);
                 shown["question"] = json!(asked.map(|asked| present::short(&asked, 200)));
                 Ok(shown)
@@ -103,8 +93,7 @@ impl Call {
         let words = self.need("words", self.text("words")?)?.to_owned();
         let limit = self.limit(HITS)?;
         blocking(&self.session, move |session| {
-            let hits = session.search(&words, limit);
-            let hits = hits.map_err(|error| to_proto::error(&error))?;
+            let hits = session.search(&words, limit)?;
             Ok(hits.iter().map(hit).collect())
         })
         .await

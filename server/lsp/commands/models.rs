@@ -4,7 +4,7 @@ use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 
 use super::call::{Call, answer};
-use crate::lsp::{lifecycle, to_proto};
+use crate::lsp::lifecycle;
 
 impl Call {
     pub(super) async fn models(&self) -> Result<Value> {
@@ -16,8 +16,7 @@ impl Call {
         let selected = self
             .session
             .select_model(path.as_deref(), self.text("model")?)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+            .await?;
         lifecycle::settings_changed(&self.server, &self.session);
         answer(&selected)
     }

@@ -6,6 +6,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 use super::call::{Call, answer, blocking};
 use crate::host::Level;
 use crate::lsp::{from_proto, invalid, to_proto};
+use crate::present;
 use crate::session::Done;
 use crate::text::Position;
 use crate::threads::Role;
@@ -15,20 +16,15 @@ impl Call {
     pub(super) async fn reply(&self) -> Result<Value> {
         let (id, path) = (self.thread_id()?, self.path()?);
         if let Some(text) = self.text("text")? {
-            let done = self
-                .session
-                .say(id, path.as_deref(), text)
-                .await
-                .map_err(|error| to_proto::error(&error))?;
+            let done = self.session.say(id, path.as_deref(), text).await?;
             return answer(&done);
         }
-        let found = self.session.find_thread(id, path.as_deref());
-        let (view, thread) = found.map_err(|error| to_proto::error(&error))?;
+        let (view, thread) = self.session.find_thread(id, path.as_deref())?;
         let last = thread.messages.last().ok_or_else(Error::internal_error)?;
         if last.role == Role::Agent {
             // No AUTHOR line waits there.
-            let done = self.session.make_room(&thread.id, Some(&view.path)).await;
-            let done = done.map_err(|error| to_proto::error(&error))?;
+            let room = self.session.make_room(&thread.id, Some(&view.path));
+            let done = room.await?;
             let line = done.line.unwrap_or(last.last_line + 1);
             self.show_end(&view.path, line, done.thread_id.as_deref());
             return answer(&done);
@@ -50,8 +46,7 @@ impl Call {
         let done = self
             .session
             .edit_message(id, path.as_deref(), index, was, text)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+            .await?;
         answer(&done)
     }
 
@@ -62,11 +57,7 @@ impl Call {
             .ok_or_else(|| invalid("`position` is to be {line, character}"))?;
         let line = usize::try_from(position.line).unwrap_or(usize::MAX);
         let text = self.text("text")?.unwrap_or_default();
-        let done = self
-            .session
-            .new_thread(&path, line, text)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+        let done = self.session.new_thread(&path, line, text).await?;
         if text.is_empty() {
             let line = done.line.unwrap_or(line);
             self.show_end(&path, line, done.thread_id.as_deref());
@@ -128,8 +119,7 @@ impl Call {
         let done = self
             .session
             .clear_and_commit(&path, self.text("message")?)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+            .await?;
         self.session.host.message(Level::Info, &committed(&done));
         answer(&done)
     }
@@ -139,8 +129,7 @@ impl Call {
         let done = self
             .session
             .process_actions(path.as_deref(), |_| true)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+            .await?;
         if done.is_empty() {
             let host = &self.session.host;
             host.message(Level::Info, "No thread says `done` or `commit`.");
@@ -156,20 +145,17 @@ impl Call {
     pub(super) async fn list_threads(&self) -> Result<Value> {
         let path = self.path()?;
         let list = blocking(&self.session, move |session| {
-            session
-                .threads(path.as_deref())
-                .map_err(|error| to_proto::error(&error))
-        })
-        .await?;
-        answer(&list)
+            Ok(session.threads(path.as_deref())?)
+        });
+        answer(&list.await?)
     }
 }
 
 /// What to tell the author of a commit.
 pub(in crate::lsp) fn committed(done: &Done) -> String {
     let cleared = done.lines_removed.map(|lines| {
-        let plural = if lines == 1 { "" } else { "s" };
-        format!("{lines} line{plural} of threads removed from {}", done.file)
+        let lines = present::counted(lines as u64, "line");
+        format!("{lines} of threads removed from {}", done.file)
     });
     let what = match (&done.commit_hash, &done.note) {
         (Some(hash), None) => Some(format!("committed {} as {hash}", done.file)),

@@ -41,8 +41,7 @@ impl Call {
         let id = self.thread_id()?.to_owned();
         let path = self.path()?;
         let options = self.options(true)?;
-        let found = self.session.find_thread(&id, path.as_deref());
-        found.map_err(|error| to_proto::error(&error))?;
+        self.session.find_thread(&id, path.as_deref())?;
         let session = self.session.clone();
         tokio::spawn(async move {
             let asked = session.ask_another(&id, path.as_deref(), options).await;
@@ -68,8 +67,7 @@ impl Call {
         let (id, path) = (self.thread_id()?, self.path()?);
         let text = self.need("text", self.text("text")?)?;
         if let Some(run) = self.text("run_id")? {
-            let answered = self.session.answer_question(run, text);
-            answered.map_err(|error| to_proto::error(&error))?;
+            self.session.answer_question(run, text)?;
             return Ok(json!({"success": true, "run_id": run}));
         }
         let options = self.options(false)?;
@@ -197,11 +195,7 @@ impl Call {
         };
         // Who takes back one file after the other sees what becomes of it.
         let quiet = wanted.files.is_some();
-        let undone = self
-            .session
-            .undo(&self.run_or_thread()?, wanted)
-            .await
-            .map_err(|error| to_proto::error(&error))?;
+        let undone = self.session.undo(&self.run_or_thread()?, wanted).await?;
         let files = undone.files.join("; ");
         let (level, text) = match undone.is_whole() {
             true => (Level::Info, format!("Undone. {files}")),
@@ -220,10 +214,7 @@ impl Call {
             run,
             turn,
             files: changes,
-        } = self
-            .session
-            .turn_changes(&self.run_or_thread()?)
-            .map_err(|error| to_proto::error(&error))?;
+        } = self.session.turn_changes(&self.run_or_thread()?)?;
         let text = |bytes: Option<Vec<u8>>| {
             bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         };
@@ -247,9 +238,7 @@ impl Call {
             None => self.session.workspaces().into_iter().next(),
         };
         let workspace = workspace.ok_or_else(|| failed("there is no workspace folder to trust"))?;
-        self.session
-            .trust(workspace.root())
-            .map_err(|error| to_proto::error(&error))?;
+        self.session.trust(workspace.root())?;
         let folder = workspace.root().to_string_lossy();
         self.session.host.message(
             Level::Info,
@@ -278,6 +267,6 @@ fn waiting(session: &Session, files: &[PathBuf]) -> usize {
 }
 
 fn started(run: std::result::Result<Run, crate::session::Error>) -> Result<Value> {
-    let run = run.map_err(|error| to_proto::error(&error))?;
+    let run = run?;
     Ok(json!({"success": true, "run_id": run.id, "thread_id": run.thread_id, "file": run.file}))
 }
