@@ -132,8 +132,8 @@ pub async fn converse(
 }
 
 async fn start(agent: &Agent, program: &Path, brief: &Brief<'_>) -> std::io::Result<Child> {
-    let mut words = brief.behind.iter().map(OsString::as_os_str);
-    let mut words = words.by_ref().chain([program.as_os_str()]);
+    let behind = brief.behind.iter().map(OsString::as_os_str);
+    let mut words = behind.chain([program.as_os_str()]);
     let mut command = std::process::Command::new(words.next().unwrap_or(program.as_os_str()));
     command
         .args(words)

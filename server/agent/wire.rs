@@ -128,7 +128,7 @@ pub(super) fn kind(tool: &str) -> ToolKind {
         "grep" | "glob" | "lsp" => ToolKind::Search,
         "file_edit" | "file_write" | "patch_apply" => ToolKind::Edit,
         "think" => ToolKind::Think,
-        "web_fetch" | "web_search" => ToolKind::Fetch,
+        "web_fetch" | "http_request" => ToolKind::Fetch,
         name if name.starts_with("bash") => ToolKind::Execute,
         _ => ToolKind::Other,
     }
@@ -182,6 +182,13 @@ zed:///agent/untitled-buffer#L1:1:\n```\nx\n```"
         assert_eq!(asked.typed, "explain as in , and");
         let files = ["/w/a.rs", "/w/b.rs", "/etc/hosts", "/w/my c.rs"];
         assert_eq!(asked.files, files.map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_asks_on_the_web_is_shown_as_that() {
+        for tool in ["web_fetch", "http_request"] {
+            assert_eq!(kind(tool), ToolKind::Fetch, "{tool}");
+        }
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of, way};
 use crate::bridge;
 use crate::os;
-use crate::present::{one_line, short};
+use crate::present::{counted, one_line, short};
 use crate::session::{Done, Error, Listed, Session, ThreadList};
 use crate::threads::Status;
 use crate::verbs;
@@ -152,13 +152,11 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
     let summary = &list.summary;
     cx.out.note(match summary.total {
         0 => String::from("no threads"),
-        1 => format!(
-            "1 thread: {} pending, {} awaiting you",
-            summary.pending, summary.awaiting_user
-        ),
         total => format!(
-            "{total} threads: {} pending, {} awaiting you",
-            summary.pending, summary.awaiting_user
+            "{}: {} pending, {} awaiting you",
+            counted(total as u64, "thread"),
+            summary.pending,
+            summary.awaiting_user
         ),
     });
 }
@@ -367,8 +365,7 @@ async fn to_the_end<T>(
 
 fn say_done(cx: &Cx, done: &Done, verb: &str) {
     if cx.out.json {
-        cx.out
-            .data(&serde_json::to_value(done).unwrap_or(Value::Null));
+        cx.out.data(done);
         return;
     }
     let id = done
@@ -380,10 +377,8 @@ fn say_done(cx: &Cx, done: &Done, verb: &str) {
         one_line(&done.file)
     );
     if let Some(removed) = done.lines_removed {
-        line.push_str(&format!(
-            ", {removed} line{} removed",
-            if removed == 1 { "" } else { "s" }
-        ));
+        let lines = counted(removed as u64, "line");
+        line.push_str(&format!(", {lines} removed"));
     }
     if let Some(hash) = &done.commit_hash {
         line.push_str(&format!(", committed as {BOLD}{hash}{BOLD:#}"));

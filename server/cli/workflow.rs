@@ -180,10 +180,7 @@ fn prune(cx: &Cx, age: Age, dry: bool) -> Outcome {
     for run in &runs {
         line(cx, run);
     }
-    let count = match runs.len() {
-        1 => String::from("1 run"),
-        count => format!("{count} runs"),
-    };
+    let count = counted(runs.len() as u64, "run");
     cx.out.note(match dry {
         true => format!("{count} would be deleted"),
         false => format!("{count} deleted, {:.1} MB freed", freed as f64 / 1e6),
