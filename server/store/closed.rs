@@ -197,7 +197,9 @@ impl Store {
         let read = || -> rusqlite::Result<Vec<super::Change>> {
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM changes
-                 WHERE run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0) AND undone = 0
+                 WHERE (run, turn) IN (
+                    SELECT run, turn FROM changes WHERE undone = 0
+                        AND run = (SELECT max(num) FROM runs WHERE thread_id = ?1 AND closed = 0))
                  ORDER BY num LIMIT 200",
             ))?;
             texts::changes(statement.query([thread_id])?)

@@ -473,17 +473,17 @@ fn a_prune_beside_who_reads_says_that_the_space_is_not_free_yet() {
 fn what_is_written_while_a_turn_is_undone_is_not_marked_as_taken_back() {
     let store = Place::new();
     let store = store.open().unwrap();
-    let write = |text: &str| Change {
-        file: String::from("a.rs"),
-        after: Some(text.into()),
-        ..Change::default()
-    };
     let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
-    store.record_change(&run.id, &write("1")).unwrap();
+    let first = change(None, Some("one\n"));
+    store.record_change(&run.id, &first).unwrap();
     let newest = store.newest_change().unwrap();
-    store.record_change(&run.id, &write("2")).unwrap();
+    // The next is kept as what differs from the one before it.
+    let next = change(Some("one\n"), Some("one\ntwo\n"));
+    store.record_change(&run.id, &next).unwrap();
     store.mark_undone(&run.id, 1, "a.rs", newest).unwrap();
-    assert_eq!(store.last_turn(&run.id).unwrap(), (1, vec![write("2")]));
+    let left = std::slice::from_ref(&next);
+    assert_eq!(store.last_turn(&run.id).unwrap(), (1, left.to_vec()));
+    assert_eq!(store.changes_of_thread("3f9a01bc").unwrap(), left);
 }
 
 #[cfg(unix)]

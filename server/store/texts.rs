@@ -10,7 +10,7 @@ use super::Change;
 
 /// The columns that [`changes`] reads.
 pub(super) const COLUMNS: &str =
-    "num, file, before, after, mode, folders, follows, front_kept, back_kept, is_answer";
+    "num, file, before, after, mode, folders, follows, front_kept, back_kept, is_answer, undone";
 
 /// What a write made of a text, as it is kept.
 pub(super) struct Made<'a> {
@@ -47,33 +47,35 @@ fn ends(before: &[u8], after: &[u8]) -> (usize, usize) {
     (front, back.take(rest).take_while(same).count())
 }
 
-/// The changes of `rows`, which have [`COLUMNS`] and come in the order in which they were made.
+/// The changes of `rows` that are not undone. The rows have [`COLUMNS`] and come in the order in which they were made;
+/// those that are undone are among them, for what follows one may stand still.
 pub(super) fn changes(mut rows: Rows) -> rusqlite::Result<Vec<Change>> {
     let mut places: HashMap<i64, usize> = HashMap::new();
-    let mut all: Vec<Change> = Vec::new();
+    let mut all: Vec<(Change, bool)> = Vec::new();
     while let Some(row) = rows.next()? {
         let follows: Option<i64> = row.get(6)?;
         let before = match follows {
             None => row.get(2)?,
-            // It is older, and undone only together with this one.
             Some(num) => {
                 let older = places.get(&num).and_then(|at| all.get(*at));
-                let older = older.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+                let (older, _) = older.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
                 older.after.clone()
             }
         };
         let after = after(row, before.as_deref())?;
         places.insert(row.get(0)?, all.len());
-        all.push(Change {
+        let change = Change {
             file: row.get(1)?,
             before,
             after,
             mode: row.get(4)?,
             folders: row.get(5)?,
             is_answer: row.get(9)?,
-        });
+        };
+        all.push((change, row.get(10)?));
     }
-    Ok(all)
+    let stands = |(change, undone): (Change, bool)| (!undone).then_some(change);
+    Ok(all.into_iter().filter_map(stands).collect())
 }
 
 fn after(row: &Row, before: Option<&[u8]>) -> rusqlite::Result<Option<Vec<u8>>> {

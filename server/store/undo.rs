@@ -70,7 +70,7 @@ impl Store {
             };
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM changes
-                 WHERE run = ?1 AND turn = ?2 AND undone = 0 ORDER BY num",
+                 WHERE run = ?1 AND turn = ?2 ORDER BY num",
             ))?;
             let changes = texts::changes(statement.query([num, turn])?)?;
             Ok((turn.unsigned_abs(), changes))

@@ -1,0 +1,92 @@
+//! An undo that is asked for while its turn goes on.
+
+use serde_json::{Value, json};
+
+use super::{Bench, CODE, FILE, THREAD};
+use crate::harness::{Editor, OnApply, frame};
+use crate::model::{Step, call};
+
+const OTHER: &str = "b.rs";
+const BEFORE: &str = "fn one() {}\n\nfn x() {}\n\nfn four() {}\n";
+
+/// Reads the other file and edits it.
+fn edit(old: &str, new: &str) -> Step {
+    let input = json!({"path": OTHER, "old_string": old, "new_string": new});
+    Step::calls(vec![
+        call("toolu_r", "file_read", json!({"path": OTHER})),
+        call("toolu_e", "file_edit", input),
+    ])
+}
+
+/// A turn begun in an editor that has the other file open, too.
+fn begun(bench: &Bench, on_apply: OnApply) -> Editor {
+    bench.workspace.write(OTHER, BEFORE);
+    let mut editor = bench.typed();
+    editor.open(OTHER);
+    editor.diagnostics(OTHER);
+    editor.state().on_apply = on_apply;
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor
+}
+
+/// The id of the edit with this label that the editor does not answer.
+fn asked(editor: &Editor, label: &str) -> Value {
+    editor.wait_for(label, |state| {
+        let mut all = state.received.iter();
+        let one = all.find(|message| {
+            let said = message["params"]["label"].as_str().unwrap_or_default();
+            message["method"] == "workspace/applyEdit" && said.starts_with(label)
+        });
+        Some(one?["id"].clone())
+    })
+}
+
+fn answer(editor: &Editor, id: &Value, applied: bool) {
+    let result = json!({"applied": applied, "failureReason": "the text is newer"});
+    editor.send_raw(&frame(
+        &json!({"jsonrpc": "2.0", "id": id, "result": result}),
+    ));
+}
+
+/// What it writes then is kept as what differs from what is undone.
+#[test]
+fn what_a_turn_writes_that_goes_on_while_it_is_undone_can_be_undone() {
+    let bench = Bench::new(vec![
+        edit("one", "ONE"),
+        Step::error(401, "authentication_error", "invalid x-api-key"),
+        edit("four", "FOUR"),
+        Step::text("Done."),
+    ]);
+    let mut editor = begun(&bench, OnApply::Apply);
+    let run = bench.wait_status("failed")["id"].clone();
+    editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    let both = editor.text(OTHER);
+    assert_eq!(both, BEFORE.replace("one", "ONE"));
+    let undo = json!({"run_id": run});
+    editor.state().on_apply = OnApply::Ignore;
+    let undoing = editor.ask(
+        "workspace/executeCommand",
+        json!({"command": "postil.undoTurn", "arguments": [undo]}),
+    );
+    let change = asked(&editor, "Undo last turn");
+    editor.state().on_apply = OnApply::Apply;
+    editor
+        .command("postil.continue", undo.clone())
+        .expect("it goes on");
+    editor.wait_text(FILE, |text| text.contains("AGENT: Done."));
+    bench.wait_status("completed");
+    answer(&editor, &change, false);
+    let undone = editor.answer(undoing).expect("undone");
+    assert_eq!(undone["files"], json!(["b.rs: put back"]));
+    assert_eq!(editor.text(OTHER), BEFORE.replace("four", "FOUR"));
+    let changes = editor.command("postil.turnChanges", undo.clone());
+    let files = changes.expect("what is left")["files"].clone();
+    assert_eq!(files[0]["file"], OTHER);
+    assert_eq!(files[0]["before"], both);
+    let undone = editor.command("postil.undoTurn", undo).expect("undone");
+    assert_eq!(undone["files"][0], "b.rs: put back", "{undone}");
+    assert_eq!(editor.text(OTHER), BEFORE);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+}
