@@ -83,7 +83,13 @@ impl Session {
         let (workspace, run) = self.run_of(id)?;
         self.let_conclude(workspace.root(), &run.thread_id).await;
         let store = workspace.store()?;
-        // The turn may write on meanwhile.
+        // What it writes is on record before it stands there: an undo in between would take it for undone.
+        if store.is_live(&run.id)? {
+            return Err(Error::Other(String::from(
+                "the turn is still at work, and nothing was put back: cancel it first, or undo it when it has ended",
+            )));
+        }
+        // The turn may go on meanwhile.
         let newest = store.newest_change()?;
         let (turn, changes) = store.last_turn(&run.id)?;
         if wanted.turn.is_some_and(|wanted| wanted < turn) {

@@ -1,4 +1,4 @@
-//! An undo that is asked for while its turn goes on.
+//! An undo that is asked for while its turn works or goes on.
 
 use serde_json::{Value, json};
 
@@ -48,6 +48,37 @@ fn answer(editor: &Editor, id: &Value, applied: bool) {
     editor.send_raw(&frame(
         &json!({"jsonrpc": "2.0", "id": id, "result": result}),
     ));
+}
+
+/// The edit is on record before the editor has it: an undo would find nothing of it, and call that undone.
+#[test]
+fn a_turn_at_work_is_not_undone_until_it_has_ended() {
+    let bench = Bench::new(vec![edit("one", "ONE"), Step::text("Done.").held()]);
+    let mut editor = begun(&bench, OnApply::Ignore);
+    let change = asked(&editor, "postil: change");
+    let run = bench.wait_status("running")["id"].clone();
+    let undo = json!({"run_id": run});
+    let refused = editor.command("postil.undoTurn", undo.clone());
+    let refused = refused.expect_err("it is at work")["message"].to_string();
+    let (code, _, told) = bench.cli(&["undo", run.as_str().expect("an id")]);
+    assert_eq!(code, Some(1), "{told}");
+    for said in [refused, told] {
+        assert!(
+            said.contains("the turn is still at work, and nothing was put back: cancel it first"),
+            "{said}"
+        );
+    }
+    editor.state().on_apply = OnApply::Apply;
+    editor.replace(OTHER, "one", "ONE");
+    answer(&editor, &change, true);
+    bench.model.wait_for_requests(2);
+    bench.model.release();
+    editor.wait_text(FILE, |text| text.contains("AGENT"));
+    // At once: what is left of the turn is waited for.
+    let undone = editor.command("postil.undoTurn", undo).expect("undone");
+    assert_eq!(undone["files"][0], "b.rs: put back");
+    assert_eq!(editor.text(OTHER), BEFORE);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
 }
 
 /// What it writes then is kept as what differs from what is undone.
