@@ -26,12 +26,12 @@ mod several;
 mod wire;
 
 #[cfg(unix)]
-pub use client::{call, serving};
+pub use client::{call, call_beside, serving};
 #[cfg(unix)]
 pub use server::{Listening, listen};
 
 #[cfg(not(unix))]
-pub use elsewhere::{Listening, call, listen, serving};
+pub use elsewhere::{Listening, call, call_beside, listen, serving};
 
 /// Why an editor's server did not answer.
 #[derive(Clone, Debug)]
@@ -68,6 +68,11 @@ impl NoAnswer {
             ),
         }
     }
+}
+
+/// Whether a call was refused because an editor beside the one it was made from does not tell what it has open.
+pub fn is_unheard(failure: &Failure) -> bool {
+    ["editor_silent", "editor_unclear", "editor_version"].contains(&failure.code.as_str())
 }
 
 /// What editors have open, as `buffer_read` tells it.
@@ -149,6 +154,12 @@ mod elsewhere {
 
     pub struct Listening;
 
+    impl Listening {
+        pub fn socket(&self) -> Option<PathBuf> {
+            None
+        }
+    }
+
     pub fn listen(_: &Arc<Session>, _: &Path, _: &tokio::runtime::Handle) -> Listening {
         Listening
     }
@@ -167,5 +178,16 @@ mod elsewhere {
         Err(NoAnswer::Absent(String::from(
             "this system has no way into an editor's server",
         )))
+    }
+
+    pub async fn call_beside(
+        _: &Path,
+        _: &Path,
+        _: &Path,
+        _: &Verb,
+        _: &Value,
+        _: &CancellationToken,
+    ) -> Option<Result<Result<Answer, Failure>, NoAnswer>> {
+        None
     }
 }

@@ -31,7 +31,36 @@ pub async fn call(
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Answered {
-    let places = places(data, root);
+    among(places(data, root), root, verb, arguments, cancel).await
+}
+
+/// The same for an editor whose own server listens at `socket`: that comes before the others where more than one shows
+/// what the call is about as well, or none does. `None`: no other server serves the workspace.
+pub async fn call_beside(
+    socket: &Path,
+    data: &Path,
+    root: &Path,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Option<Answered> {
+    let mut places = places(data, root);
+    places.retain(|place| !is_left(&place.pointer));
+    places.sort_by_key(|place| place.socket != socket);
+    let (own, others) = places.split_first()?;
+    if own.socket != socket || others.is_empty() {
+        return None;
+    }
+    Some(among(places, root, verb, arguments, cancel).await)
+}
+
+async fn among(
+    places: Vec<Place>,
+    root: &Path,
+    verb: &Verb,
+    arguments: &Value,
+    cancel: &CancellationToken,
+) -> Answered {
     let editors = tokio::select! {
         editors = Editors::of(places, root) => editors,
         // What writes is not begun yet.

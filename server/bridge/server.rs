@@ -65,6 +65,14 @@ impl Drop for Place {
     }
 }
 
+impl Listening {
+    /// `None`: each place is another server's.
+    pub fn socket(&self) -> Option<PathBuf> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.at.as_ref().map(|at| at.socket.clone())
+    }
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

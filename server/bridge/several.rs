@@ -38,7 +38,7 @@ struct Editor {
     open: Vec<Open>,
 }
 
-/// All that have the workspace open, in the order of their places.
+/// All that have the workspace open, in the order in which they come where nothing else tells which is meant.
 pub(super) struct Editors<'a> {
     root: &'a Path,
     all: Vec<Editor>,
@@ -410,15 +410,23 @@ impl<'a> Editors<'a> {
         arguments: &Value,
         cancel: &CancellationToken,
     ) -> Option<Answered> {
+        let run = json!({ "run_id": arguments.get("run_id") });
         let told = first
-            .call(self.root, &verbs::TURN_FILES, arguments, cancel)
+            .call(self.root, &verbs::TURN_FILES, &run, cancel)
             .await;
         // What is wrong with the run is told by the undo itself.
         let TurnFiles {
             run_id,
             turn,
-            files,
+            mut files,
         } = serde_json::from_value(told.ok()?.ok()?.value).ok()?;
+        let wanted = |name: &str| arguments.get(name).filter(|value| !value.is_null());
+        if wanted("turn").is_some_and(|wanted| *wanted != turn) {
+            return None;
+        }
+        if let Some(wanted) = wanted("files").and_then(Value::as_array) {
+            files.retain(|file| wanted.iter().any(|one| one == file));
+        }
         let home = |file: &String| self.of_file(&self.root.join(file)).unwrap_or(first);
         let homes: Vec<&Editor> = files.iter().map(home).collect();
         let only = homes.first()?;

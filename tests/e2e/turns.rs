@@ -17,7 +17,7 @@ mod second; // other heads than the one that answers
 mod starts; // between the author's word and the model's first
 mod stops; // turns that stop half-way and go on
 mod typing; // keys and edits in the same lines
-mod undoing; // an undo beside a turn that works
+mod undoing; // an undo beside a turn that works, and in another editor
 mod waits; // two turns with one question
 
 const FILE: &str = "src/net.rs";

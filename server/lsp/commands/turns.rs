@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
 use super::call::{Call, blocking, failed};
+use crate::bridge::{self, NoAnswer};
 use crate::host::{Level, Question};
 use crate::lsp::to_proto;
-use crate::session::{Session, TurnChanges, TurnOptions, Wanted, commit_waits};
+use crate::session::{Session, TurnChanges, TurnOptions, Undone, Wanted, commit_waits};
 use crate::store::Run;
 use crate::threads::{Action, Status, Thread};
+use crate::verbs;
 
 impl Call {
     pub(super) async fn start_turn(&self, plan: bool) -> Result<Value> {
@@ -195,7 +197,11 @@ impl Call {
         };
         // Who takes back one file after the other sees what becomes of it.
         let quiet = wanted.files.is_some();
-        let undone = self.session.undo(&self.run_or_thread()?, wanted).await?;
+        let id = self.run_or_thread()?;
+        let undone = match self.undo_beside(&id, &wanted).await? {
+            Some(undone) => undone,
+            None => self.session.undo(&id, wanted).await?,
+        };
         let files = undone.files.join("; ");
         let (level, text) = match undone.is_whole() {
             true => (Level::Info, format!("Undone. {files}")),
@@ -205,6 +211,40 @@ impl Call {
             self.session.host.message(level, &text);
         }
         Ok(json!({"success": undone.is_whole(), "files": undone.files}))
+    }
+
+    /// The same divided among the editors that have the folder open: what one of them has not saved stands there alone.
+    /// `None`: it is all for this one.
+    async fn undo_beside(&self, id: &str, wanted: &Wanted<'_>) -> Result<Option<Undone>> {
+        let found = self.session.run_of(id);
+        let (workspace, run) = found.map_err(|error| to_proto::error(&error))?;
+        let (data, root) = (&self.session.folders.data, workspace.root());
+        let socket = self.server.bridges.get(root).and_then(|own| own.socket());
+        let (Some(socket), Some(verb)) = (socket, verbs::any("undo")) else {
+            return Ok(None);
+        };
+        let arguments = json!({"run_id": run.id, "turn": wanted.turn, "files": wanted.files});
+        let answered =
+            bridge::call_beside(&socket, data, root, verb, &arguments, &self.cancel).await;
+        let answered = match answered {
+            None | Some(Err(NoAnswer::Absent(_))) => return Ok(None),
+            Some(Err(none)) => Err(none.failure(root)),
+            Some(Ok(answered)) => answered,
+        };
+        match answered {
+            Ok(answer) => {
+                self.session.host.changed(&[workspace.path_of(&run.file)]);
+                let undone = serde_json::from_value(answer.value);
+                undone.map(Some).map_err(|error| failed(error.to_string()))
+            }
+            // It may be suspended, and what the turn wrote into buffers it wrote here.
+            Err(failure)
+                if bridge::is_unheard(&failure) && self.session.turn(&run.id).is_some() =>
+            {
+                Ok(None)
+            }
+            Err(failure) => Err(failed(failure.message)),
+        }
     }
 
     /// Before and after of each file that the last turn changed, for a review.

@@ -1,9 +1,10 @@
-//! An undo that is asked for while its turn works or goes on.
+//! An undo that is asked for while its turn works or goes on, and one in another editor than the turn's.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD};
-use crate::harness::{Editor, OnApply, frame};
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
+use crate::harness::{Editor, OnApply, Options, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "b.rs";
@@ -120,4 +121,59 @@ fn what_a_turn_writes_that_goes_on_while_it_is_undone_can_be_undone() {
     assert_eq!(undone["files"][0], "b.rs: put back", "{undone}");
     assert_eq!(editor.text(OTHER), BEFORE);
     assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+}
+
+/// A turn in the first editor, which has not saved what it made; the second shows the file as it was saved before.
+fn answered_in_one_of_two() -> (Bench, Editor, Editor) {
+    let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
+    let start = || {
+        let options = Options {
+            env: bench.env(),
+            initialization_options: json!({"trusted": true}),
+            ..Options::default()
+        };
+        Editor::listening(&bench.workspace, options)
+    };
+    let (mut first, second) = (start(), start());
+    first.open(FILE);
+    first.splice(FILE, 0..0, THREAD);
+    first.save(FILE);
+    first.wait_codes(FILE, &["pending"]);
+    second.open(FILE);
+    second.wait_codes(FILE, &["pending"]);
+    take_when_offered(&mut first, "Reply as agent");
+    first.wait_text(FILE, |text| text.contains("AGENT: Renamed."));
+    bench.wait_status("completed");
+    (bench, first, second)
+}
+
+#[test]
+fn an_undo_in_another_editor_is_made_in_the_one_that_has_the_text() {
+    let (_bench, mut first, mut second) = answered_in_one_of_two();
+    let undone = second.take_action(FILE, 0, "Undo last turn");
+    let undone = undone.expect("undone");
+    assert_eq!(undone["files"], json!([format!("{FILE}: put back")]));
+    let asked = format!("{THREAD}{CODE}");
+    assert_eq!(first.text(FILE), asked);
+    assert_eq!(second.text(FILE), asked);
+    let argument = json!({"uri": first.uri(FILE), "thread_id": first.diagnostics(FILE)[0]["data"]["thread_id"]});
+    for editor in [&mut first, &mut second] {
+        let nothing = editor.command("postil.undoTurn", argument.clone());
+        let nothing = nothing.expect_err("it is undone")["message"].to_string();
+        assert!(
+            nothing.contains("there is nothing to put back"),
+            "{nothing}"
+        );
+    }
+}
+
+#[test]
+fn an_editor_that_is_suspended_keeps_no_other_from_undoing_its_own_turn() {
+    let (_bench, mut first, second) = answered_in_one_of_two();
+    let pid = i32::try_from(second.process_id()).expect("an id");
+    let pid = Pid::from_raw(pid).expect("an id");
+    kill_process(pid, Signal::STOP).expect("it runs");
+    take_when_offered(&mut first, "Undo last turn");
+    assert_eq!(first.text(FILE), format!("{THREAD}{CODE}"));
+    kill_process(pid, Signal::CONT).expect("it is there");
 }
