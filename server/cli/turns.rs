@@ -403,8 +403,11 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
             let files = changes.files.iter();
             let files = files.map(|one| os::resolved(&changes.workspace.path_of(&one.file)));
             let unsaved = way::unsaved_elsewhere(cx, &files.collect::<Vec<_>>()).await?;
-            if let Some((path, folder)) = unsaved.first_key_value() {
-                return Err(Error::Other(visible(&bridge::unsaved(path, folder))).into());
+            if !unsaved.is_empty() {
+                let each = unsaved.iter();
+                let each = each.map(|(path, folder)| bridge::unsaved(path, folder));
+                let all = each.collect::<Vec<_>>().join("; ");
+                return Err(Error::Other(visible(&all)).into());
             }
         }
         Ok(session.undo(run, Wanted::default()).await?)

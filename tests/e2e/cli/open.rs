@@ -420,6 +420,39 @@ fn actions_and_undo_leave_a_file_that_an_editor_of_a_nested_folder_has_not_saved
 }
 
 #[test]
+fn an_undo_names_every_file_that_an_editor_of_a_nested_folder_has_not_saved() {
+    let workspace = Workspace::new();
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let files = ["src/a.rs", "src/b.rs"];
+    let mut patch = String::new();
+    for file in files {
+        workspace.write(file, "fn one() {}\n");
+        patch +=
+            &format!("--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-fn one() {{}}\n+fn two() {{}}\n");
+    }
+    let input = serde_json::json!({ "patch": patch }).to_string();
+    postil(&workspace, &["tools", "call", "patch_apply", &input]).ok();
+    let run = workspace.runs()[0]["id"].clone();
+    let options = Options {
+        folders: Some(vec![workspace.path("src")]),
+        ..Options::default()
+    };
+    let editor = Editor::listening(&workspace, options);
+    for file in files {
+        editor.open(file);
+        editor.splice(file, 0..0, "// typed\n");
+        editor.diagnostics(file);
+    }
+    let undone = postil(&workspace, &["undo", run.as_str().expect("an id")]);
+    assert_eq!(undone.code, 1, "{undone:?}");
+    for file in files {
+        let path = workspace.path(file).display().to_string();
+        assert!(undone.err.contains(&path), "{undone:?}");
+        assert_eq!(workspace.read(file), "fn two() {}\n");
+    }
+}
+
+#[test]
 fn an_editor_that_is_waited_for_is_told_of() {
     let (workspace, editor) = opened();
     let id = id_in(&workspace, "src/main.rs");
