@@ -57,7 +57,7 @@ pub fn commit_sample(folder: &Path, message: &str) -> Result<(), String> {
 }
 
 /// A path below a repository's top as git takes it: with `/`.
-fn path_for_git(path: &Path) -> PathBuf {
+pub fn path_for_git(path: &Path) -> PathBuf {
     if cfg!(windows) {
         return PathBuf::from(os::slashed(path));
     }

@@ -253,7 +253,7 @@ impl Why {
                 "author": present::visible(&shaped.author),
                 "time": seconds(shaped.time),
                 "summary": present::visible(&shaped.summary),
-                "file": present::visible(&shaped.file),
+                "file": present::visible(&shaped.file.to_string_lossy()),
                 "line": shaped.line,
             })
         });

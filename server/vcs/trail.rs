@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::commit::{GitError, Place, place};
@@ -28,14 +28,14 @@ pub struct Shaped {
     pub time: i64,
     /// The first line of its message.
     pub summary: String,
-    /// The file in that commit, relative to the top of the work tree, with `/`.
-    pub file: String,
+    /// The file in that commit, relative to the top of the work tree, with `/`; its name need be no text.
+    pub file: PathBuf,
     /// 1-based, in that file.
     pub line: usize,
     /// The line, without its end.
     pub text: String,
     /// The commit before it, and the file's name there.
-    previous: Option<(String, String)>,
+    previous: Option<(String, PathBuf)>,
 }
 
 /// What is known of a line.
@@ -112,7 +112,7 @@ pub(super) fn newest(
 }
 
 /// A file in a commit; `None`: it is not there, is no text or too large.
-pub fn blob(place: &Place, commit: &str, file: &str, until: Instant) -> Option<String> {
+pub fn blob(place: &Place, commit: &str, file: &Path, until: Instant) -> Option<String> {
     let quiet = quiet_settings(&place.top).ok()?;
     let git = Blaming {
         place,
@@ -239,18 +239,21 @@ impl Blaming<'_> {
             Before::Same(line) | Before::Changed(line) => line + 1,
             Before::Absent => return Ok(None),
         };
-        self.blame(Some(commit), file.as_ref(), line, None, true)
+        self.blame(Some(commit), file.as_os_str(), line, None, true)
     }
 
-    fn blob(&self, commit: &str, file: &str) -> Result<String, GitError> {
-        let name = format!("{commit}:{file}");
-        let (content, printed, said) = self.run(&["cat-file", "blob", &name], b"")?;
+    fn blob(&self, commit: &str, file: &Path) -> Result<String, GitError> {
+        let mut name = OsString::from(format!("{commit}:"));
+        name.push(file);
+        let [command, kind] = ["cat-file", "blob"].map(OsStr::new);
+        let (content, printed, said) = self.run(&[command, kind, &name], b"")?;
         if !content {
             return Err(GitError::Refused(said));
         }
         if printed.len() > LARGEST {
             return Err(GitError::Failed(format!(
-                "{file} is larger than {LARGEST} bytes"
+                "{} is larger than {LARGEST} bytes",
+                file.display()
             )));
         }
         Ok(String::from_utf8_lossy(&printed).into_owned())
@@ -260,41 +263,41 @@ impl Blaming<'_> {
 /// The entry of a line in what `git blame --porcelain` prints: a header `id was is [count]`, once for each commit
 /// what is known of it, then a tab and the line. `None`: it is not committed.
 fn parse(printed: &[u8], wanted: usize) -> Option<Shaped> {
-    let printed = String::from_utf8_lossy(printed);
-    let mut known: HashMap<&str, HashMap<&str, &str>> = HashMap::new();
-    let mut now: Option<(&str, usize, usize)> = None;
-    for line in printed.split('\n') {
-        if let Some(text) = line.strip_prefix('\t') {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut known: HashMap<&[u8], HashMap<&[u8], &[u8]>> = HashMap::new();
+    let mut now: Option<(&[u8], usize, usize)> = None;
+    for line in printed.split(|byte| *byte == b'\n') {
+        if let Some(said) = line.strip_prefix(b"\t") {
             let (id, was, is) = now.take()?;
             if is != wanted {
                 continue;
             }
-            if id.bytes().all(|byte| byte == b'0') {
+            if id.iter().all(|byte| *byte == b'0') {
                 return None;
             }
             let facts = known.get(id)?;
-            let fact = |name: &str| facts.get(name).copied().unwrap_or_default();
-            let previous = fact("previous").split_once(' ');
+            let fact = |name: &str| facts.get(name.as_bytes()).copied().unwrap_or_default();
+            let previous = split_once(fact("previous"));
             return Some(Shaped {
-                commit: id.to_owned(),
-                author: fact("author").to_owned(),
-                time: fact("author-time").parse().unwrap_or(0),
-                summary: fact("summary").to_owned(),
+                commit: text(id),
+                author: text(fact("author")),
+                time: text(fact("author-time")).parse().unwrap_or(0),
+                summary: text(fact("summary")),
                 file: unquoted(fact("filename")),
                 line: was,
-                text: text.strip_suffix('\r').unwrap_or(text).to_owned(),
-                previous: previous.map(|(id, file)| (id.to_owned(), unquoted(file))),
+                text: text(said.strip_suffix(b"\r").unwrap_or(said)),
+                previous: previous.map(|(id, file)| (text(id), unquoted(file))),
             });
         }
         match now {
             None => {
-                let mut words = line.split(' ');
+                let mut words = line.split(|byte| *byte == b' ');
                 let id = words.next()?;
-                let mut number = || words.next()?.parse().ok();
+                let mut number = || text(words.next()?).parse().ok();
                 now = Some((id, number()?, number()?));
             }
             Some((id, ..)) => {
-                let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+                let (name, value) = split_once(line).unwrap_or((line, b""));
                 // The file may be another for each block of lines of one commit.
                 known.entry(id).or_default().insert(name, value);
             }
@@ -303,16 +306,23 @@ fn parse(printed: &[u8], wanted: usize) -> Option<Shaped> {
     None
 }
 
+/// What stands before the first blank, and behind it.
+fn split_once(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (word, rest) = line.split_at(memchr::memchr(b' ', line)?);
+    Some((word, rest.get(1..)?))
+}
+
 /// A path as git prints it: in quotes with escapes where it holds `"`, `\` or a control character.
-fn unquoted(printed: &str) -> String {
+fn unquoted(printed: &[u8]) -> PathBuf {
+    let path = |bytes: &[u8]| super::path_for_git(&super::bytes_to_path(bytes));
     let quoted = printed
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
     let Some(quoted) = quoted else {
-        return printed.to_owned();
+        return path(printed);
     };
     let mut out = Vec::new();
-    let mut bytes = quoted.bytes().peekable();
+    let mut bytes = quoted.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         if byte != b'\\' {
             out.push(byte);
@@ -339,7 +349,7 @@ fn unquoted(printed: &str) -> String {
             None => {}
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    path(&out)
 }
 
 #[cfg(test)]
@@ -348,8 +358,9 @@ mod tests {
 
     #[test]
     fn a_name_in_quotes() {
-        assert_eq!(unquoted("a b.rs"), "a b.rs");
-        assert_eq!(unquoted(r#""a\"b\\\303\244\n""#), "a\"b\\ä\n");
+        assert_eq!(unquoted(b"a b.rs"), Path::new("a b.rs"));
+        let quoted = br#""a\"b\\\303\244\n""#;
+        assert_eq!(unquoted(quoted), Path::new("a\"b\\ä\n"));
     }
 
     #[test]
@@ -363,10 +374,10 @@ mod tests {
         let found = parse(printed.as_bytes(), 2).expect("an entry");
         assert_eq!(
             (found.line, &*found.file, &*found.text),
-            (4, "was.rs", "fn b() {}")
+            (4, Path::new("was.rs"), "fn b() {}")
         );
         assert_eq!((&*found.author, found.time), ("Jane Doe", 86_400));
-        assert_eq!(found.previous, Some((id, String::from("old.rs"))));
+        assert_eq!(found.previous, Some((id, PathBuf::from("old.rs"))));
         assert_eq!(parse(printed.as_bytes(), 3), None);
         assert_eq!(parse(printed.as_bytes(), 9), None);
         assert_eq!(parse(b"fatal: nonsense\n\xff", 1), None);

@@ -160,6 +160,43 @@ fn lines_that_moved_were_changed_or_renamed_are_followed() {
     assert_eq!(ties(&workspace, "src/b.rs:2"), [""; 0]);
 }
 
+/// The history and git's answers have the name in bytes that are no text.
+#[test]
+fn a_line_is_followed_through_a_name_that_is_no_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let workspace = Workspace::new();
+    workspace.git(&["init", "--quiet"]);
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff.rs");
+    let write = |text: &str| std::fs::write(workspace.root().join(odd), text).expect("written");
+    write(CODE);
+    commit(&workspace, "Begin");
+    write(&with_thread(CODE, "    let timeout"));
+    dismiss(&workspace);
+    let changed = CODE.replace("= 30", "= 60");
+    write(&changed);
+    commit(&workspace, "More");
+    let shown = |told: &Value| {
+        let commits = told["commits"].as_array().expect("commits").iter();
+        let summaries: Vec<Value> = commits.map(|one| one["summary"].clone()).collect();
+        (json!(summaries), told["conversations"][0]["tie"].clone())
+    };
+    let mut editor = Editor::start(&workspace);
+    let uri = format!("{}/odd%FF.rs", crate::harness::uri_of(workspace.root()));
+    let argument = json!({"uri": uri, "position": {"line": 1, "character": 0}});
+    let told = editor.command("postil.why", argument).expect("an answer");
+    assert_eq!(shown(&told), (json!(["More", "Begin"]), json!("line")));
+
+    std::fs::rename(workspace.root().join(odd), workspace.path("a.rs")).expect("renamed");
+    workspace.write("a.rs", changed.replace("= 60", "= 90"));
+    commit(&workspace, "Rename");
+    let told = why(&workspace, "a.rs:2");
+    assert_eq!(
+        shown(&told),
+        (json!(["Rename", "More", "Begin"]), json!("line"))
+    );
+}
+
 #[test]
 fn a_commit_that_closes_threads_tells_of_them_at_all_its_lines() {
     let workspace = project();

@@ -38,7 +38,7 @@ struct Version<'a> {
     line: usize,
 }
 
-type Blobs = RefCell<HashMap<(String, String), Option<std::rc::Rc<str>>>>;
+type Blobs = RefCell<HashMap<(String, PathBuf), Option<std::rc::Rc<str>>>>;
 
 impl Line<'_> {
     fn shaped(&self) -> &[Shaped] {
@@ -46,7 +46,7 @@ impl Line<'_> {
     }
 
     /// Every name that the file had, absolute.
-    fn files(&self) -> BTreeSet<PathBuf> {
+    fn names(&self) -> BTreeSet<PathBuf> {
         let mut files = BTreeSet::from([self.path.to_owned()]);
         if let Some(trail) = self.trail {
             files.extend(
@@ -59,9 +59,14 @@ impl Line<'_> {
         files
     }
 
+    /// The same as the history may have them.
+    fn files(&self) -> BTreeSet<String> {
+        self.names().iter().map(|file| kept(file)).collect()
+    }
+
     /// The same, relative to the workspace root.
     pub fn files_below_root(&self) -> Vec<String> {
-        self.files()
+        self.names()
             .iter()
             .filter_map(|file| file.strip_prefix(self.root).ok())
             .map(os::slashed)
@@ -86,7 +91,7 @@ impl Line<'_> {
                     commit.is_some_and(|id| id.len() >= 7 && shaped.commit.starts_with(id))
                 };
                 told.closed.by_commit
-                    && files.contains(&base.join(&told.closed.file))
+                    && files.contains(&kept(&base.join(&told.closed.file)))
                     && self.shaped().iter().any(of)
             };
             // One conversation may be in the history and in the notes.
@@ -100,7 +105,7 @@ impl Line<'_> {
     }
 
     /// Whether one of its lines was this line.
-    fn stood(&self, told: &Told, base: &Path, files: &BTreeSet<PathBuf>, blobs: &Blobs) -> bool {
+    fn stood(&self, told: &Told, base: &Path, files: &BTreeSet<String>, blobs: &Blobs) -> bool {
         let now = Version {
             text: self.words,
             shaped: None,
@@ -122,8 +127,8 @@ impl Line<'_> {
                 .any(|tie| {
                     let file = base.join(&tie.file);
                     // A file that is gone may be this one, renamed and not committed yet.
-                    let mine =
-                        files.contains(&file) || (self.shaped().is_empty() && !file.exists());
+                    let mine = files.contains(&kept(&file))
+                        || (self.shaped().is_empty() && !file.exists());
                     mine && self.is_the_line(told, tie, &version, blobs)
                 })
         })
@@ -184,13 +189,17 @@ impl Line<'_> {
             self.root
         };
         let file = base.join(&tie.file);
-        let file = os::slashed(file.strip_prefix(top).ok()?);
+        // Of a name that is no text the history has what is read of it.
+        let names = self.names();
+        let name = names.iter().find(|name| kept(name) == kept(&file));
+        let file = name.unwrap_or(&file).strip_prefix(top).ok()?;
+        let file = vcs::path_for_git(file);
         // A note's commit is none that git would take for an option.
         let is_id = commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then(|| self.blob(commit, &file, blobs))?
     }
 
-    fn blob(&self, commit: &str, file: &str, blobs: &Blobs) -> Option<std::rc::Rc<str>> {
+    fn blob(&self, commit: &str, file: &Path, blobs: &Blobs) -> Option<std::rc::Rc<str>> {
         let trail = self.trail?;
         let key = (commit.to_owned(), file.to_owned());
         if let Some(known) = blobs.borrow().get(&key) {
@@ -200,6 +209,11 @@ impl Line<'_> {
         blobs.borrow_mut().insert(key, read.clone());
         read
     }
+}
+
+/// A path as the history can keep it, of which one that is no text has lost some.
+fn kept(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Whether more than one line of a text is this one but for its indentation. A hover asks for it.
