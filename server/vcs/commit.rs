@@ -106,6 +106,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         super::needs_no_filter(place)?;
         quiet_settings(&place.top)?
     };
+    submodules_can_be_read(place)?;
     let file = place.file.as_os_str();
     let run = |args: &[&OsStr]| git(&place.top, &quiet, args, None);
     let with_file = |args: &[&str]| {
@@ -183,6 +184,19 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
             false => super::runs::left_out(place),
         },
     })
+}
+
+/// An error where git, which looks for a commit where each submodule stands, would find what is not to be read.
+fn submodules_can_be_read(place: &Place) -> Result<(), GitError> {
+    for name in super::found::submodules(&place.top)? {
+        let folder = place.top.join(name);
+        if folder.join(".git").symlink_metadata().is_ok()
+            && let Some(why) = super::ordinary::obstacle(&folder)
+        {
+            return Err(GitError::Failed(why));
+        }
+    }
+    Ok(())
 }
 
 /// The newest commit of the file since HEAD was `head`: HEAD itself may be one that a hook or another program made.

@@ -104,6 +104,24 @@ fn listed(repository: &Repository, root: &Path) -> Option<Vec<u8>> {
 }
 
 fn asked(root: &Path) -> Result<Vec<u8>, GitError> {
+    let mut names = Vec::new();
+    for name in listed_as(b"100", root)? {
+        names.extend(name);
+        names.push(0);
+    }
+    Ok(names)
+}
+
+/// The submodules that git has below `root`, relative to it.
+pub(super) fn submodules(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let names = listed_as(b"160", root)?.into_iter();
+    Ok(names
+        .map(|name| super::bytes_to_path(&name).into_owned())
+        .collect())
+}
+
+/// The names in the index, relative to `root`, of what has a mode that begins so.
+fn listed_as(mode: &[u8], root: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let mut settings = untrusted();
     // Whose a repository is matters for what its configuration would run; to list the index nothing of it runs.
     settings.push((OsString::from("safe.directory"), "*"));
@@ -114,18 +132,13 @@ fn asked(root: &Path) -> Result<Vec<u8>, GitError> {
         return Err(GitError::Refused(first));
     }
     // `<mode> <id> <stage>\t<path>`, relative to the folder that was asked in.
-    let mut names = Vec::new();
-    for entry in out.stdout.split(|byte| *byte == 0) {
-        let Some(tab) = memchr::memchr(b'\t', entry) else {
-            continue;
-        };
-        let (facts, name) = entry.split_at(tab);
-        if facts.starts_with(b"100") {
-            names.extend_from_slice(name.get(1..).unwrap_or_default());
-            names.push(0);
-        }
-    }
-    Ok(names)
+    let entries = out.stdout.split(|byte| *byte == 0);
+    let names = entries.filter_map(|entry| {
+        let (facts, name) = entry.split_at(memchr::memchr(b'\t', entry)?);
+        let name = name.get(1..).filter(|_| facts.starts_with(mode))?;
+        Some(name.to_vec())
+    });
+    Ok(names.collect())
 }
 
 /// The index file of the repository at or above `root`, and the top of its work tree.

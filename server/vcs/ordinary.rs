@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::Repository;
+use git2::{ErrorCode, Repository};
 
 use crate::os;
 
@@ -34,7 +34,7 @@ pub(super) fn discover(folder: &Path) -> Result<Repository, git2::Error> {
     os::bound_libgit2();
     match obstacle(folder) {
         Some(why) => Err(git2::Error::from_str(&why)),
-        None => Repository::discover(folder),
+        None => opened(folder),
     }
 }
 
@@ -43,8 +43,22 @@ pub(super) fn discover_whole(folder: &Path) -> Result<Repository, git2::Error> {
     os::bound_libgit2();
     match obstacle_to_objects(folder) {
         Some(why) => Err(git2::Error::from_str(&why)),
-        None => Repository::discover(folder),
+        None => opened(folder),
     }
+}
+
+/// Git takes a link to a branch for a `HEAD`, also where the branch has no file of its own. That libgit2 finds no
+/// repository then does not mean that there is none.
+fn opened(folder: &Path) -> Result<Repository, git2::Error> {
+    Repository::discover(folder).map_err(|error| match parts(folder) {
+        Some(Ok((_, own)))
+            if error.code() == ErrorCode::NotFound && own.join("HEAD").is_symlink() =>
+        {
+            let head = own.join("HEAD");
+            git2::Error::from_str(&format!("{} is a link to no file", head.display()))
+        }
+        _ => error,
+    })
 }
 
 /// Why the repository at or above `folder` is not to be opened, where there is one.
@@ -118,12 +132,6 @@ fn in_tree(top: &Path, folder: &Path) -> Option<String> {
 fn in_repository(own: &Path) -> Option<String> {
     if let Some(why) = in_folders(own) {
         return Some(why);
-    }
-    // Git takes a link to a branch for a `HEAD`, also where the branch has no file of its own; libgit2 sees no
-    // repository then.
-    let head = own.join("HEAD");
-    if head.is_symlink() && !head.exists() {
-        return Some(format!("{} is a link to no file", head.display()));
     }
     let common = super::found::referred(own, &own.join("commondir"), "");
     let common = common.filter(|common| common != own);

@@ -186,3 +186,35 @@ fn a_rule_that_is_no_utf_8_costs_itself_alone() {
         assert!(!found.contains("b.rs"), "{tool}: {found}");
     }
 }
+
+/// For a commit git looks where each submodule stands.
+#[test]
+fn a_pipe_in_the_place_of_what_a_submodule_is_at_is_not_waited_for() {
+    for (pipe, absorbed) in [("sub/.git/HEAD", false), (".git/modules/sub/HEAD", true)] {
+        let workspace = Workspace::new();
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["init", "-q", "sub"]);
+        workspace.git(&["-C", "sub", "commit", "-q", "--allow-empty", "-m", "x"]);
+        workspace.write(FILE, ASKED);
+        let settings = "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n";
+        workspace.write(".gitmodules", settings);
+        workspace.git(&["add", "-A"]);
+        workspace.git(&["commit", "-qm", "First"]);
+        if absorbed {
+            workspace.git(&["submodule", "absorbgitdirs"]);
+        }
+        let path = workspace.path(pipe);
+        std::fs::remove_file(&path).expect("it stands there");
+        let made = workspace.command("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+        let refused = run(&workspace, &["clear", FILE]);
+        let told = shown(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{pipe}: {told}");
+        assert!(told.contains("HEAD is no ordinary file"), "{pipe}: {told}");
+        assert_eq!(workspace.read(FILE), ASKED);
+        let told = shown(&run(&workspace, &["tools", "call", "git_status", "{}"]));
+        assert!(!told.contains("cannot be read"), "{pipe}: {told}");
+        let told = shown(&run(&workspace, &["why", &format!("{FILE}:1")]));
+        assert!(told.contains("First"), "{pipe}: {told}");
+    }
+}
