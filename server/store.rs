@@ -28,6 +28,7 @@ mod schema;
 mod talk;
 mod texts;
 mod undo;
+mod whose;
 mod windows;
 mod writes;
 

@@ -330,7 +330,7 @@ pub(super) fn lenses(server: &Arc<Server>, params: &CodeLensParams) -> Result<Ve
         return Ok(Vec::from_iter(one));
     }
     let mut all = Vec::new();
-    let past = margin::past(session, &path, &view.threads);
+    let past = margin::past(session, &view);
     let first_line = |thread: &Thread| thread.messages.first().map(|message| message.line);
     let mut on_line: HashMap<_, usize> = HashMap::new();
     for thread in view.threads.iter() {

@@ -57,7 +57,7 @@ pub(super) fn publish(server: &Server, path: &Path, open: Option<&str>, view: Op
     let threads = view.map_or_else(Vec::new, |view| {
         let document = to_proto::document(view);
         let mut places = document.places(client.encoding);
-        let past = past(session, path, &view.threads);
+        let past = past(session, view);
         let is_outside = session.workspace_of(path).is_none();
         let one = |(thread, past)| described(session, view, &mut places, thread, past, is_outside);
         view.threads
@@ -185,17 +185,13 @@ struct Turn {
 }
 
 /// What the history has of each thread; nothing where it is off.
-pub(super) fn past(session: &Session, path: &Path, threads: &[Thread]) -> Vec<Past> {
+pub(super) fn past(session: &Session, view: &View) -> Vec<Past> {
     let store = session
-        .workspace_of(path)
+        .workspace_of(&view.path)
         .and_then(|workspace| workspace.store().ok());
     store
-        .and_then(|store| {
-            store
-                .past(threads.iter().map(|t| (t.id.as_str(), Some(t))))
-                .ok()
-        })
-        .unwrap_or_else(|| vec![Past::default(); threads.len()])
+        .and_then(|store| store.past(&view.threads, &view.text).ok())
+        .unwrap_or_else(|| vec![Past::default(); view.threads.len()])
 }
 
 fn described<'a>(

@@ -23,7 +23,7 @@ impl Session {
         let store = kept.then(|| workspace.store()).transpose()?;
         let known = store
             .as_ref()
-            .and_then(|store| store.run_of_thread(&thread.id).ok()?);
+            .and_then(|store| self.open_run_of(store, &view.path, &thread).ok()?);
         let run = known.unwrap_or_else(|| Run {
             id: String::from("not-begun"),
             thread_id: thread.id.clone(),

@@ -85,12 +85,13 @@ impl Session {
                 RunStatus::Failed | RunStatus::Interrupted => turn::says_go_on(said),
                 _ => false,
             };
-            if !waits || store.run_of_thread(&run.thread_id).ok()??.id != run.id {
+            if !waits {
                 return None;
             }
             let path = workspace.path_of(&run.file);
             let (view, thread) = self.find_thread(&run.thread_id, Some(&path)).ok()?;
-            Some((thread.id, view.path))
+            let open = store.run_of_thread(&thread, &view.threads, &view.text);
+            (open.ok()??.id == run.id).then_some((thread.id, view.path))
         })
     }
 

@@ -152,7 +152,7 @@ impl Session {
             )));
         };
         let file = self.relative(&view.path);
-        let run = match store.run_of_thread(&thread.id)? {
+        let run = match self.take_up_run(&store, &view, &thread)? {
             Some(run) => run,
             None => {
                 let run = store.begin(&thread.id, &file, &model.name())?;
@@ -191,7 +191,7 @@ impl Session {
     pub fn others(&self, path: &Path, thread: &Thread, askable: &[String]) -> Vec<String> {
         let store = self.workspace_of(path).and_then(|home| home.store().ok());
         let last = store
-            .and_then(|store| store.run_of_thread(&thread.id).ok()?)
+            .and_then(|store| self.open_run_of(&store, path, thread).ok()?)
             .map(|run| run.model);
         let others = askable.iter().filter(|name| Some(*name) != last.as_ref());
         others.cloned().collect()

@@ -21,6 +21,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use end::{TurnEnd, TurnStatus};
+use which::note_stand;
 pub(super) use who::answerer;
 use who::may_be_held;
 
@@ -438,12 +439,13 @@ impl Session {
                     thread.id
                 )));
             }
-            self.may_go_on(&store, &thread)?;
+            self.may_go_on(&store, &view.path, &thread)?;
         }
-        if store.run_of_thread(&thread.id)?.is_none()
-            && let Some(run) = store.run_brought_back(&thread)?
+        let run = self.take_up_run(&store, &view, &thread)?;
+        if let Some(run) = run.filter(|_| !options.resume)
+            && self.is_asked_elsewhere(&store, &run, &view, &thread)?
         {
-            store.reopen(&run.id, &thread.id)?;
+            store.forget_talk(&run.id)?;
         }
         let asked = (&view, &thread);
         let answerer = self.who_answers(&workspace, asked, &options).await?;
@@ -466,6 +468,7 @@ impl Session {
         let model = thread.action().map_or(answerer.name(), |_| String::new());
         let taken = store.take(&thread.id, &file, &model, go_on)?;
         let run = taken.run;
+        note_stand(&store, &run, &thread, &view.text);
         options.plan |= turn::is_plan(&taken.talk);
 
         let cancel = CancellationToken::new();
@@ -506,7 +509,8 @@ impl Session {
         let store = self
             .workspace_of(&view.path)
             .and_then(|home| home.store().ok());
-        let is_known = |store: Arc<Store>| !matches!(store.run_of_thread(&thread.id), Ok(None));
+        let is_known =
+            |store: Arc<Store>| !matches!(self.open_run_of(&store, &view.path, &thread), Ok(None));
         thread.is_answered() && !store.is_none_or(is_known)
     }
 
@@ -534,14 +538,17 @@ impl Session {
                 run.id
             )));
         }
-        let open = workspace.store()?.run_of_thread(&run.thread_id)?;
+        let (store, path) = (workspace.store()?, workspace.path_of(&run.file));
+        let open = match self.find_thread(&run.thread_id, Some(&path)) {
+            Ok((view, thread)) => store.run_of_thread(&thread, &view.threads, &view.text)?,
+            Err(_) => store.open_run(&run.thread_id)?,
+        };
         if open.is_none_or(|open| open.id != run.id) {
             return Err(Error::Other(format!(
                 "run {} does not go on: its thread was removed",
                 run.id
             )));
         }
-        let path = workspace.path_of(&run.file);
         Ok((run, path))
     }
 
@@ -552,17 +559,18 @@ impl Session {
         };
         let store = workspace.store();
         self.turns.running(workspace.root(), &thread.id).is_none()
-            && store.is_ok_and(|store| self.may_go_on(&store, thread).is_ok())
+            && store.is_ok_and(|store| self.may_go_on(&store, path, thread).is_ok())
     }
 
-    fn may_go_on(&self, store: &Store, thread: &Thread) -> Result<(), Error> {
+    fn may_go_on(&self, store: &Store, path: &Path, thread: &Thread) -> Result<(), Error> {
         let nothing = || {
             Error::Other(format!(
                 "nothing of thread {} stopped half-way: write your message after `AUTHOR:` and ask again",
                 thread.id
             ))
         };
-        let run = store.run_of_thread(&thread.id)?.ok_or_else(nothing)?;
+        let run = self.open_run_of(store, path, thread)?;
+        let run = run.ok_or_else(nothing)?;
         let last = store.last_talk(&run.id)?.ok_or_else(nothing)?;
         if thread.status != Status::Pending && turn::is_question(&last) {
             return Err(Error::Other(format!(

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::leaving;
 use super::reads::{limit_of, run_from, time};
 use super::texts::{self, COLUMNS};
+use super::whose::close_at;
 use super::writes::now;
 use super::{Run, Store, StoreError};
-use crate::threads::{Role, Thread, words};
+use crate::threads::{Thread, words};
 
 /// The conversation of a thread that was removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,17 +142,6 @@ impl Store {
         brought_back(&connection, &thread.id, &kept).map_err(|e| self.fault(e))
     }
 
-    /// The thread of a closed run stands in its file again, and goes on.
-    pub fn reopen(&self, run: &str, thread_id: &str) -> Result<(), StoreError> {
-        self.durable()
-            .execute(
-                "UPDATE runs SET closed = 0, thread_id = ?2 WHERE id = ?1",
-                [run, thread_id],
-            )
-            .map_err(|e| self.fault(e))?;
-        Ok(())
-    }
-
     /// Conversations that are tied to a line with one of these words, or that stood in one of these files;
     /// newest first.
     pub fn tied(
@@ -239,12 +229,7 @@ fn renumber_in(tx: &Transaction, renumbered: &[(String, String)]) -> rusqlite::R
         .execute([old])?;
     }
     for (_, new) in renumbered {
-        tx.prepare_cached(
-            "UPDATE runs SET closed = 1, touched = ?2,
-                status = CASE WHEN status IN ('queued', 'running') THEN status ELSE 'completed' END
-             WHERE thread_id = ?1 AND closed = 0",
-        )?
-        .execute(params![new, now()])?;
+        close_at(tx, new)?;
     }
     for (old, new) in renumbered {
         tx.prepare_cached(
@@ -290,13 +275,7 @@ fn close_in(tx: &Transaction, closed: &Closed) -> rusqlite::Result<()> {
             tie.stood
         ])?;
     }
-    tx.execute(
-        "UPDATE runs SET closed = 1, touched = ?2,
-            status = CASE WHEN status IN ('queued', 'running') THEN status ELSE 'completed' END
-         WHERE thread_id = ?1 AND closed = 0",
-        params![closed.thread_id, now()],
-    )?;
-    Ok(())
+    close_at(tx, &closed.thread_id)
 }
 
 fn closed(connection: &Connection, num: i64) -> rusqlite::Result<Closed> {

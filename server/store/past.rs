@@ -1,13 +1,16 @@
 //! Whether threads have a past: asked with every key by an editor that offers what can be done with it.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Deref;
 use std::sync::PoisonError;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::Connection;
 
 use super::closed::{Said, brought_back};
+use super::whose::{Places, claim};
 use super::{Store, StoreError};
-use crate::threads::Thread;
+use crate::threads::{Role, Thread, words};
 
 /// What the history has of a thread that stands in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +29,14 @@ pub struct Past {
 pub(super) struct Read {
     /// SQLite's count of what others wrote, as it was then.
     version: Option<i64>,
-    by_thread: HashMap<String, Past>,
+    /// By its id, with a hash of what was said in it and in those that begin alike.
+    by_thread: HashMap<(String, u64), Known>,
+}
+
+struct Known {
+    past: Past,
+    /// It has another past, or none, where it does not stand there.
+    only_at: Option<(Places, Past)>,
 }
 
 /// Of a row of `runs`: its newest turn with changes.
@@ -41,16 +51,25 @@ const EDITS: &str = "EXISTS (
 const KEPT: usize = 10_000;
 
 impl Store {
-    /// Of each of `threads` by its id, in their order; one as it stands may have been removed and brought back. What was
+    /// Of each of the threads of a file, in their order; one as it stands may have been removed and brought back. What was
     /// read is kept until somebody, in this process or another, writes.
-    pub fn past<'a>(
+    pub fn past(
         &self,
-        threads: impl Iterator<Item = (&'a str, Option<&'a Thread>)>,
+        threads: &[Thread],
+        text: &impl Deref<Target = str>,
     ) -> Result<Vec<Past>, StoreError> {
         let mut known = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = self.light();
+        let mut alike: HashMap<&str, DefaultHasher> = HashMap::new();
+        for thread in threads {
+            let hasher = alike.entry(words(&thread.id)).or_default();
+            thread.messages.len().hash(hasher);
+            for message in &thread.messages {
+                (message.role == Role::Agent, &message.name, &message.text).hash(hasher);
+            }
+        }
         // This connection itself writes neither runs nor changes, so that its own writes do not count.
-        let read = || -> rusqlite::Result<Vec<Past>> {
+        let mut read = || -> rusqlite::Result<Vec<Past>> {
             let version = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
             if known.version != Some(version) || known.by_thread.len() > KEPT {
                 *known = Read {
@@ -58,35 +77,59 @@ impl Store {
                     by_thread: HashMap::new(),
                 };
             }
-            let mut statement = connection.prepare_cached(&format!(
-                "SELECT {CHANGED}, EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS}
-                 FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
-            ))?;
-            threads
-                .map(|(id, thread)| {
-                    if let Some(past) = known.by_thread.get(id) {
-                        return Ok(*past);
+            let mut all = Vec::with_capacity(threads.len());
+            for thread in threads {
+                let hash = alike
+                    .get(words(&thread.id))
+                    .map_or(0, DefaultHasher::finish);
+                let key = (thread.id.clone(), hash);
+                let found = match known.by_thread.get(&key) {
+                    Some(found) => found,
+                    None => {
+                        let found = look(&connection, thread, threads)?;
+                        known.by_thread.entry(key).or_insert(found)
                     }
-                    let found = statement.query_row(params![id], |row| {
-                        Ok(Past {
-                            has_run: true,
-                            changed_turn: row.get::<_, Option<i64>>(0)?.map(i64::unsigned_abs),
-                            is_unfinished: row.get(1)?,
-                            has_edits: row.get(2)?,
-                        })
-                    });
-                    let past = match (found.optional()?, thread.and_then(Said::kept)) {
-                        (None, Some(kept)) => past_brought_back(&connection, id, &kept)?,
-                        (found, _) => found,
-                    };
-                    let past = past.unwrap_or_default();
-                    known.by_thread.insert(id.to_owned(), past);
-                    Ok(past)
-                })
-                .collect()
+                };
+                all.push(match &found.only_at {
+                    Some((places, elsewhere)) if !places.hold(thread, text) => *elsewhere,
+                    _ => found.past,
+                });
+            }
+            Ok(all)
         };
         read().map_err(|e| self.fault(e))
     }
+}
+
+fn look(connection: &Connection, thread: &Thread, among: &[Thread]) -> rusqlite::Result<Known> {
+    let claim = claim(connection, thread, among)?;
+    let is_sure = (claim.as_ref()).is_some_and(|claim| claim.only_at.is_none());
+    let elsewhere = match Said::kept(thread).filter(|_| !is_sure) {
+        Some(kept) => past_brought_back(connection, &thread.id, &kept)?.unwrap_or_default(),
+        None => Past::default(),
+    };
+    let Some(claim) = claim else {
+        return Ok(Known {
+            past: elsewhere,
+            only_at: None,
+        });
+    };
+    let past = connection
+        .prepare_cached(&format!(
+            "SELECT {CHANGED}, EXISTS (SELECT 1 FROM talk WHERE run = runs.num), {EDITS} FROM runs WHERE num = ?1"
+        ))?
+        .query_row([claim.num], |row| {
+            Ok(Past {
+                has_run: true,
+                changed_turn: row.get::<_, Option<i64>>(0)?.map(i64::unsigned_abs),
+                is_unfinished: row.get(1)?,
+                has_edits: row.get(2)?,
+            })
+        })?;
+    Ok(Known {
+        past,
+        only_at: claim.only_at.map(|places| (places, elsewhere)),
+    })
 }
 
 impl Store {

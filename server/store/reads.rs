@@ -26,18 +26,6 @@ impl Store {
         resolve(&connection, id).map_err(|e| self.fault(e))?
     }
 
-    /// The run of a thread that stands in its file. One that was closed is of another thread with the same first
-    /// words.
-    pub fn run_of_thread(&self, thread_id: &str) -> Result<Option<Run>, StoreError> {
-        let connection = self.light();
-        connection
-            .prepare_cached(
-                "SELECT * FROM runs WHERE thread_id = ?1 AND closed = 0 ORDER BY num DESC LIMIT 1",
-            )
-            .and_then(|mut statement| statement.query_row([thread_id], run_from).optional())
-            .map_err(|e| self.fault(e))
-    }
-
     /// Newest first.
     pub fn runs(
         &self,

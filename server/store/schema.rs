@@ -23,7 +23,7 @@ pub(super) const WORDS: &str =
     INSERT INTO words (words) VALUES ('rebuild');";
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 8] = [
+pub(super) const MIGRATIONS: [&str; 9] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -144,6 +144,8 @@ pub(super) const MIGRATIONS: [&str; 8] = [
         SELECT max(num) FROM changes GROUP BY run, turn HAVING EXISTS (
             SELECT 1 FROM rounds WHERE rounds.run = changes.run AND rounds.turn = changes.turn
                 AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%'));",
+    // 9: the lines beside a run's thread.
+    "ALTER TABLE runs ADD COLUMN beside TEXT;",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

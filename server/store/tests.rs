@@ -7,6 +7,7 @@ use serde_json::{Map, json};
 use super::{
     Change, Closed, Format, RunStatus, Said, Step, Store, StoreError, Tie, location, schema,
 };
+use crate::threads::{Status, Thread};
 
 mod damage;
 
@@ -378,16 +379,23 @@ fn a_threads_past_is_as_it_is_now_whoever_wrote_it() {
     let place = Place::new();
     let (store, other) = (place.open().unwrap(), place.open().unwrap());
     let ids = ["3f9a01bc", "0badcafe"];
+    let threads = ids.map(|id| Thread {
+        id: id.to_owned(),
+        messages: Vec::new(),
+        status: Status::Pending,
+        malformed: false,
+        trailing: false,
+    });
     let past = |of: &Store| {
-        let asked = || ids.into_iter().map(|id| (id, None));
-        let all = of.past(asked()).unwrap();
-        assert_eq!(all, of.past(asked()).unwrap(), "asked again");
+        let asked = || of.past(&threads, &"").unwrap();
+        let all = asked();
+        assert_eq!(all, asked(), "asked again");
         all.iter()
             .map(|p| (p.has_run, p.changed_turn.is_some()))
             .collect::<Vec<_>>()
     };
     let unfinished = || {
-        let all = store.past(ids.into_iter().map(|id| (id, None))).unwrap();
+        let all = store.past(&threads, &"").unwrap();
         all.iter().map(|p| p.is_unfinished).collect::<Vec<_>>()
     };
     assert_eq!(past(&store), [(false, false), (false, false)]);

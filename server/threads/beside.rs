@@ -49,6 +49,14 @@ pub fn is_elsewhere(id: &str, before: &Beside, now: &[Thread], text: &str) -> bo
     !before.0.is_empty() && before.is_elsewhere(at, &Beside::of(thread, now, text))
 }
 
+/// So many letters and digits of a line tell it from others.
+const ENOUGH: usize = 200;
+
+/// The line of code beside a thread, by its letters and digits alone.
+pub fn line_beside(thread: &Thread, text: &str) -> String {
+    line(thread, text).chars().take(ENOUGH).collect()
+}
+
 /// The code on the thread's own line, or the first line behind it that is not blank; of both only what no change of
 /// form touches.
 fn line(thread: &Thread, text: &str) -> String {

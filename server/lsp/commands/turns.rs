@@ -216,16 +216,15 @@ impl Call {
     /// The same divided among the editors that have the folder open: what one of them has not saved stands there alone.
     /// `None`: it is all for this one.
     async fn undo_beside(&self, id: &str, wanted: &Wanted<'_>) -> Result<Option<Undone>> {
-        let found = self.session.run_of(id);
-        let (workspace, run) = found.map_err(|error| to_proto::error(&error))?;
+        let (workspace, run) = self.session.run_of(id)?;
         let (data, root) = (&self.session.folders.data, workspace.root());
         let socket = self.server.bridges.get(root).and_then(|own| own.socket());
-        let (Some(socket), Some(verb)) = (socket, verbs::any("undo")) else {
+        let Some(socket) = socket else {
             return Ok(None);
         };
         let arguments = json!({"run_id": run.id, "turn": wanted.turn, "files": wanted.files});
         let answered =
-            bridge::call_beside(&socket, data, root, verb, &arguments, &self.cancel).await;
+            bridge::call_beside(&socket, data, root, &verbs::UNDO, &arguments, &self.cancel).await;
         let answered = match answered {
             None | Some(Err(NoAnswer::Absent(_))) => return Ok(None),
             Some(Err(none)) => Err(none.failure(root)),

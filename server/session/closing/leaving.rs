@@ -33,6 +33,17 @@ impl Session {
             // Told when they are closed.
             return;
         };
+        // What is kept of them goes by their ids.
+        for thread in made.threads.iter().filter(|one| ids.contains(&one.id)) {
+            let run = store.run_of_thread(thread, &made.threads, &made.before);
+            let settled = run.and_then(|run| {
+                let run = run.as_ref().map(|run| run.id.as_str());
+                store.settle(&thread.id, run)
+            });
+            if let Err(error) = settled {
+                tracing::warn!(%error, "a conversation that is closed may be another's");
+            }
+        }
         let said = closing.said(None);
         if let Err(error) = store.begin_leaving(&said, to_commit) {
             tracing::warn!(%error, "what is said in threads that are removed could not be kept before");

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -33,13 +32,25 @@ impl Session {
             };
             let of = |status| store.runs(None, Some(status), MANY).unwrap_or_default();
             let stopped = [of(RunStatus::Failed), of(RunStatus::Interrupted)];
-            let mut threads: HashMap<String, Arc<Vec<Thread>>> = HashMap::new();
+            let mut views: HashMap<String, Option<View>> = HashMap::new();
             for run in stopped.into_iter().flatten() {
-                let newest = match run.thread_id.is_empty() {
-                    true => None,
-                    false => store.run_of_thread(&run.thread_id).ok().flatten(),
+                if run.thread_id.is_empty() {
+                    continue;
+                }
+                let path = workspace.path_of(&run.file);
+                let view = views
+                    .entry(run.file.clone())
+                    .or_insert_with(|| self.view(&path).ok());
+                let stands = |view: &View| {
+                    let asked = view.threads.iter().find(|one| one.id == run.thread_id);
+                    Some((asked?.clone(), view.clone()))
                 };
-                if newest.is_none_or(|newest| newest.id != run.id) {
+                let asked = view.as_ref().and_then(stands);
+                let newest = match &asked {
+                    Some((asked, view)) => store.run_of_thread(asked, &view.threads, &view.text),
+                    None => store.open_run(&run.thread_id),
+                };
+                if (newest.ok().flatten()).is_none_or(|newest| newest.id != run.id) {
                     continue;
                 }
                 let why = run.error.clone().unwrap_or_default();
@@ -47,14 +58,8 @@ impl Session {
                     RunStatus::Interrupted => format!("{why}: Reply as agent goes on with it"),
                     _ => why,
                 };
-                let path = workspace.path_of(&run.file);
-                let among = threads.entry(run.file.clone()).or_insert_with(|| {
-                    let view = self.view(&path);
-                    view.map_or_else(|_| Arc::default(), |view| view.threads)
-                });
                 let mut entry = failed(&run, why);
-                let asked = among.iter().find(|thread| thread.id == run.thread_id);
-                entry.asked = asked.map(|thread| (thread.clone(), among.clone()));
+                entry.asked = asked.map(|(asked, view)| (asked, view.threads));
                 let whose = (workspace.root().to_owned(), run.thread_id.clone());
                 // One that was begun here meanwhile is newer.
                 self.turns.by_thread.entry(whose).or_insert_with(|| {
@@ -80,7 +85,7 @@ impl Session {
         }
         let store = workspace.store()?;
         let stopped = store
-            .run_of_thread(&thread.id)?
+            .run_of_thread(thread, &view.threads, &view.text)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
         let (settings, passed) = self.choosing(workspace);
         if let Some(name) = passed.model.filter(|_| options.model.is_none())

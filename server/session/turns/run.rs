@@ -15,6 +15,7 @@ use super::super::tries::Tries;
 use super::super::verbs::{Made, stands};
 use super::super::{Error, Session, TurnEnd, TurnStatus, Workspace};
 use super::leave::Asks;
+use super::which::note_stand;
 use super::{AT_ONCE, Task, WIND_UP};
 use crate::config::{Loaded, Review};
 use crate::edits;
@@ -394,6 +395,11 @@ impl Session {
                 let name = self.signature(task);
                 let fields = json!({"file": task.file, "model": model, "name": name});
                 self.note_round(task, "reply", fields, text);
+                if let Ok(view) = self.view(&task.path)
+                    && let Some(now) = threads::again(&task.thread, &task.among, &view.threads)
+                {
+                    note_stand(&task.store, &task.run, now, &view.text);
+                }
                 Ok(())
             }
             Err(error) => {

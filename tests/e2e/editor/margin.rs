@@ -477,6 +477,35 @@ fn what_was_only_answered_is_nothing_to_review_once_it_is_brought_back() {
     );
 }
 
+/// Nor what a thread had that is gone and began with the same words, before that is put back.
+#[test]
+fn what_another_thread_had_is_nothing_to_review() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n\nfn b() {}\n");
+    let model = Model::start(vec![Step::text("Nothing yet.")]);
+    let env = asking(&model);
+    let mut editor = start(&workspace, json!({"trusted": true, "threads": true}), env);
+    typed_and_asked(&mut editor);
+    threads(&editor, "a.rs", |list| {
+        list[0]["status"] == "awaiting_user" && list[0]["turn"]["running"] == false
+    });
+    let text = editor.text("a.rs");
+    let answered = &text[..text.find("fn a").expect("the code")];
+    let past = |editor: &Editor| {
+        let list = threads(editor, "a.rs", |list| list.len() == 1);
+        (list[0]["has_run"] == true, list[0]["has_changes"] == true)
+    };
+    assert_eq!(past(&editor), (true, true));
+    editor.replace("a.rs", answered, "");
+    threads(&editor, "a.rs", <[Value]>::is_empty);
+    editor.replace("a.rs", "fn b", "// AUTHOR: what is it?\nfn b");
+    assert_eq!(past(&editor), (false, false));
+    editor.replace("a.rs", "// AUTHOR: what is it?\nfn b", "fn b");
+    threads(&editor, "a.rs", <[Value]>::is_empty);
+    editor.splice("a.rs", 0..0, answered);
+    assert_eq!(past(&editor), (true, true));
+}
+
 /// So that a client can show buttons for them.
 #[test]
 fn what_a_question_offers_is_told_with_its_thread() {

@@ -487,3 +487,174 @@ fn a_thread_that_is_brought_back_and_goes_on_is_one_run() {
         assert_eq!(undone(&bench, &mut editor, 0)[0], text);
     }
 }
+
+const ONE: &str = "// AUTHOR: why?\nfn a() {}\n\nfn b() {}\n";
+/// As it is answered in [`one_answered`].
+const ANSWERED: &str = "// AUTHOR: why?\n// AGENT: Made a new name of it.\n// AUTHOR:\n";
+
+/// The file open with a thread that was typed here.
+fn one(bench: &Bench) -> Editor {
+    bench.workspace.write(FILE, "fn x() {}\n");
+    let editor = bench.editor(true);
+    editor.open(FILE);
+    editor.replace(FILE, "fn x() {}\n", ONE);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+}
+
+/// The same, answered by a turn that has renamed `a`.
+fn one_answered(more: Vec<Step>) -> (Bench, Editor) {
+    let mut script = vec![
+        edit("fn a() {}", "fn c() {}"),
+        Step::text("Made a new name of it."),
+    ];
+    script.extend(more);
+    let bench = Bench::new(script);
+    let mut editor = one(&bench);
+    answered(&bench, &mut editor, 0);
+    assert!(
+        editor
+            .text(FILE)
+            .starts_with(&format!("{ANSWERED}fn c() {{}}"))
+    );
+    (bench, editor)
+}
+
+/// What can be done with the past of the thread at a line is offered, or nothing of it.
+fn assert_past(editor: &mut Editor, line: usize, has_past: bool) {
+    let titles = offered(editor, line);
+    for title in ["Open conversation", "Undo last turn"] {
+        let is_offered = titles.iter().any(|offered| offered == title);
+        assert_eq!(is_offered, has_past, "{title}: {titles:?}");
+    }
+    assert_eq!(hover(editor, line).contains("run "), has_past);
+}
+
+#[test]
+fn a_question_in_the_words_of_one_that_is_gone_has_nothing_of_its_past() {
+    let (bench, mut editor) = one_answered(vec![Step::text("Anew.")]);
+    assert_past(&mut editor, 0, true);
+    editor.replace(FILE, ANSWERED, "");
+    editor.wait_codes(FILE, &[]);
+    type_at(&editor, "fn c() {}\n\n".len(), WHY);
+    let id = editor.wait_codes(FILE, &["pending"])[0]["data"]["thread_id"].clone();
+    assert_past(&mut editor, 2, false);
+    let thread = json!({"uri": editor.uri(FILE), "thread_id": id});
+    for argument in [thread, json!({"thread_id": id})] {
+        let error = editor.command("postil.undoTurn", argument);
+        let error = error.expect_err("it has no turn").to_string();
+        assert!(error.contains("no agent has worked"), "{error}");
+    }
+
+    // Asked, it begins a story of its own.
+    editor
+        .take_action(FILE, 2, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Anew."));
+    let requests = bench.model.requests();
+    let told = requests.last().expect("a request").body.to_string();
+    assert!(!told.contains("Made a new name"), "{told}");
+    assert_eq!(bench.runs().len(), 2);
+    take_when_offered_at(&mut editor, 2, "Undo last turn");
+    let text = editor.wait_text(FILE, |text| !text.contains("AGENT"));
+    assert!(text.starts_with("fn c() {}"), "{text}");
+}
+
+fn take_when_offered_at(editor: &mut Editor, line: usize, title: &str) {
+    wait_until(title, || {
+        offered(editor, line).iter().any(|one| one == title)
+    });
+    editor.take_action(FILE, line, title).expect("it is done");
+}
+
+#[test]
+fn a_thread_that_is_cut_out_and_put_in_again_has_its_past_there() {
+    let (_bench, mut editor) = one_answered(Vec::new());
+    for (code, line) in [("fn c() {}", 0), ("fn b() {}", 2)] {
+        editor.replace(FILE, ANSWERED, "");
+        editor.wait_codes(FILE, &[]);
+        editor.replace(FILE, code, &format!("{ANSWERED}{code}"));
+        editor.wait_codes(FILE, &["awaiting_user"]);
+        assert_past(&mut editor, line, true);
+    }
+}
+
+#[test]
+fn an_answer_that_its_author_changes_or_takes_out_leaves_the_thread_its_past() {
+    let answer = "// AGENT: Made a new name of it.\n";
+    for (changed, code) in [
+        // A formatter, and code that is changed as well.
+        ("// AGENT: Made a new\n//   name of it.\n", "fn d() {}"),
+        // Other words, and code that is changed as well.
+        ("// AGENT: I made a name of it, I think.\n", "fn d() {}"),
+        ("// AGENT: No.\n", "fn c() {}"),
+        // As an editor takes it back.
+        ("", "fn c() {}"),
+    ] {
+        let (_bench, mut editor) = one_answered(Vec::new());
+        editor.replace(FILE, answer, changed);
+        editor.replace(FILE, "fn c() {}", code);
+        editor.wait_text(FILE, |text| text.contains(code));
+        assert_past(&mut editor, 0, true);
+    }
+    // What undo takes out leaves a conversation, wherever its code is.
+    let (_bench, mut editor) = one_answered(Vec::new());
+    editor
+        .take_action(FILE, 0, "Undo last turn")
+        .expect("it is undone");
+    editor.wait_text(FILE, |text| text == ONE);
+    editor.replace(FILE, "fn a() {}", "fn d() {}");
+    let titles = offered(&mut editor, 0);
+    assert!(
+        titles.contains(&String::from("Open conversation")),
+        "{titles:?}"
+    );
+}
+
+#[test]
+fn a_question_whose_turn_failed_is_told_anew_where_it_is_asked_at_other_code() {
+    let bench = Bench::new(vec![
+        Step::error(400, "invalid_request_error", "no"),
+        Step::text("So."),
+    ]);
+    let mut editor = one(&bench);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("failed");
+    editor.replace(FILE, "// AUTHOR: why?\nfn a() {}\n\n", "");
+    editor.wait_codes(FILE, &[]);
+    type_at(&editor, 0, WHY);
+    editor.wait_diagnostics(FILE, |shown| !shown.is_empty());
+    take_when_offered(&mut editor, "Reply as agent");
+    editor.wait_text(FILE, |text| text.contains("// AGENT: So."));
+    let requests = bench.model.requests();
+    let told = requests.last().expect("a request").body["messages"].to_string();
+    assert!(
+        told.contains("fn b()") && !told.contains("fn a()") && !told.contains("goes on now"),
+        "{told}"
+    );
+}
+
+/// Nobody saw it go: the file is open nowhere.
+#[test]
+fn undo_takes_back_the_turn_of_the_thread_that_is_left_of_two() {
+    let bench = Bench::new(Vec::new());
+    let one = |name: &str| {
+        format!(
+            "// AUTHOR: what is this\n// AUTHOR: rename {name} to {name}2\nfn {name}() {{}}\n\n"
+        )
+    };
+    bench.workspace.write(FILE, one("alpha") + &one("beta"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let (code, _, said) = bench.cli(&["reply", "--all", "--yes", "--model", "offline"]);
+    assert_eq!(code, Some(0), "{said}");
+    let both = bench.workspace.read(FILE);
+    assert!(both.contains("fn beta2() {}"), "{both}");
+    let left = &both[both.find("fn alpha2").expect("it is renamed")..];
+    bench.workspace.write(FILE, left);
+    let (code, _, said) = bench.cli(&["undo", &thread_id(&bench.workspace)]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = bench.workspace.read(FILE);
+    assert_eq!(text, format!("fn alpha2() {{}}\n\n{}", one("beta")));
+}
