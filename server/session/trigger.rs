@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Session, TurnOptions};
+use super::{Error, Session, TurnOptions, View};
 use crate::config::Trigger;
 use crate::host::Level;
-use crate::threads::{Status, Thread};
+use crate::store::RunStatus;
+use crate::threads::{Message, Status, Thread};
 
 /// A question that a save has begun a turn of.
 #[derive(PartialEq, Eq, Hash)]
@@ -38,7 +39,7 @@ impl Session {
             .retain(|of| of.path != path || stands(&of.thread_id));
         let _together = self.begin_together().await;
         for thread in view.threads.iter() {
-            if !self.begins_by_itself(path, thread) {
+            if !self.begins_by_itself(path, thread) || self.has_stopped(&view, thread) {
                 continue;
             }
             let question = thread.messages.last().map(|last| last.text.clone());
@@ -59,6 +60,27 @@ impl Session {
                 self.host.message(Level::Warning, &error.to_string());
             }
         }
+    }
+
+    /// Whether a turn for this very question failed or was cancelled, whoever began it, before a restart perhaps.
+    fn has_stopped(&self, view: &View, thread: &Thread) -> bool {
+        let stopped = || -> Result<bool, Error> {
+            let store = self.home_of(&view.path)?.store()?;
+            let Some(run) = store.run_of_thread(thread, &view.threads, &view.text)? else {
+                return Ok(false);
+            };
+            let asked = store.newest_of(&run.id, "user")?;
+            let is_it = |question: &Message| {
+                // Cancelled in the queue, it was not even asked.
+                asked.is_none_or(|asked| asked.content == question.text)
+            };
+            Ok(
+                matches!(run.status, RunStatus::Failed | RunStatus::Cancelled)
+                    && thread.question().is_some_and(is_it)
+                    && !self.is_asked_elsewhere(&store, &run, view, thread)?,
+            )
+        };
+        stopped().unwrap_or(false)
     }
 
     /// It waits for an agent, asks for one, and every word of the author in it was typed here.

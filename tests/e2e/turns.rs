@@ -13,6 +13,7 @@ mod meanwhile; // threads that change while something is on its way
 mod namesakes; // threads with the same first words
 mod renames; // files that are called otherwise by now
 mod review; // edits that are looked at before they are made
+mod saves; // turns that a save begins
 mod second; // other heads than the one that answers
 mod starts; // between the author's word and the model's first
 mod stops; // turns that stop half-way and go on

@@ -572,62 +572,6 @@ fn many_turns_begin_where_nobody_can_be_asked() {
     editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == MANY);
 }
 
-fn on_save(script: Vec<Step>) -> (Bench, Editor) {
-    let bench = Bench::new(script);
-    bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
-    let editor = bench.editor(true);
-    editor.open(FILE);
-    (bench, editor)
-}
-
-#[test]
-fn a_save_begins_a_turn_for_the_same_words_when_they_are_said_again() {
-    let answers = ["One.", "Two.", "Three."];
-    let (bench, editor) = on_save(answers.map(Step::text).into());
-    editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
-    editor.wait_codes(FILE, &["pending"]);
-    editor.save(FILE);
-    editor.wait_text(FILE, |text| text.contains("// AGENT: One."));
-    bench.wait_status("completed");
-    // Below the answer …
-    editor.replace(FILE, "// AUTHOR:\n", "// AUTHOR: why?\n");
-    editor.wait_codes(FILE, &["pending"]);
-    editor.save(FILE);
-    let text = editor.wait_text(FILE, |text| text.contains("// AGENT: Two."));
-    bench.wait_status("completed");
-    // … and anew, when the thread is gone.
-    editor.splice(FILE, 0..text.find("pub fn").expect("the code"), "");
-    editor.wait_codes(FILE, &[]);
-    editor.save(FILE);
-    // What a save starts has been started when other commands have come and gone.
-    for _ in 0..3 {
-        bench.runs();
-    }
-    editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
-    editor.wait_codes(FILE, &["pending"]);
-    editor.save(FILE);
-    editor.wait_text(FILE, |text| text.contains("// AGENT: Three."));
-}
-
-#[test]
-fn what_a_save_begins_waits_in_the_queue() {
-    const TURNS: usize = 6;
-    let (bench, editor) = on_save((0..TURNS).map(|_| Step::text("Yes.").held()).collect());
-    let asked: String = (0..TURNS)
-        .map(|n| format!("// AUTHOR: what is word {n}\nfn f{n}() {{}}\n"))
-        .collect();
-    editor.splice(FILE, 0..0, &asked);
-    editor.wait_codes(FILE, &["pending"; TURNS]);
-    editor.save(FILE);
-    editor.wait_message("$/progress", |params| {
-        params["value"]["message"] == "waits: 4 turns run at once"
-    });
-    for _ in 0..TURNS {
-        bench.model.release();
-    }
-    editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == TURNS);
-}
-
 #[test]
 fn asked_for_twice_in_one_moment_a_thread_has_one_turn() {
     const FILES: usize = 12;

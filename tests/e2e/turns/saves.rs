@@ -1,0 +1,94 @@
+//! Turns that a save begins: `turn.trigger = "onSave"`.
+
+use super::{Bench, FILE};
+use crate::harness::Editor;
+use crate::model::Step;
+
+fn on_save(script: Vec<Step>) -> (Bench, Editor) {
+    let bench = Bench::new(script);
+    bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
+    let editor = bench.editor(true);
+    editor.open(FILE);
+    (bench, editor)
+}
+
+#[test]
+fn a_save_begins_a_turn_for_the_same_words_when_they_are_said_again() {
+    let answers = ["One.", "Two.", "Three."];
+    let (bench, editor) = on_save(answers.map(Step::text).into());
+    editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    editor.wait_text(FILE, |text| text.contains("// AGENT: One."));
+    bench.wait_status("completed");
+    // Below the answer …
+    editor.replace(FILE, "// AUTHOR:\n", "// AUTHOR: why?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    let text = editor.wait_text(FILE, |text| text.contains("// AGENT: Two."));
+    bench.wait_status("completed");
+    // … and anew, when the thread is gone.
+    editor.splice(FILE, 0..text.find("pub fn").expect("the code"), "");
+    editor.wait_codes(FILE, &[]);
+    editor.save(FILE);
+    // What a save starts has been started when other commands have come and gone.
+    for _ in 0..3 {
+        bench.runs();
+    }
+    editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Three."));
+}
+
+#[test]
+fn a_turn_that_was_cancelled_or_failed_begins_again_by_no_save_of_another_process() {
+    for cancelled in [true, false] {
+        let (first, status) = match cancelled {
+            true => (Step::text("No.").held(), "cancelled"),
+            false => (Step::error(400, "invalid_request_error", "no"), "failed"),
+        };
+        let (bench, mut editor) = on_save(vec![first, Step::text("Yes.")]);
+        editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
+        editor.wait_codes(FILE, &["pending"]);
+        editor.save(FILE);
+        bench.model.wait_for_requests(1);
+        if cancelled {
+            editor.take_action(FILE, 0, "Cancel").expect("it runs");
+        }
+        bench.wait_status(status);
+        drop(editor);
+        let mut editor = bench.editor(true);
+        editor.open(FILE);
+        editor.wait_diagnostics(FILE, |shown| !shown.is_empty());
+        editor.splice(FILE, 0..0, "use x;\n");
+        editor.save(FILE);
+        // What a save starts has been started when other commands have come and gone.
+        for _ in 0..3 {
+            assert_eq!(bench.runs()[0]["status"], status);
+        }
+        editor
+            .take_action(FILE, 1, "Reply as agent")
+            .expect("it is the author's to ask again");
+        editor.wait_text(FILE, |text| text.contains("// AGENT: Yes."));
+    }
+}
+
+#[test]
+fn what_a_save_begins_waits_in_the_queue() {
+    const TURNS: usize = 6;
+    let (bench, editor) = on_save((0..TURNS).map(|_| Step::text("Yes.").held()).collect());
+    let asked: String = (0..TURNS)
+        .map(|n| format!("// AUTHOR: what is word {n}\nfn f{n}() {{}}\n"))
+        .collect();
+    editor.splice(FILE, 0..0, &asked);
+    editor.wait_codes(FILE, &["pending"; TURNS]);
+    editor.save(FILE);
+    editor.wait_message("$/progress", |params| {
+        params["value"]["message"] == "waits: 4 turns run at once"
+    });
+    for _ in 0..TURNS {
+        bench.model.release();
+    }
+    editor.wait_text(FILE, |text| text.matches("AGENT: Yes.").count() == TURNS);
+}
