@@ -112,7 +112,8 @@ impl Session {
             let options = TurnOptions { resume, ..options };
             return self.start_turn(id, Some(path), options).await;
         }
-        self.say(id, Some(path), said).await?;
+        let done = self.say(id, Some(path), said).await?;
+        let id = done.thread_id.as_deref().unwrap_or(id);
         self.start_turn(id, Some(path), options).await
     }
 

@@ -65,7 +65,9 @@ impl Session {
         let (_, thread) = self.find_thread(id, path)?;
         // A turn may cost money: none begins by words that answer nothing.
         let choice = present::chosen(&thread, text).map_err(Error::Other)?;
-        self.say(id, path, &choice).await?;
+        let done = self.say(id, path, &choice).await?;
+        // With its first words it has another id.
+        let id = done.thread_id.as_deref().unwrap_or(id);
         self.start_turn(id, path, options).await
     }
 

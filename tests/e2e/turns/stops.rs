@@ -91,6 +91,25 @@ fn a_question_suspends_the_run_until_a_choice_is_taken_even_in_another_process()
     assert_eq!(bench.runs().len(), 1);
 }
 
+/// With the choice it has its first words, and another id.
+#[test]
+fn a_choice_is_taken_at_a_thread_without_an_authors_word() {
+    let bench = Bench::new(vec![Step::text("Took it.")]);
+    let asked = "// AGENT: Which one? (a) tokio (b) smol\n";
+    let mut editor = bench.again(&format!("{asked}// AUTHOR:\nfn a() {{}}\n"));
+    editor.wait_diagnostics(FILE, |shown| !shown.is_empty());
+    editor
+        .take_action(FILE, 0, "(a) tokio")
+        .expect("the answer is taken");
+    let text = editor.wait_text(FILE, |text| text.contains("Took it."));
+    assert!(
+        text.starts_with(&format!(
+            "{asked}// AUTHOR: (a) tokio\n// AGENT: Took it.\n"
+        )),
+        "{text}"
+    );
+}
+
 /// Those that the agent has put, as messages with buttons.
 fn messages(editor: &Editor) -> Vec<Value> {
     let state = editor.state();
