@@ -276,10 +276,13 @@ fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
         });
     }
     server.runtime.spawn_blocking(session.settle_saved(&path));
-    let saved = path.clone();
-    server
-        .runtime
-        .spawn(async move { session.start_saved(&saved).await });
+    // What is known of the text may be no question any more, and its answer could not be written.
+    if !server.documents.is_unfit(&path) {
+        let saved = path.clone();
+        server
+            .runtime
+            .spawn(async move { session.start_saved(&saved).await });
+    }
     server.publisher.urgent(path);
 }
 

@@ -1,5 +1,7 @@
 //! Turns that a save begins: `turn.trigger = "onSave"`.
 
+use serde_json::json;
+
 use super::{Bench, FILE};
 use crate::harness::Editor;
 use crate::model::Step;
@@ -71,6 +73,27 @@ fn a_turn_that_was_cancelled_or_failed_begins_again_by_no_save_of_another_proces
             .take_action(FILE, 1, "Reply as agent")
             .expect("it is the author's to ask again");
         editor.wait_text(FILE, |text| text.contains("// AGENT: Yes."));
+    }
+}
+
+#[test]
+fn a_save_begins_nothing_in_a_text_that_is_not_the_editors_any_more() {
+    let (bench, editor) = on_save(vec![Step::text("No.")]);
+    editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    let past = json!({"line": 9_000, "character": 0});
+    editor.notify(
+        "textDocument/didChange",
+        json!({
+            "textDocument": {"uri": editor.uri(FILE), "version": 9_000},
+            "contentChanges": [{"range": {"start": past, "end": past}, "text": "x"}],
+        }),
+    );
+    editor.wait_saying("window/showMessage", "lost track of");
+    editor.save(FILE);
+    // What a save starts has been started when other commands have come and gone.
+    for _ in 0..3 {
+        assert_eq!(bench.runs().len(), 0);
     }
 }
 
