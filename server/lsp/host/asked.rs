@@ -19,6 +19,18 @@ pub(super) async fn ask(server: &Arc<Server>, path: &Path, thread_id: &str) {
         return;
     };
     let mut news = server.documents.news();
+    // Of a file that is open nowhere the disk tells: it is not read again with each key in another.
+    let state = || {
+        let on_disk = || {
+            let found = path.metadata().ok()?;
+            Some((found.modified().ok(), found.len()))
+        };
+        match session.buffers.generation(path) {
+            None => (None, on_disk()),
+            open => (open, None),
+        }
+    };
+    let mut seen = state();
     let open = || {
         let (_, thread) = session.find_thread(thread_id, Some(path)).ok()?;
         let choices = present::choices(&thread);
@@ -39,9 +51,11 @@ pub(super) async fn ask(server: &Arc<Server>, path: &Path, thread_id: &str) {
     };
     let answered = async {
         while news.changed().await.is_ok() {
-            if open().is_none_or(|(now, _)| now != text) {
+            let now = state();
+            if now != seen && open().is_none_or(|(now, _)| now != text) {
                 return;
             }
+            seen = now;
         }
     };
     let taken = tokio::select! {
