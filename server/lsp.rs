@@ -80,7 +80,7 @@ enum Ended {
     HungUp,
     /// The process that `initialize` named is gone.
     ParentDied,
-    /// SIGTERM or SIGINT.
+    /// SIGTERM, SIGINT or SIGHUP.
     Signal,
     /// It has not read for so long that nothing more can be kept for it.
     Abandoned,

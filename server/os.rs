@@ -213,6 +213,18 @@ pub fn keep_standard_streams() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Whether whoever started this process has it ignore SIGHUP, as `nohup` does.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "sigaction(2) that changes nothing")]
+fn ignores_hangup() -> bool {
+    let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: it writes one structure where there is room for it, whose bits may be any, and keeps no pointer.
+    unsafe {
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), now.as_mut_ptr()) == 0
+            && now.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Ends every process of the group that `pid` leads: asked (SIGTERM), or at once (SIGKILL). On Windows, where nobody
 /// can be asked: at once, and those that it began and that did not lose their parent.
 pub fn end_group(pid: u32, at_once: bool) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Starts the program that npm installed for this platform, with its input, output and exit status.
 const { spawn } = require("node:child_process");
-const { isatty } = require("node:tty");
+const { existsSync } = require("node:fs");
 
 const name = process.platform === "win32" ? "postil.exe" : "postil";
 let program;
@@ -14,15 +14,16 @@ try {
   process.exit(2);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-// Ctrl-C in a terminal, and all that a console on Windows tells, comes to the child itself: passed on it would hear of it
-// twice, and on Windows `kill` would leave it no time to end.
-const inTerminal = [0, 1, 2].some((fd) => isatty(fd));
+// What asks to end often comes to the child itself as well, which takes both for one request. On Windows it always does,
+// and `kill` would leave it no time to end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  const hears = process.platform === "win32" || (signal === "SIGINT" && inTerminal);
-  process.on(signal, () => hears || child.kill(signal));
+  process.on(signal, () => process.platform === "win32" || child.kill(signal));
 }
 child.on("error", (error) => {
-  console.error(`postil: ${program} cannot be run: ${error.message}`);
+  // Of a file that is there, what is not is the loader of the libc that it was linked with.
+  const isForeign = error.code === "ENOENT" && existsSync(program);
+  const why = isForeign ? "it is made for another libc than this system has. Install it with cargo instead." : error.message;
+  console.error(`postil: ${program} cannot be run: ${why}`);
   process.exit(2);
 });
 child.on("exit", (code, signal) => {

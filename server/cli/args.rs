@@ -19,7 +19,7 @@ use crate::verbs::{HITS, RUNS};
 /// Without a command it is the language server, on standard input and output.
 ///
 /// Exit status: 0 where it was done; 1 where it was not, or the answer is no (the help of a command says more); 2 for
-/// wrong usage; 143 where the language server was ended by SIGTERM or SIGINT.
+/// wrong usage; 143 where the language server was ended by SIGTERM, SIGINT or SIGHUP.
 #[derive(Parser)]
 #[command(
     name = "postil",
@@ -107,7 +107,7 @@ pub(super) enum Command {
     /// Be the language server
     ///
     /// Exit status: 0 where the client shut it down; 1 where the connection could not be made or ended otherwise; 2 for
-    /// wrong usage; 143 after SIGTERM or SIGINT.
+    /// wrong usage; 143 after SIGTERM, SIGINT or SIGHUP.
     #[command(after_help = "Example: postil serve --listen 127.0.0.1:7000")]
     Serve(ServeArgs),
     /// List threads

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -338,7 +339,11 @@ pub(super) async fn process(cx: &Cx, path: Option<&Path>) -> Outcome {
     Ok(all.iter().all(|done| done.success))
 }
 
-/// A signal to end lets git end, which heard of it too where it came from the terminal, and what it refuses be put
+/// What asks a process to end may ask more than once: `timeout` tells it and then its group, and what npm put between
+/// passes on what the group was told. All of that is one request.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// A request to end lets git end, which heard of it too where it came from the terminal, and what it refuses be put
 /// back; a second one does not.
 async fn to_the_end<T>(
     cx: &Cx,
@@ -354,9 +359,13 @@ async fn to_the_end<T>(
         }
         done = &mut verb => return done,
     }
+    let again = async {
+        tokio::time::sleep(ONE_REQUEST).await;
+        os::signalled().await;
+    };
     tokio::select! {
         biased;
-        () = os::signalled() => Err(Error::Other(String::from(
+        () = again => Err(Error::Other(String::from(
             "ended before git did: whether it made the commit is in `git log`; what was said in the threads is kept in the history",
         ))),
         done = &mut verb => done,

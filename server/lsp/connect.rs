@@ -94,7 +94,7 @@ fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::
     Ok(exit_code(serve_one(runtime, &folders, connection, &signal)))
 }
 
-/// Cancelled with SIGTERM or SIGINT: from here on they wait for whoever asks.
+/// Cancelled with a signal to end: from here on they wait for whoever asks.
 fn signalled(runtime: &Runtime) -> CancellationToken {
     let signal = CancellationToken::new();
     let cancel = signal.clone().drop_guard();

@@ -1,17 +1,24 @@
 //! A commit under way, or one that waits for a save, when the server, the command or the file goes another way: nothing
 //! that was said is lost, and what was not done is told.
 
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
 use super::{ASKED, CLEARED, Repository, clear_in, editor, said};
 use crate::harness::{Editor, wait_until};
+use crate::helix::Terminal;
+use crate::peers;
 
 /// A hook that waits for `go`. It leaves the processor to others, and ends with its folder where a test fails.
 pub const SLOW: &str = "touch begun; while ! test -e go && test -e begun; do sleep 0.01; done";
 const NOT_SEEN: &str = "did not see it committed";
+const POSTIL: &str = env!("CARGO_BIN_EXE_postil");
+/// Whoever runs the tests may have it ignored.
+const HEARS_HANGUP: [&str; 3] = ["env", "--default-signal=HUP", POSTIL];
 
 impl Repository {
     fn log(&self) -> String {
@@ -56,9 +63,15 @@ impl Repository {
 
     /// `postil clear a.py`, in a group of its own, when the hook runs.
     fn begin_clear(&self) -> Child {
+        self.begin_clear_as(&[POSTIL])
+    }
+
+    /// The same, where `run` is what starts postil.
+    fn begin_clear_as(&self, run: &[impl AsRef<OsStr>]) -> Child {
         self.trust();
-        let mut command = self.workspace.postil();
-        command.args(["clear", "a.py"]).process_group(0);
+        let mut command = self.workspace.command(&run[0]);
+        command.args(&run[1..]).args(["clear", "a.py"]);
+        command.process_group(0);
         let child = command.stderr(Stdio::piped()).spawn().expect("postil runs");
         self.wait_begun();
         child
@@ -169,18 +182,123 @@ fn a_command_that_is_ended_while_a_hook_runs_sees_it_to_its_end() {
     it.knows_once();
 }
 
-/// Ctrl-C goes to git and its hook too.
+impl Repository {
+    /// What was to be cleared is back, once the command has ended.
+    #[track_caller]
+    fn is_put_back_by(&self, clear: Child) {
+        let (code, told) = end_of(clear);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.contains("file and index are as they were"), "{told}");
+        assert_eq!(
+            (self.log().as_str(), self.read().as_str()),
+            ("First\n", ASKED)
+        );
+        assert_eq!(self.why().0, [""; 0]);
+    }
+}
+
+/// Ctrl-C, and a terminal that is closed, go to git and its hook too.
 #[test]
 fn a_command_that_is_interrupted_puts_the_threads_back() {
+    for name in ["-INT", "-HUP"] {
+        let it = Repository::new();
+        it.hook("pre-commit", SLOW);
+        let clear = it.begin_clear_as(&HEARS_HANGUP);
+        signal(name, &format!("-{}", clear.id()));
+        it.is_put_back_by(clear);
+    }
+}
+
+/// As `timeout` does it: the program, then its group.
+#[test]
+fn a_request_to_end_that_comes_again_at_once_is_one() {
     let it = Repository::new();
     it.hook("pre-commit", SLOW);
     let clear = it.begin_clear();
-    signal("-INT", &format!("-{}", clear.id()));
+    // So many that without a rule at least two are heard apart.
+    let id = clear.id().to_string();
+    let mut shell = it.workspace.command("sh");
+    shell.args([
+        "-c",
+        r#"for i in $(seq 200); do kill -TERM "$0"; done"#,
+        &id,
+    ]);
+    assert!(shell.status().expect("sh runs").success());
+    signal("-TERM", &format!("-{id}"));
+    it.is_put_back_by(clear);
+}
+
+#[test]
+fn a_request_to_end_that_npm_passes_on_is_one() {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) || !peers::have(&["code-server"]) {
+        return;
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let start = |it: &Repository| {
+        let modules = it.workspace.data().with_file_name("node_modules");
+        let bin = modules.join("postil-linux-x64/bin");
+        std::fs::create_dir_all(&bin).expect("folders");
+        std::os::unix::fs::symlink(POSTIL, bin.join("postil")).expect("a link");
+        let launcher = modules.join("postil.js");
+        std::fs::copy(sources.join("packaging/npm/postil.js"), &launcher).expect("a copy");
+        it.hook("pre-commit", SLOW);
+        let peers_dir = peers::bin().join("..");
+        it.begin_clear_as(&[
+            OsStr::new("env"),
+            OsStr::new(&format!("POSTIL_PEERS_DIR={}", peers_dir.display())),
+            sources.join("tests/peers").as_os_str(),
+            OsStr::new("with"),
+            OsStr::new("code-server"),
+            OsStr::new("node"),
+            launcher.as_os_str(),
+        ])
+    };
+    // Ctrl-C, and what ends a job, go to all.
+    for name in ["-INT", "-TERM"] {
+        let it = Repository::new();
+        let clear = start(&it);
+        signal(name, &format!("-{}", clear.id()));
+        it.is_put_back_by(clear);
+    }
+    // Anybody else tells the one that they know.
+    let it = Repository::new();
+    let clear = start(&it);
+    signal("-INT", &clear.id().to_string());
+    it.go();
     let (code, told) = end_of(clear);
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("file and index are as they were"), "{told}");
-    assert_eq!((it.log().as_str(), it.read().as_str()), ("First\n", ASKED));
-    assert_eq!(it.why().0, [""; 0]);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(it.log(), "Clear review threads from a.py\nFirst\n");
+}
+
+#[test]
+fn a_command_whose_terminal_is_closed_sees_the_commit_to_its_end() {
+    if !peers::have(&["tmux"]) {
+        return;
+    }
+    let it = Repository::new();
+    it.hook("pre-commit", SLOW);
+    it.trust();
+    let run = HEARS_HANGUP.map(|word| format!("'{word}'")).join(" ");
+    let terminal = Terminal::open(&it.workspace, &[], &format!("exec {run} clear a.py"));
+    it.wait_begun();
+    drop(terminal);
+    it.go();
+    it.wait_committed();
+    assert_eq!(it.why(), (vec![String::from("why?")], String::new()));
+}
+
+#[test]
+fn a_command_that_is_to_outlive_its_terminal_does() {
+    let it = Repository::new();
+    it.hook("pre-commit", SLOW);
+    // As `nohup` starts it.
+    let clear = it.begin_clear_as(&["env", "--ignore-signal=HUP", POSTIL]);
+    signal("-HUP", &clear.id().to_string());
+    it.go();
+    let (code, told) = end_of(clear);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("waiting for git"), "{told}");
+    assert_eq!(it.log(), "Clear review threads from a.py\nFirst\n");
 }
 
 /// Nothing can be done any more; the next command tells of it.
