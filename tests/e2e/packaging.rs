@@ -1,14 +1,11 @@
 //! What packaging/ makes of a program: pages, completions, a Debian package and npm's, from any folder.
 
-use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Workspace, wait_until};
-use crate::helix::Terminal;
+use crate::harness::Workspace;
 use crate::peers;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -279,18 +276,20 @@ fn executable(program: &Path) {
 #[test]
 fn npm_starts_the_program_that_it_carries() {
     let workspace = Workspace::new();
-    let program = workspace.write("program", "#!/bin/sh\necho \"asked: $*\"\nexit 7\n");
+    workspace.write("program", "#!/bin/sh\necho \"asked: $*\"\nexit 7\n");
     let out = workspace.path("node_modules");
     made(
         &workspace,
         "npm/make",
-        &[&program, Path::new("linux"), Path::new("x64"), &out],
+        &["program", "linux", "x64", "node_modules"].map(Path::new),
     );
     let package = |name: &str| -> Value {
         let text = workspace.read(&format!("node_modules/{name}/package.json"));
         serde_json::from_str(&text).expect("JSON")
     };
     let (platform, launcher) = (package("postil-linux-x64"), package("postil"));
+    // npm leaves it out where that is another, as on Alpine.
+    assert_eq!(platform["libc"], serde_json::json!(["glibc"]));
     has_licenses(&out.join("postil-linux-x64"));
     assert_eq!(
         (&platform["version"], &launcher["version"]),
@@ -332,6 +331,18 @@ fn npm_starts_the_program_that_it_carries() {
     command.arg(workspace.path("node_modules/postil/postil.js"));
     starts(command);
 
+    // One whose loader is not there, as of a program that was linked with another libc.
+    let program = "node_modules/postil-linux-x64/bin/postil";
+    let good = workspace.read(program);
+    workspace.write(program, "#!/lib/no-such-loader\n");
+    let mut command = with_node("node");
+    command.arg(workspace.path("node_modules/postil/postil.js"));
+    let none = command.output().expect("it runs");
+    let told = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert_eq!(none.status.code(), Some(2), "{told}");
+    assert!(told.contains("made for another libc"), "{told}");
+    workspace.write(program, good);
+
     // The same where Node says that it is Windows: the package of that platform, and its program's name there.
     let windows = workspace.write(
         "windows.cjs",
@@ -354,6 +365,7 @@ fn npm_starts_the_program_that_it_carries() {
         &[&program, Path::new("win32"), Path::new("x64"), &out],
     );
     assert_eq!(package("postil-win32-x64")["os"][0], "win32");
+    assert_eq!(package("postil-win32-x64")["libc"], Value::Null);
     assert!(
         workspace
             .path("node_modules/postil-win32-x64/bin/postil.exe")
@@ -396,90 +408,4 @@ fn npm_starts_the_program_that_it_carries() {
         .count()
     });
     assert_eq!(left, 0);
-}
-
-/// A program that keeps each SIGINT that it hears, until it gets a line.
-const HEARS: &str = r#"#!/usr/bin/env node
-const { appendFileSync, renameSync, writeFileSync } = require("node:fs");
-process.on("SIGINT", () => appendFileSync("heard", "once "));
-process.stdin.once("data", () => {
-    writeFileSync("over", "");
-    process.exit();
-});
-writeFileSync("begins", String(process.ppid));
-renameSync("begins", "begun");
-"#;
-
-/// What npm starts takes its own SIGINT when the program has: of two at once a process may hear one.
-const LATER: &str = r#"
-const { existsSync, writeFileSync } = require("node:fs");
-const { on } = process;
-process.on = (signal, act) => on.call(process, signal, function wait() {
-    if (!existsSync("heard")) {
-        return setTimeout(wait, 10);
-    }
-    act();
-    writeFileSync("taken", "");
-});
-"#;
-
-/// The terminal tells all that run in it; anybody else tells the one that they know.
-#[test]
-fn one_ctrl_c_is_one_for_the_program_that_npm_starts() {
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64"))
-        || !peers::have(&["tmux", "code-server"])
-    {
-        return;
-    }
-    let workspace = Workspace::new();
-    let program = workspace.write("program", HEARS);
-    let out = workspace.path("node_modules");
-    made(
-        &workspace,
-        "npm/make",
-        &[&program, Path::new("linux"), Path::new("x64"), &out],
-    );
-    let with = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers");
-    let launcher = out.join("postil/postil.js");
-    let peers_dir = peers::bin().join("..");
-    let peers_dir: (&str, &OsStr) = ("POSTIL_PEERS_DIR", peers_dir.as_os_str());
-    let is = |file: &str, text: &'static str| {
-        let path = workspace.path(file);
-        move || std::fs::read_to_string(&path).is_ok_and(|now| now == text)
-    };
-
-    let later = workspace.write("later.cjs", LATER);
-    let run = format!(
-        "exec {} with code-server node --require {} {}",
-        with.display(),
-        later.display(),
-        launcher.display()
-    );
-    let terminal = Terminal::open(&workspace, &[peers_dir], &run);
-    wait_until("it begins", || workspace.path("begun").exists());
-    terminal.key("C-c");
-    wait_until("Ctrl-C", is("taken", ""));
-    terminal.key("Enter");
-    wait_until("the end", is("over", ""));
-    assert_eq!(workspace.read("heard"), "once ");
-
-    for file in ["begun", "heard", "over"] {
-        std::fs::remove_file(workspace.path(file)).expect("a file");
-    }
-    let mut child = workspace
-        .command(&with)
-        .env(peers_dir.0, peers_dir.1)
-        .args(["with", "code-server", "node"])
-        .arg(&launcher)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it runs");
-    wait_until("it begins again", || workspace.path("begun").exists());
-    said(Command::new("kill").args(["-INT", &workspace.read("begun")]));
-    wait_until("a signal", is("heard", "once "));
-    let mut pipe = child.stdin.take().expect("a pipe");
-    pipe.write_all(b"\n").expect("a line");
-    assert!(child.wait().expect("it ends").success());
 }
