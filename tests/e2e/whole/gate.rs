@@ -567,3 +567,36 @@ fn without(program: &str) -> std::ffi::OsString {
     let folders = std::env::split_paths(&path).filter(|folder| !folder.join(program).exists());
     std::env::join_paths(folders).expect("a PATH")
 }
+
+/// As docs/ci.md has it for who does without pre-commit.
+#[test]
+fn the_hook_of_the_page_leaves_a_submodule_to_itself() {
+    let workspace = Workspace::new();
+    let page = include_str!("../../../docs/ci.md");
+    let hook = page.split("```sh\n").nth(1).and_then(|rest| {
+        let (script, _) = rest.split_once("```")?;
+        Some(script)
+    });
+    let built = Path::new(env!("CARGO_BIN_EXE_postil")).parent();
+    let commit = |message: &str| {
+        let mut git = workspace.command("git");
+        let path = std::env::var("PATH").unwrap_or_default();
+        git.env("PATH", format!("{}:{path}", built.unwrap().display()));
+        let output = git.args(["commit", "-qm", message]).output();
+        output.expect("git runs").status.success()
+    };
+    workspace.git(&["init", "-q"]);
+    workspace.write("sub/in.py", QUESTION);
+    workspace.git(&["init", "-q", "sub"]);
+    workspace.git(&["-C", "sub", "add", "in.py"]);
+    workspace.git(&["-C", "sub", "commit", "-qm", "Inner"]);
+    let script = workspace.write(".git/hooks/pre-commit", hook.expect("a script"));
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(script, mode).expect("a program");
+    workspace.write("none.py", "x = 1\n");
+    workspace.git(&["add", "sub", "none.py"]);
+    assert!(commit("A submodule, and a file without threads"));
+    workspace.write("a.py", QUESTION);
+    workspace.git(&["add", "a.py"]);
+    assert!(!commit("A file with a thread"));
+}
