@@ -326,30 +326,38 @@ local function ask_again(_, _, ctx)
   return vim.NIL
 end
 
--- What is started. On Windows a name alone means the current folder before the PATH, and a repository may hold a program
--- of that name: there it is looked for, also where npm puts it behind a script; at last where cargo does.
-local function program()
-  if vim.fn.has("win32") == 0 then
-    return "postil"
-  end
+local on_windows = vim.fn.has("win32") == 1
+
+-- Where it lies below a folder of the PATH. On Windows npm puts it behind a script.
+local names = { "postil" }
+if on_windows then
   local package = "node_modules/postil-win32-x64/bin/postil.exe"
-  for folder in vim.gsplit(vim.env.PATH or "", ";", { plain = true }) do
-    folder = folder:gsub('"', "")
-    if folder:find("^%a:[/\\]") or folder:find("^\\\\") then
-      for _, name in ipairs({ "postil.exe", "node_modules/postil/" .. package, package }) do
+  names = { "postil.exe", "node_modules/postil/" .. package, package }
+end
+
+-- What is started. A PATH may have entries that are relative, and to Windows a name alone means the current folder before
+-- the PATH: a repository may hold a program of that name. So it is looked for; at last where cargo puts it.
+local function program()
+  for folder in vim.gsplit(vim.env.PATH or "", on_windows and ";" or ":", { plain = true }) do
+    folder = on_windows and folder:gsub('"', "") or folder
+    if folder:find(on_windows and "^%a:[/\\]" or "^/") or on_windows and folder:find("^\\\\") then
+      for _, name in ipairs(names) do
         local file = vim.fs.joinpath(folder, name)
-        if vim.uv.fs_stat(file) then
+        if vim.fn.executable(file) == 1 then
           return vim.fs.normalize(file, { expand_env = false })
         end
       end
     end
   end
-  return vim.fs.normalize(vim.fs.joinpath(vim.uv.os_homedir() or "", ".cargo/bin/postil.exe"), { expand_env = false })
+  local last = vim.fs.joinpath(vim.uv.os_homedir() or "/", ".cargo/bin", names[1])
+  return vim.fs.normalize(last, { expand_env = false })
 end
+
+local found = program()
 
 local config = {
   name = "postil",
-  cmd = { program() },
+  cmd = { found },
   root_markers = { "postil.toml", ".git", ".jj", ".hg" },
   -- Any file can hold a thread, so there is no `filetypes`.
   flags = {
@@ -410,13 +418,20 @@ if not vim.lsp.config then
   config.capabilities = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), config.capabilities)
   config.capabilities.textDocument.diagnostic = nil
 elseif whole then
+  -- Neovim looks first whether it can be run.
+  config.cmd = require("postil").cmd() or config.cmd
   -- Not by Neovim itself, for which what the user does at these is done instead of ours.
   config.root_dir = function(buffer)
     vim.schedule(function()
-      require("postil").start(buffer)
+      local postil = require("postil")
+      if postil.takes(buffer) then
+        postil.start(buffer)
+      end
     end)
   end
 end
+-- Who puts more over this looks again, if it is still that.
+config.found, config.find = found, program
 config.hooks = { before_init = config.before_init, on_init = config.on_init, on_exit = config.on_exit }
 
 return config

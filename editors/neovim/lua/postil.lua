@@ -237,20 +237,59 @@ function M.with_hooks(config)
   return config
 end
 
+-- The options that are the client's.
+local function client_options()
+  local own = vim.tbl_extend("force", {}, options())
+  own.ui = nil
+  return own
+end
+
+-- What the user has set to be started.
+function M.cmd()
+  return client_options().cmd
+end
+
+-- Says which of them count for nothing, as something else has started the server; `names`: of these.
+function M.say_left_out(names)
+  local left = vim.tbl_filter(function(name)
+    return client_options()[name] ~= nil
+  end, names)
+  if #left > 0 then
+    table.sort(left)
+    M.say_once(
+      ("the options `%s` are left out, as the server is not started by this plugin; give them to what starts it: :help postil-options"):format(
+        table.concat(left, "`, `")
+      ),
+      vim.log.levels.WARN
+    )
+  end
+end
+
+-- Puts them into a client's configuration.
+function M.with_options(config)
+  for name, value in pairs(vim.tbl_deep_extend("force", config, client_options())) do
+    config[name] = value
+  end
+  -- By now it may lie elsewhere.
+  if type(config.cmd) == "table" and config.cmd[1] == config.found then
+    config.found = config.find()
+    config.cmd = { config.found }
+  end
+  config.has_options = true
+  return config
+end
+
 -- The configuration of the client.
 function M.config()
   local theirs = not enabled() and by_lspconfig()
   if theirs then
-    return theirs.manager.config
+    return M.with_options(vim.tbl_extend("force", {}, theirs.manager.config))
   end
   -- What is set for Neovim's own way counts here too.
   local base = vim.lsp.config and vim.lsp.config.postil
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
-  base = base or dofile(here)
-  local own = enabled() and {} or vim.tbl_extend("force", {}, options())
-  own.ui = nil
-  return M.with_hooks(vim.tbl_deep_extend("force", base, own))
+  return M.with_hooks(M.with_options(vim.tbl_extend("force", {}, base or dofile(here))))
 end
 
 -- What netrw and oil read files of other machines by.
@@ -277,11 +316,25 @@ function M.unfit(buffer)
   end
 end
 
--- A name for `cmd[1]` that cannot be run; nil: it can, or only it itself knows.
-function M.missing(config)
+-- Whether a path lies in a folder, also by links.
+local function lies_in(folder, path)
+  local real = vim.uv.fs_realpath
+  return M.holds(folder, path) or M.holds(real(folder) or folder, real(path) or path)
+end
+
+-- Why `cmd[1]` is not run in a folder: a sentence; nil: it is, or only it itself knows.
+function M.missing(config, root)
   local program = type(config.cmd) == "table" and config.cmd[1]
-  if program and vim.fn.executable(program) == 0 then
+  if not program then
+    return
+  elseif vim.fn.executable(program) == 0 then
     return ("`%s` cannot be run: install postil so that it is on the PATH, or set `cmd`; :checkhealth postil"):format(
+      program == config.found and "postil" or program
+    )
+  end
+  -- A PATH may name folders of a project. Who has their home in one has their own programs in there.
+  if program == config.found and lies_in(root, program) and not lies_in(root, vim.uv.os_homedir() or "") then
+    return ("the postil that comes first on the PATH, %s, is a file of this project, and is not started: install postil outside of it, or set `cmd`"):format(
       program
     )
   end
@@ -344,6 +397,9 @@ function M.starting(params, config)
   end
   -- Whoever starts it by `vim.lsp.enable` has set it up past us, and the server passes over what is not its own.
   checked({ settings = config.settings }, "")
+  if not config.has_options then
+    M.say_left_out(vim.tbl_keys(client_options()))
+  end
   local slow = M.ui().slow
   vim.defer_fn(function()
     for _, client in ipairs(vim.lsp.get_clients({ name = "postil", _uninitialized = true })) do
@@ -425,7 +481,10 @@ function M.start(buffer, anew)
     return why
   end
   local config = M.config()
-  why = M.missing(config)
+  if type(config.root_dir) ~= "string" then
+    config.root_dir = M.root(buffer, config)
+  end
+  why = M.missing(config, config.root_dir)
   if why then
     return why
   end
@@ -433,9 +492,6 @@ function M.start(buffer, anew)
   if theirs then
     theirs.launch(buffer)
     return
-  end
-  if type(config.root_dir) ~= "string" then
-    config = vim.tbl_extend("force", config, { root_dir = M.root(buffer, config) })
   end
   if anew then
     ended[config.root_dir] = nil
@@ -455,15 +511,11 @@ end
 -- why not.
 function M.start_here()
   local config = M.config()
-  local why = M.missing(config)
-  if why then
-    return why
-  end
   if type(config.root_dir) ~= "string" then
     local folder = vim.uv.cwd() or "."
-    config = vim.tbl_extend("force", config, { root_dir = vim.fs.root(folder, config.root_markers or {}) or folder })
+    config.root_dir = vim.fs.root(folder, config.root_markers or {}) or folder
   end
-  why = broken(config.root_dir)
+  local why = M.missing(config, config.root_dir) or broken(config.root_dir)
   if why then
     return why
   end
@@ -479,6 +531,12 @@ function M.start_here()
   if not start(config, { attach = false, silent = true }) then
     return FAILS
   end
+end
+
+-- Whether a server is started for a buffer unasked.
+function M.takes(buffer)
+  local types = vim.api.nvim_buf_is_valid(buffer) and M.config().filetypes
+  return types == nil or types and vim.list_contains(types, vim.bo[buffer].filetype)
 end
 
 -- A buffer was opened, or got a name or a type.
@@ -497,13 +555,13 @@ function M.begin(buffer)
   was_enabled = was_enabled or enabled()
   if enabled() then
     -- Neovim starts it, and is silent about a program that is not there.
-    why = M.missing(M.config()) or broken(M.root(buffer, M.config()))
+    local root = M.root(buffer, M.config())
+    why = M.takes(buffer) and (M.missing(M.config(), root) or broken(root))
   elseif was_enabled or by_lspconfig() then
     -- It starts it, and says itself what it misses.
     return
   else
-    local types = M.config().filetypes
-    why = (not types or vim.list_contains(types, vim.bo[buffer].filetype)) and M.start(buffer)
+    why = M.takes(buffer) and M.start(buffer)
   end
   if why then
     M.say_once(why, vim.log.levels.WARN)

@@ -3,15 +3,19 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::in_both;
+use super::plugin::{NONE, in_both};
 use super::python_project;
 use super::unfit::said;
+use crate::peers;
 
 in_both!(
     options_of_the_wrong_kind_are_left_out,
     options_of_an_unknown_name_are_told,
     signs_that_are_too_wide_are_left_out,
     only_files_of_the_types_that_are_named_have_a_server,
+    options_count_however_the_server_is_started,
+    options_that_are_past_by_are_told,
+    no_program_of_the_repository_is_run,
 );
 
 fn options_of_the_wrong_kind_are_left_out(program: &str) {
@@ -111,4 +115,116 @@ fn only_files_of_the_types_that_are_named_have_a_server(program: &str) {
         nvim.lua("return #vim.lsp.get_clients({ bufnr = vim.fn.bufnr('notes.py') })"),
         0
     );
+}
+
+/// Neovim with what the user has in `init.lua` beside the plugin; `client`: what the tests' user sets.
+fn with_init(program: &str, workspace: &crate::harness::Workspace, init: &str) -> Nvim {
+    let options = json!({"settings": {"postil": {"turn": {"review": "ask"}}}});
+    let lspconfig = peers::pointed_to("POSTIL_LSPCONFIG").unwrap_or_default();
+    let env = [("POSTIL_WAY", "later"), ("POSTIL_LSPCONFIG", &lspconfig)];
+    let mut nvim = Nvim::start_as(program, workspace, &env, options);
+    nvim.lua(&format!(
+        "local client = vim.json.decode(vim.env.POSTIL_CLIENT) {init}"
+    ));
+    nvim
+}
+
+fn options_count_however_the_server_is_started(program: &str) {
+    let mut ways = Vec::new();
+    if program != "nvim" {
+        ways.push("vim.g.postil = client vim.lsp.enable('postil')");
+        ways.push("require('postil').setup(client) vim.lsp.enable('postil')");
+    }
+    if peers::pointed_to("POSTIL_LSPCONFIG").is_some() {
+        ways.push("vim.g.postil = client require('lspconfig').postil.setup({})");
+    }
+    let workspace = python_project();
+    for init in ways {
+        let mut nvim = with_init(program, &workspace, init);
+        nvim.edit(&workspace.path("notes.py"));
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        assert_eq!(
+            nvim.lua("return vim.tbl_get(vim.lsp.get_clients()[1].config, 'settings', 'postil', 'turn', 'review')"),
+            "ask",
+            "{init}"
+        );
+    }
+    if program == "nvim" {
+        return;
+    }
+    workspace.write("a.lua", "x = 1\n");
+    let init = "client.filetypes = { 'lua' } vim.g.postil = client vim.lsp.enable('postil')";
+    let mut nvim = with_init(program, &workspace, init);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.edit(&workspace.path("a.lua"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    assert_eq!(
+        nvim.lua("return #vim.lsp.get_clients({ bufnr = vim.fn.bufnr('notes.py') })"),
+        0
+    );
+}
+
+fn options_that_are_past_by_are_told(program: &str) {
+    if program == "nvim" {
+        return; // 0.10 has no vim.lsp.enable
+    }
+    let workspace = python_project();
+    let init = "vim.g.postil = client \
+        vim.lsp.config('postil', { cmd = client.cmd, root_dir = function(_, on_dir) on_dir(vim.uv.cwd()) end }) \
+        vim.lsp.enable('postil')";
+    let mut nvim = with_init(program, &workspace, init);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("the options `cmd`, `settings` are left out");
+}
+
+/// Before anybody has trusted it, and whatever the PATH has.
+fn no_program_of_the_repository_is_run(program: &str) {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let workspace = python_project();
+    let theirs = workspace.write("bin/postil", "#!/bin/sh\ntouch ran\n");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&theirs, mode).expect("a program");
+    let folder = |name: &str, to: &std::path::Path| {
+        let folder = workspace.data().with_file_name(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        symlink(to, folder.join("postil")).expect("a link");
+        folder.to_string_lossy().into_owned()
+    };
+    let ours = folder("ours", env!("CARGO_BIN_EXE_postil").as_ref());
+    let led = folder("led", &theirs);
+    let inside = workspace.path("bin").to_string_lossy().into_owned();
+    let root = workspace.root().to_string_lossy().into_owned();
+    let rest = peers::path().to_string_lossy().into_owned();
+    let start = |first: &str, more: &[(&str, &str)]| {
+        let path = format!("{first}:{ours}:{rest}");
+        let mut env = vec![("POSTIL_WAY", "later"), ("PATH", path.as_str())];
+        env.extend(more);
+        let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+        nvim.edit(&workspace.path("notes.py"));
+        nvim
+    };
+    for relative in ["./bin", "bin"] {
+        let mut nvim = start(relative, NONE);
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        let cmd = nvim.lua("return vim.lsp.get_clients()[1].config.cmd[1]");
+        assert_eq!(cmd, format!("{ours}/postil"));
+    }
+    for first in [&inside, &led] {
+        let mut nvim = start(first, NONE);
+        nvim.wait_note(&format!(
+            "the postil that comes first on the PATH, {first}/postil, is a file of this project, and is not started"
+        ));
+        nvim.ex("Postil health");
+        nvim.wait_text("is a file of this project");
+        assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 0);
+    }
+    assert!(!workspace.path("ran").exists());
+
+    // Who opens their home has their own programs in there.
+    std::fs::remove_file(&theirs).expect("it is there");
+    symlink(env!("CARGO_BIN_EXE_postil"), &theirs).expect("a link");
+    let mut nvim = start(&inside, &[("HOME", &root)]);
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    let cmd = nvim.lua("return vim.lsp.get_clients()[1].config.cmd[1]");
+    assert_eq!(cmd, format!("{inside}/postil"));
 }

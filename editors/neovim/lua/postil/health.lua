@@ -70,13 +70,11 @@ function M.check()
   local config = require("postil").config()
   local command = config.cmd
   local program = type(command) == "table" and command[1]
+  local why = require("postil").missing(config, root(config))
   if not program then
     health.info("`cmd` is a function: nothing is known of the program")
-  elseif vim.fn.executable(program) == 0 then
-    health.error(
-      ("`%s` cannot be run"):format(program),
-      { "install postil so that it is on the PATH", 'or set it: vim.g.postil = { cmd = { "/path/to/postil" } }' }
-    )
+  elseif why then
+    health.error(why, 'it is set so: vim.g.postil = { cmd = { "/path/to/postil" } }')
   else
     local version = output({ program, "--version" })
     if version.code == 0 then

@@ -13,8 +13,16 @@ return {
     end,
     single_file_support = true,
   }),
-  on_new_config = function(new)
-    require("postil").with_hooks(new)
+  on_new_config = function(new, root)
+    local postil = require("postil")
+    postil.with_hooks(postil.with_options(new))
+    -- Decided on before.
+    postil.say_left_out({ "filetypes", "root_dir" })
+    local why = postil.missing(new, root)
+    if why then
+      new.enabled = false
+      postil.say_once(why, vim.log.levels.WARN)
+    end
   end,
   docs = { description = "postil: a conversation with an agent, in the margins of your code" },
 }
