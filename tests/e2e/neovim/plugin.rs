@@ -276,7 +276,11 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
         "vim.startswith(vim.api.nvim_buf_get_name(0), 'postil://run/')",
     );
     nvim.wait_text("file_edit");
-    assert_eq!(nvim.lua("return vim.fn.winnr('$') .. vim.bo.filetype .. tostring(vim.bo.modifiable) .. vim.fn.winlayout()[1]"), "2markdownfalserow");
+    assert_eq!(nvim.lua("return vim.fn.winnr('$') .. vim.bo.filetype .. tostring(vim.bo.modifiable) .. vim.fn.winlayout()[1]"), "2postil_textfalserow", "no type by which a plugin would fetch its images");
+    nvim.wait(
+        "its colours",
+        "vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil",
+    );
     assert!(!nvim.text().contains("It reads UTF-8 now."));
     nvim.keys("G:Postil say and then<CR>");
     nvim.wait_note("`:Postil say` is about a file or a thread in it, and this window shows a run");

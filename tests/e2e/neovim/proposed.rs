@@ -70,6 +70,12 @@ fn proposed_changes_are_accepted_and_rejected_by_file(program: &str) {
     nvim.wait_note("the agent wants to change 2 files, and waits for you");
     // In Normal mode it comes by itself; which file is first is the server's to say.
     nvim.wait("the tab", "vim.t.postil_proposed");
+    // The colours of the file's type, and not the type: some plugins fetch the images that a text names.
+    let types = "vim.iter(vim.api.nvim_tabpage_list_wins(0)):map(function(w) local bo = vim.bo[vim.api.nvim_win_get_buf(w)] return bo.filetype .. ' ' .. bo.syntax end):join(', ')";
+    assert_eq!(
+        nvim.lua(&format!("return {types}")),
+        "postil_text python, postil_text python"
+    );
     let name = nvim.lua("return vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ':t')");
     let first = name.as_str().unwrap_or_default().to_owned();
     let second = ["notes.py", "count.py"].into_iter().find(|f| *f != first);

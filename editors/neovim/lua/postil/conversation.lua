@@ -34,6 +34,17 @@ function M.closed_by_q(buffer, tab)
   end, { buffer = buffer, nowait = true, desc = "Close" })
 end
 
+-- Gives a text of others the colours of a type, and not the type itself: by that, plugins that show images fetch them from
+-- whatever address the text has.
+function M.colour(buffer, filetype)
+  vim.bo[buffer].filetype = "postil_text"
+  -- 0.10 knows no language of a type of the same name.
+  local language = vim.treesitter.language.get_lang(filetype) or filetype
+  if filetype ~= "" and not pcall(vim.treesitter.start, buffer, language) then
+    vim.bo[buffer].syntax = filetype
+  end
+end
+
 -- The cursor to the first change of a diff: `]c` alone passes over one that the first line is in.
 function M.to_first_change()
   vim.cmd.normal({ "gg", bang = true })
@@ -82,8 +93,8 @@ end
 -- Reads a buffer that has nothing but its name. `quiet`: a session brought it, whose files may not be open yet.
 function M.read(buffer, quiet)
   local bo = vim.bo[buffer]
-  bo.buftype, bo.bufhidden, bo.swapfile, bo.undolevels, bo.filetype = "nofile", "hide", false, -1, "markdown"
-  bo.modifiable = false
+  bo.buftype, bo.bufhidden, bo.swapfile, bo.undolevels, bo.modifiable = "nofile", "hide", false, -1, false
+  M.colour(buffer, "markdown")
   M.closed_by_q(buffer)
   local client = asks.shows(buffer, quiet, M.read)
   if not client then

@@ -64,10 +64,11 @@ local function fill(asked, name, text)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines_of(text))
   local bo = vim.bo[buffer]
   bo.bufhidden, bo.modifiable = "wipe", false
-  bo.filetype = vim.filetype.match({ filename = change.file, buf = buffer }) or ""
+  local conversation = require("postil.conversation")
+  conversation.colour(buffer, vim.filetype.match({ filename = change.file, buf = buffer }) or "")
   vim.b[buffer].postil_client, vim.b[buffer].postil_run = asked.client, change.run_id
   vim.b[buffer].postil_proposed = change.uri
-  require("postil.conversation").closed_by_q(buffer, true)
+  conversation.closed_by_q(buffer, true)
   vim.api.nvim_win_set_buf(0, buffer)
   vim.cmd.diffthis()
 end
