@@ -13,6 +13,7 @@ in_both!(
     who_has_composed_is_back_in_the_window_they_came_from,
     what_is_said_in_a_locked_file_is_kept,
     what_is_said_to_a_server_that_dies_is_kept,
+    what_is_said_is_kept_while_no_window_can_be_opened,
     a_copy_of_a_text_is_not_sent,
 );
 
@@ -144,28 +145,58 @@ fn what_is_said_in_a_locked_file_is_kept(program: &str) {
     nvim.wait_text("# AUTHOR: what is it?\ndef load");
 }
 
-fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
-    let workspace = python_project();
-    let mut nvim = open(program, &workspace, NONE, "notes.py");
-    let signal = |nvim: &mut Nvim, name: &str| {
-        nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
-    };
-    signal(&mut nvim, "sigstop");
-    nvim.keys(":4Postil new what is it?<CR>");
+/// To the server, and whatever else Neovim has started.
+fn signal(nvim: &mut Nvim, name: &str) {
+    nvim.lua(&format!("vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, '{name}') end)"));
+}
+
+/// `said` as a new thread, to a server that does not answer.
+fn say_in_vain(nvim: &mut Nvim, said: &str) {
+    signal(nvim, "sigstop");
+    nvim.keys(&format!(":4Postil new {said}<CR>"));
     nvim.wait(
         "the command",
-        "vim.fn.histget(':') == '4Postil new what is it?'",
+        &format!("vim.fn.histget(':') == '4Postil new {said}'"),
     );
+}
+
+fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
+    // The file has the second one already, as a part of a word.
+    for said in ["what is it?", "text"] {
+        let workspace = python_project();
+        let mut nvim = open(program, &workspace, NONE, "notes.py");
+        say_in_vain(&mut nvim, said);
+        signal(&mut nvim, "sigkill");
+        nvim.wait_note("the server ended before it answered");
+        let kept =
+            format!("text() == '{said}' and vim.bo.buftype == 'acwrite' and vim.bo.modified");
+        nvim.wait("the text", &kept);
+        nvim.keys(":wincmd p<CR>:Postil restart<CR>");
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        nvim.keys(":wincmd p<CR>:wq<CR>");
+        nvim.wait_text(&format!("# AUTHOR: {said}\ndef load"));
+    }
+}
+
+/// Beside the command-line window Neovim opens no other.
+fn what_is_said_is_kept_while_no_window_can_be_opened(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    say_in_vain(&mut nvim, "what is it?");
+    nvim.keys("q:");
+    nvim.wait("the command-line window", "vim.fn.getcmdwintype() == ':'");
     signal(&mut nvim, "sigkill");
     nvim.wait_note("the server ended before it answered");
+    nvim.keys(":quit<CR>");
     nvim.wait(
         "the text",
         "text() == 'what is it?' and vim.bo.buftype == 'acwrite' and vim.bo.modified",
     );
-    nvim.keys(":wincmd p<CR>:Postil restart<CR>");
+    nvim.keys(":quit!<CR>:Postil restart<CR>");
     nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
-    nvim.keys(":wincmd p<CR>:wq<CR>");
-    nvim.wait_text("# AUTHOR: what is it?\ndef load");
+    // Nor does the next one wait for it.
+    nvim.keys(":4Postil new and this?<CR>");
+    nvim.wait_text("# AUTHOR: and this?\ndef load");
 }
 
 fn who_has_composed_is_back_in_the_window_they_came_from(program: &str) {

@@ -30,6 +30,18 @@ end
 
 local compose
 
+-- Brings a text back that could not be sent: in the command-line window there can be no other, so when that is left.
+local function bring_back(text, lines)
+  local function back()
+    compose(text, lines)
+    vim.bo.modified = true
+  end
+  if vim.fn.getcmdwintype() == "" then
+    return back()
+  end
+  vim.api.nvim_create_autocmd("CmdwinLeave", { once = true, callback = vim.schedule_wrap(back) })
+end
+
 -- `:w FILE`: a copy, by Neovim's own means.
 local function write_elsewhere(buffer, file)
   local bo = vim.bo[buffer]
@@ -52,8 +64,7 @@ local function send_all()
   unsent = {}
   for _, text in ipairs(list) do
     if not sent(text) then
-      compose(text, text.said)
-      vim.bo.modified = true
+      bring_back(text, text.said)
     end
   end
 end
@@ -194,6 +205,13 @@ function M.in_order(buffer, send)
   end
 end
 
+local function lines_with(part, buffer)
+  local lines = vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_lines(buffer, 0, -1, false) or {}
+  return #vim.tbl_filter(function(line)
+    return line:find(part, 1, true) ~= nil
+  end, lines)
+end
+
 -- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
 -- `argument` is asked for when it is sent, and so is the server: both may be others by then.
 function M.text_for(call, name, prompt, verb, argument)
@@ -206,50 +224,46 @@ function M.text_for(call, name, prompt, verb, argument)
   local function with(said)
     return vim.tbl_extend("force", argument(), { text = said })
   end
-  local function window(lines)
-    compose({
-      name = name,
-      prompt = prompt,
-      source = call.buffer,
-      send = function(said)
-        local client, why = server()
-        if not client then
-          return nil, why
-        end
-        return asks.verb_now(client, verb, with(said))
-      end,
-    }, lines)
-  end
+  local text = {
+    name = name,
+    prompt = prompt,
+    source = call.buffer,
+    send = function(said)
+      local client, why = server()
+      if not client then
+        return nil, why
+      end
+      return asks.verb_now(client, verb, with(said))
+    end,
+  }
   local function send(said)
+    local first, before = said:match("[^\n]*"), 0
     local function failed(error)
       -- It may have been written before its server ended.
-      if error and error.ended and vim.api.nvim_buf_is_loaded(call.buffer) then
-        for _, line in ipairs(vim.api.nvim_buf_get_lines(call.buffer, 0, -1, false)) do
-          if line:find(said:match("[^\n]*"), 1, true) then
-            return
-          end
-        end
+      if error and error.ended and lines_with(first, call.buffer) > before then
+        return
       end
-      window(said)
-      vim.bo.modified = true
+      bring_back(text, said)
     end
     M.in_order(call.buffer, function(go_on)
+      before = lines_with(first, call.buffer)
       local client, why = server()
       if client then
         return asks.verb(client, verb, with(said), go_on, function(error)
+          -- Whatever becomes of this one.
+          vim.schedule(go_on)
           failed(error)
-          go_on()
         end)
       end
       postil.say(why, vim.log.levels.ERROR)
+      vim.schedule(go_on)
       failed()
-      go_on()
     end)
   end
   if call.text ~= "" then
     send(call.text)
   elseif call.bang then
-    window("")
+    compose(text, "")
     M.startinsert(true)
   else
     vim.ui.input({ prompt = prompt .. ": " }, function(said)
