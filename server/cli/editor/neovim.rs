@@ -62,6 +62,15 @@ fn with(cx: &Cx, homes: &Homes, folder: &Path, there: &There) -> Outcome {
         true => format!("{BOLD}{name}{BOLD:#}: the plugin is there; start Neovim anew to have it"),
         false => format!("{BOLD}{name}{BOLD:#} is up to date"),
     });
+    // It takes packages off Neovim's paths.
+    if homes.data.join("lazy").join("lazy.nvim").exists() {
+        cx.out
+            .note("lazy.nvim passes over it until it is named among your plugins:");
+        cx.out.note(format!(
+            "  {{ dir = {}, name = \"postil\", lazy = false }},",
+            json!(name)
+        ));
+    }
     cx.out
         .note(format!("{DIM}`:checkhealth postil` shows it{DIM:#}"));
     Ok(true)
@@ -93,6 +102,8 @@ fn without(cx: &Cx, folder: &Path, there: &There) -> Outcome {
 
 /// The user's folders of Neovim.
 struct Homes {
+    /// What its folders are called.
+    name: OsString,
     config: PathBuf,
     data: PathBuf,
 }
@@ -107,6 +118,7 @@ impl Homes {
             return Ok(Self {
                 config: folders.config.with_file_name(&name),
                 data: folders.data.with_file_name(&name),
+                name,
             });
         }
         // `:help standard-path`
@@ -123,8 +135,9 @@ impl Homes {
         let mut data = name.clone();
         data.push("-data");
         Ok(Self {
-            config: home("XDG_CONFIG_HOME").ok_or_else(unknown)?.join(name),
+            config: home("XDG_CONFIG_HOME").ok_or_else(unknown)?.join(&name),
             data: home("XDG_DATA_HOME").ok_or_else(unknown)?.join(data),
+            name,
         })
     }
 
@@ -135,7 +148,7 @@ impl Homes {
         let system = std::env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
         let system = system.unwrap_or_else(|| OsString::from("/usr/local/share:/usr/share"));
         let system = std::env::split_paths(&system).filter(|dir| dir.is_absolute());
-        packs.extend(system.map(|dir| dir.join("nvim/site/pack")));
+        packs.extend(system.map(|dir| dir.join(&self.name).join("site/pack")));
         let all = packs.iter().flat_map(|pack| below(pack));
         let all = all.flat_map(|pack| ["start", "opt"].map(|kind| pack.join(kind)));
         let mut all = all.flat_map(|kind| below(&kind));

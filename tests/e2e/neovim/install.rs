@@ -10,10 +10,15 @@ use crate::helix;
 use crate::peers;
 
 fn editor(workspace: &Workspace, more: &[&str]) -> (bool, String) {
+    editor_with(workspace, &[], more)
+}
+
+fn editor_with(workspace: &Workspace, env: &[(&str, &str)], more: &[&str]) -> (bool, String) {
     let output = workspace
         .postil()
         .args(["editor", "neovim"])
         .args(more)
+        .envs(env.iter().copied())
         .output();
     let Output {
         status,
@@ -137,4 +142,48 @@ fn a_plugin_that_is_there_otherwise_is_not_doubled() {
         "{text}"
     );
     assert!(!folder.exists());
+}
+
+/// What a system's package brings is for the Neovim that has the usual name alone.
+#[test]
+fn a_neovim_of_another_name_has_its_own_copy_beside_that_of_a_system_s_package() {
+    let workspace = Workspace::new();
+    let shared = workspace.path("share");
+    let dirs = shared.to_string_lossy().into_owned();
+    let put = |name: &str| {
+        let plugin = format!("share/{name}/site/pack/dist/start/postil/plugin/postil.lua");
+        workspace.write(&plugin, "");
+    };
+    put("nvim");
+    let (done, text) = editor_with(&workspace, &[("XDG_DATA_DIRS", &dirs)], &[]);
+    assert!(
+        !done && text.contains("dist/start/postil already"),
+        "{text}"
+    );
+    let env = [("XDG_DATA_DIRS", dirs.as_str()), ("NVIM_APPNAME", "mine")];
+    let (done, text) = editor_with(&workspace, &env, &[]);
+    assert!(done && text.contains("start Neovim anew"), "{text}");
+    assert!(editor_with(&workspace, &env, &["--remove"]).0);
+    put("mine");
+    let (done, text) = editor_with(&workspace, &env, &[]);
+    assert!(
+        !done && text.contains("dist/start/postil already"),
+        "{text}"
+    );
+}
+
+#[test]
+fn who_has_lazy_is_told_the_line_that_names_the_plugin() {
+    let workspace = Workspace::new();
+    let folder = pack(&workspace).join("postil/start/postil");
+    let line = format!("{{ dir = \"{}\", name = \"postil\"", folder.display());
+    let (done, text) = editor(&workspace, &[]);
+    assert!(done && !text.contains("lazy"), "{text}");
+    let lazy = workspace
+        .data()
+        .with_file_name("nvim")
+        .join("lazy/lazy.nvim");
+    std::fs::create_dir_all(lazy).expect("folders");
+    let (done, text) = editor(&workspace, &[]);
+    assert!(done && text.contains(&line), "{text}");
 }
