@@ -453,7 +453,7 @@ function lines({ change: { added, removed } }: Reviewed): string {
 const isReview = (argument: unknown): argument is Review => is(argument, "review");
 const isReviewed = (argument: unknown): argument is Reviewed => is(argument, "changed");
 
-/** No text of UTF-8: what could not be read stands there as the replacement character. */
+/** No text. One that is not UTF-8 is: what could not be read of it stands there as the replacement character. */
 function binary(file: ChangedFile): boolean {
-    return [file.before, file.after].some((text) => text?.includes("\ufffd"));
+    return [file.before, file.after].some((text) => text?.includes("\0"));
 }

@@ -59,6 +59,25 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         assert.deepEqual(diffs.map(({ input }) => input.original.toString()), lefts.slice(1), "the diff of the turn before is gone");
         await reviews.accept(reviews.getChildren()[0]);
     },
+    async "a text that is not UTF-8 is shown as a diff, and bytes are not"(root) {
+        const { reviews } = api();
+        const said = listen("showInformationMessage");
+        const looked = () => vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        const ask = (name, after) => reviews.ask({ ...proposed(root, name, after), run_id: name }, never);
+        const answers = [ask("latin.txt", "caf\ufffd\n"), ask("bytes.bin", "\0\ufffd\n")];
+        await until("both are told", () => said.texts.length === 2);
+        const at = (name) => said.texts.findIndex((text) => text.includes(name));
+        said.press(at("latin.txt"), "Show Change");
+        const { modified } = await until("the diff", () => looked() instanceof vscode.TabInputTextDiff && looked());
+        assert.equal(path.basename(modified.path), "latin.txt");
+        await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+        said.press(at("bytes.bin"), "Show Change");
+        said.over();
+        for (const review of reviews.getChildren()) {
+            await reviews.reject(review);
+        }
+        assert.deepEqual(await Promise.all(answers), [false, false]);
+    },
     async "what is rejected of a turn is what is listed of it, and what is left of that stays"(root) {
         const { reviews, server } = api();
         const { run, ask } = server;
