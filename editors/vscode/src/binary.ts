@@ -15,7 +15,7 @@ export interface Program {
 }
 
 export interface Problem {
-    problem: "missing" | "not-executable" | "too-old" | "not-postil";
+    problem: "missing" | "not-executable" | "too-old" | "not-postil" | "silent" | "inside";
     /** One sentence: what is wrong and what to do. */
     message: string;
 }
@@ -28,7 +28,7 @@ export interface Places {
     /** The variable PATH. */
     search: string;
     home: string;
-    /** Folders of the workspace: nothing inside them is run. */
+    /** Folders of the workspace: nothing inside them is run, unless the home is too: then the author's own programs are. */
     workspace: string[];
     platform: NodeJS.Platform;
     arch: string;
@@ -41,9 +41,12 @@ export interface Disk {
     read(file: string): Promise<string>;
     /** Without links. */
     real(file: string): Promise<string>;
-    /** What the program answers to `--version`. */
-    version(file: string): Promise<string>;
+    /** What the program answers to `--version`; `undefined`: it does not end. */
+    version(file: string): Promise<string | undefined>;
 }
+
+/** Milliseconds that a program has for its version. */
+const PATIENCE = 10_000;
 
 const machine: Disk = {
     isFile: (file) =>
@@ -58,19 +61,31 @@ const machine: Disk = {
         ),
     read: (file) => readFile(file, "utf8").catch(() => ""),
     real: (file) => realpath(file).catch(() => file),
-    version: (file) =>
-        new Promise((resolve) => {
-            execFile(file, ["--version"], { timeout: 10_000, windowsHide: true }, (error, stdout) => {
-                resolve(error ? "" : stdout);
-            });
-        }),
+    version: (file) => version(file),
 };
+
+export function version(file: string, patience = PATIENCE): Promise<string | undefined> {
+    return new Promise((resolve) => {
+        // One that obeys no request to end would be waited for.
+        const options = { timeout: patience, killSignal: "SIGKILL", windowsHide: true } as const;
+        execFile(file, ["--version"], options, (error, stdout) => {
+            resolve(error?.killed ? undefined : error ? "" : stdout);
+        });
+    });
+}
 
 const paths = (places: Places): path.PlatformPath => (places.platform === "win32" ? path.win32 : path.posix);
 
 /** Every place that is looked at, best first. */
 export function candidates(places: Places): string[] {
-    return looked(places).map(({ file }) => file);
+    const at = paths(places);
+    const folders = ofOthers(places.workspace, [places.home], at);
+    return looked(places).flatMap(({ file, searched }) => (searched && isWithin(at.dirname(file), folders, at) ? [] : [file]));
+}
+
+/** Those of the workspace's folders that the author's home is not in. */
+function ofOthers(folders: string[], homes: string[], at: path.PlatformPath): string[] {
+    return folders.filter((folder) => !homes.some((home) => isWithin(home, [folder], at)));
 }
 
 /** `searched`: the PATH leads there, on which a folder of the workspace may be. */
@@ -84,7 +99,7 @@ function looked(places: Places): { file: string; searched: boolean }[] {
         return ends.map((end) => ({ file: set + end, searched: false }));
     }
     const entries = places.search.split(at.delimiter).map((dir) => (onWindows ? unquoted(dir) : dir));
-    const search = entries.filter((dir) => at.isAbsolute(dir) && !isWithin(dir, places.workspace, at));
+    const search = entries.filter((dir) => at.isAbsolute(dir));
     const dirs = [
         { dir: at.join(places.extension, "server"), searched: false },
         ...search.map((dir) => ({ dir, searched: true })),
@@ -132,11 +147,20 @@ async function behind(file: string, places: Places, disk: Disk): Promise<string 
 async function* look(places: Places, disk: Disk): AsyncGenerator<Program | Problem> {
     const seen = new Set<string>();
     const at = paths(places);
-    const folders = [...places.workspace, ...(await Promise.all(places.workspace.map((folder) => disk.real(folder))))];
+    const led = await Promise.all(places.workspace.map((folder) => disk.real(folder)));
+    const folders = ofOthers([...places.workspace, ...led], [places.home, await disk.real(places.home)], at);
     // Links lead into the workspace too.
-    const isOfOthers = async (place: string): Promise<boolean> => !isWithin(await disk.real(place), folders, at);
+    const isInside = async (place: string): Promise<boolean> => isWithin(place, folders, at) || isWithin(await disk.real(place), folders, at);
+    const inside = (file: string): Problem => ({
+        problem: "inside",
+        message: `${file} is on the PATH but inside the workspace, where nothing is run. Install postil elsewhere, or set postil.path.`,
+    });
     for (const { file: candidate, searched } of looked(places)) {
-        if (!(await disk.isFile(candidate)) || (searched && !(await isOfOthers(at.dirname(candidate))))) {
+        if (!(await disk.isFile(candidate))) {
+            continue;
+        }
+        if (searched && (await isInside(at.dirname(candidate)))) {
+            yield inside(candidate);
             continue;
         }
         const file = await behind(candidate, places, disk);
@@ -152,10 +176,11 @@ async function* look(places: Places, disk: Disk): AsyncGenerator<Program | Probl
         if (seen.has(real)) {
             continue;
         }
-        if (searched && !(await isOfOthers(real))) {
+        seen.add(real);
+        if (searched && (await isInside(real))) {
+            yield inside(candidate);
             continue;
         }
-        seen.add(real);
         if (await disk.runs(file)) {
             yield await check(file, disk);
         } else if (places.setting !== "") {
@@ -166,13 +191,33 @@ async function* look(places: Places, disk: Disk): AsyncGenerator<Program | Probl
 
 /** Asks a program for its version. */
 async function check(file: string, disk: Disk): Promise<Program | Problem> {
-    const version = /^postil (\d+\.\d+\.\d+\S*)/.exec(await disk.version(file))?.[1];
-    return version === undefined
+    const said = await disk.version(file);
+    if (said === undefined) {
+        return {
+            problem: "silent",
+            message: `${file} was asked for its version and has not answered for ${PATIENCE / 1000} s. Try again, or set postil.path to another program.`,
+        };
+    }
+    const number = /^postil (\d+\.\d+\.\d+\S*)/.exec(said)?.[1];
+    return number === undefined
         ? {
               problem: "not-postil",
               message: `${file} does not answer as postil does when it is asked for its version. Set postil.path to the right program.`,
           }
-        : { path: file, version };
+        : { path: file, version: number };
+}
+
+/** What comes of `work`, as long as nobody gives it up. */
+function until<T>(givenUp: AbortSignal, work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+        const giveUp = (): void => {
+            reject(givenUp.reason as Error);
+        };
+        givenUp.addEventListener("abort", giveUp, { once: true });
+        void work.then(resolve, reject).finally(() => {
+            givenUp.removeEventListener("abort", giveUp);
+        });
+    });
 }
 
 /** `protocol`: what its server says; `undefined`: it does not know of one. */
@@ -186,12 +231,13 @@ export function tooOld({ path: file, version }: Program, protocol: number | unde
 
 /**
  * Starts the best program that fits. What does not fit is passed over, and told where no other does: what was wrong
- * with the first. A program that is set is the only one.
+ * with the first. A program that is set is the only one. An error where it is given up.
  */
 export async function choose<T extends object>(
     places: Places,
     start: (program: Program) => Promise<T | Problem>,
     passed: (problem: Problem) => void,
+    givenUp: AbortSignal,
     disk: Disk = machine,
 ): Promise<T | Problem> {
     const set = places.setting !== "";
@@ -202,7 +248,14 @@ export async function choose<T extends object>(
         };
     }
     let first: Problem | undefined;
-    for await (const found of look(places, disk)) {
+    const all = look(places, disk);
+    for (;;) {
+        // A disk, and a program, may give no answer.
+        const next = await until(givenUp, all.next());
+        if (next.done) {
+            break;
+        }
+        const found = next.value;
         const started = "problem" in found ? found : await start(found);
         if (!("problem" in started)) {
             return started;

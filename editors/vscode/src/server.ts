@@ -123,10 +123,15 @@ export class Server implements vscode.Disposable {
         };
         this.starting = new AbortController();
         const givenUp = this.starting.signal;
+        const slow = setTimeout(() => {
+            this.slow("postil is slow to start: it has not answered yet. The editor can be used meanwhile.");
+        }, SLOW);
         try {
-            const started = await choose(places, (program) => this.connect(program, givenUp), ({ message }) => {
+            const connect = (program: Program): Promise<Connection | Problem> => this.connect(program, givenUp);
+            const passed = ({ message }: Problem): void => {
                 this.log.warn(message);
-            });
+            };
+            const started = await choose(places, connect, passed, givenUp);
             if ("problem" in started) {
                 this.fail(started.message, started.problem === "missing" || started.problem === "too-old");
                 return;
@@ -143,6 +148,8 @@ export class Server implements vscode.Disposable {
             }
             this.log.error(`the server did not start: ${String(error)}`);
             this.retry("postil could not be started; its log says why.");
+        } finally {
+            clearTimeout(slow);
         }
     }
 
@@ -153,31 +160,24 @@ export class Server implements vscode.Disposable {
         this.stamp = await stamp(program.path);
         this.log.info(`starting ${program.path}, version ${program.version}`);
         const { connect } = await import("./client.js");
-        const slow = setTimeout(() => {
-            this.slow("postil is slow to start: it has not answered yet. The editor can be used meanwhile.");
-        }, SLOW);
-        try {
-            const hooks = {
-                ...this.more,
-                log: this.log,
-                threads: (params: ThreadsParams) => {
-                    this.threads.fire(params);
-                },
-                turns: (params: TurnsParams) => {
-                    this.turns.fire(params);
-                },
-                ended: () => {
-                    this.crashed();
-                },
-                commands: (names: string[]) => {
-                    this.offer(names);
-                },
-            };
-            const connected = await connect(program.path, hooks, givenUp);
-            return "old" in connected ? tooOld(program, connected.protocol) : connected;
-        } finally {
-            clearTimeout(slow);
-        }
+        const hooks = {
+            ...this.more,
+            log: this.log,
+            threads: (params: ThreadsParams) => {
+                this.threads.fire(params);
+            },
+            turns: (params: TurnsParams) => {
+                this.turns.fire(params);
+            },
+            ended: () => {
+                this.crashed();
+            },
+            commands: (names: string[]) => {
+                this.offer(names);
+            },
+        };
+        const connected = await connect(program.path, hooks, givenUp);
+        return "old" in connected ? tooOld(program, connected.protocol) : connected;
     }
 
     /** The commands of lenses and actions, which are still shown when their server has ended: then the author is told. */

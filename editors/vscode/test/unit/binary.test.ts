@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { after, test } from "node:test";
-import { Backoff, candidates, choose, tooOld, type Disk, type Places, type Problem, type Program } from "../../src/binary.ts";
+import { Backoff, candidates, choose, tooOld, version, type Disk, type Places, type Problem, type Program } from "../../src/binary.ts";
 
 const base = await mkdtemp(path.join(tmpdir(), "postil-find-"));
 after(() => rm(base, { recursive: true, force: true }));
@@ -20,8 +20,10 @@ function places(more: Partial<Places>): Places {
     return { setting: "", extension: path.join(base, "none"), search: "", home: path.join(base, "home"), workspace: [], platform: "linux", arch: "x64", ...more };
 }
 
+const never = new AbortController().signal;
+
 /** What is started where all that is found fits. */
-const find = (where: Places, disk?: Disk): Promise<Program | Problem> => choose(where, (program) => Promise.resolve(program), () => undefined, disk);
+const find = (where: Places, disk?: Disk): Promise<Program | Problem> => choose(where, (program) => Promise.resolve(program), () => undefined, never, disk);
 
 test("the setting, then the one that came along, then the PATH", async () => {
     const bundled = await program("ext/server/postil", "echo postil 0.1.0");
@@ -64,6 +66,42 @@ test("nor where a link hides that it is inside", async () => {
     assert.deepEqual(await find(places({ workspace: [opened], setting: inside })), { path: inside, version: "0.1.0" });
 });
 
+test("a home, or all there is, is no project of others when it is opened as a folder", async () => {
+    const home = path.join(base, "me");
+    const own = await program("me/.local/bin/postil", "echo postil 0.1.0");
+    const search = path.dirname(own);
+    for (const workspace of [home, base, "/"]) {
+        assert.deepEqual(await find(places({ home, search, workspace: [workspace] })), { path: own, version: "0.1.0" }, workspace);
+    }
+    assert.ok(candidates(places({ home, search, workspace: [home] })).includes(own));
+    await symlink(home, path.join(base, "me too"));
+    assert.deepEqual(await find(places({ home: path.join(base, "me too"), search, workspace: [home] })), { path: own, version: "0.1.0" });
+    // One that is a part of it is.
+    const inside = await find(places({ home, search, workspace: [path.join(home, ".local")] }));
+    assert.ok("problem" in inside && inside.problem === "inside", JSON.stringify(inside));
+    assert.equal(inside.message, `${own} is on the PATH but inside the workspace, where nothing is run. Install postil elsewhere, or set postil.path.`);
+});
+
+test("a program that does not answer is told as such", async () => {
+    const silent: Disk = { isFile: () => Promise.resolve(true), runs: () => Promise.resolve(true), read: () => Promise.resolve(""), real: (file) => Promise.resolve(file), version: () => Promise.resolve(undefined) };
+    const found = await find(places({ setting: "/opt/postil" }), silent);
+    assert.ok("problem" in found && found.problem === "silent", JSON.stringify(found));
+    assert.match(found.message, /^\/opt\/postil was asked for its version and has not answered for 10 s\./);
+});
+
+test("nor is one waited for that will not end", { timeout: 20_000 }, async () => {
+    const deaf = await program("deaf/postil", `trap '' TERM; while test -e "$0"; do sleep 0.05; done`);
+    assert.equal(await version(deaf, 50), undefined);
+});
+
+test("a search that is given up is over, whatever it waits for", { timeout: 20_000 }, async () => {
+    const stuck: Disk = { ...windows({}), isFile: () => new Promise(() => undefined) };
+    const given = new AbortController();
+    const search = choose(places({ search: "/bin" }), (program) => Promise.resolve(program), () => undefined, given.signal, stuck);
+    given.abort(new Error("given up"));
+    await assert.rejects(search, /given up/);
+});
+
 test("each thing that can be wrong has a sentence of its own", async () => {
     const other = await program("other/postil", "echo postal 3.0");
     const broken = await program("broken/postil", "exit 3");
@@ -92,7 +130,7 @@ test("what does not fit on the PATH is passed over, and told where nothing else 
         tried.push(found.path);
         return Promise.resolve(found.path === old ? tooOld(found, undefined) : found);
     };
-    const chosen = (more: Partial<Places>): Promise<Program | Problem> => choose(places(more), start, ({ problem }) => passed.push(problem));
+    const chosen = (more: Partial<Places>): Promise<Program | Problem> => choose(places(more), start, ({ problem }) => passed.push(problem), never);
     assert.deepEqual(await chosen({ search: folders.join(path.delimiter) }), { path: good, version: "0.1.0" });
     assert.deepEqual(tried, [old, good], "each once");
     assert.deepEqual(passed, ["not-postil", "too-old"]);
@@ -180,7 +218,7 @@ test("on Windows a path is taken as it is copied and typed there", async () => {
     assert.ok("problem" in gone && gone.message === "The setting postil.path names D:\\postil, which is not there.", JSON.stringify(gone));
     // The drive and its folders in another case are still the workspace.
     const inside = await find(where({ search: "c:\\MY TOOLS", workspace: ["C:\\My Tools"] }), windows({ "c:\\MY TOOLS\\postil.exe": "postil 0.1.0" }));
-    assert.ok("problem" in inside && inside.problem === "missing", JSON.stringify(inside));
+    assert.ok("problem" in inside && inside.problem === "inside", JSON.stringify(inside));
 });
 
 test("elsewhere npm's link leads to the program too, which needs no Node", async () => {
