@@ -60,7 +60,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("etcetera", &["config"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),
-    ("libc", &["sandbox"]),
+    ("libc", &["sandbox", "os"]),
     ("windows_sys", &["os"]),
     ("sysinfo", &["os"]),
     // Used in several places, for one thing each.
