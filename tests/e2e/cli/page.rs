@@ -1,5 +1,8 @@
 //! docs/settings.md is what the schema says: `UPDATE_EXPECT=1 cargo test --test e2e docs_settings` makes it anew.
 
+use std::path::Path;
+
+use postil::present::dollars;
 use serde_json::Value;
 
 use super::postil;
@@ -165,4 +168,32 @@ fn made(schema: &Value) -> String {
 fn docs_settings_is_what_the_schema_says() {
     let schema = postil(&Workspace::new(), &["config", "schema"]).ok().json();
     expect_test::expect_file!["../../../docs/settings.md"].assert_eq(&made(&schema));
+}
+
+/// As the command prints them: the question on a line of its own, amounts as everywhere.
+#[test]
+fn runs_that_pages_show_look_as_they_are_listed() {
+    let mut seen = 0;
+    for page in ["models.md", "agents.md", "ci.md", "threads.md"] {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("docs")
+            .join(page);
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if line != "$ postil workflow list" {
+                continue;
+            }
+            let run = lines.next().unwrap_or_default();
+            let (_, cost) = run
+                .rsplit_once('$')
+                .unwrap_or_else(|| panic!("{page:?}: {run}"));
+            let amount = dollars(cost.parse().expect("a number"));
+            assert_eq!(amount, format!("${cost}"), "{page:?}: {run}");
+            let asked = lines.next().unwrap_or_default();
+            assert!(asked.starts_with("    "), "{page:?}: {asked}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 1, "{seen}");
 }
