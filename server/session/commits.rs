@@ -62,7 +62,8 @@ impl Session {
         if view.threads.is_empty() {
             return Err(Refused::NoThreads.into());
         }
-        let place = vcs::place(path).map_err(|e| Error::Other(e.to_string()))?;
+        let place =
+            vcs::place(path).map_err(|e| Error::Other(format!("nothing was written: {e}")))?;
         let answerable = self.answerable(path, &place)?;
         if !self.is_trusted(&answerable.folder) {
             vcs::needs_no_filter(&place)

@@ -26,7 +26,6 @@ pub struct Blame {
 pub fn blame(path: &Path, line: usize, text: &[u8]) -> Result<Option<Blame>, String> {
     let found = trail::newest(path, line, text, Instant::now() + PATIENCE);
     let found = found.map_err(|error| match error {
-        GitError::NotARepository(path) => format!("{path} is not in a git repository"),
         GitError::Failed(why) => format!("the repository cannot be read: {why}"),
         other => other.to_string(),
     })?;

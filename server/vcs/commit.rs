@@ -12,7 +12,7 @@ use crate::os;
 /// Why git did not do it, in its own words where it had some.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    #[error("{0} is not in a git repository; nothing was written")]
+    #[error("{0} is not in a git repository")]
     NotARepository(String),
     #[error("git is not installed, or not on PATH")]
     NoGit,
@@ -63,7 +63,7 @@ pub fn place(path: &Path) -> Result<Place, GitError> {
             {
                 outside()
             } else {
-                GitError::Failed(format!("nothing was written; git says: {said}"))
+                GitError::Refused(said)
             },
         )
     };

@@ -513,3 +513,28 @@ fn an_editor_is_told_of_the_buffer_as_it_is() {
             .is_some_and(|text| text.contains("there is no line 100"))
     );
 }
+
+#[test]
+fn a_repository_of_somebody_else_is_told_as_git_says_it() {
+    let workspace = project();
+    let said = |args: &[&str]| {
+        let mut command = workspace.postil();
+        let output = command
+            .args(args)
+            .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
+        let output = output.output().expect("postil runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    // Nothing was to be written.
+    let why = said(&["why", "src/a.rs:2"]);
+    assert!(
+        why.contains("git says: fatal: detected dubious ownership"),
+        "{why}"
+    );
+    assert!(!why.contains("nothing was written"), "{why}");
+    let clear = said(&["clear", "src/a.rs"]);
+    assert!(
+        clear.contains("nothing was written: git says: fatal: "),
+        "{clear}"
+    );
+}
