@@ -273,6 +273,8 @@ pub enum FileError {
     Untracked(String),
     #[error("{0} changed since it was read")]
     Changed(String),
+    #[error("{path} may not be written ({why}); nothing was written")]
+    Denied { path: String, why: &'static str },
     #[error("{path}: {source}")]
     Io {
         path: String,

@@ -192,11 +192,26 @@ pub enum StoreError {
     Locked { path: String },
     #[error("history: {0}")]
     Sqlite(rusqlite::Error),
-    #[error("the history in {path} cannot be used: {source}")]
+    #[error(
+        "the history in {path} cannot be used: {source}{}",
+        way_out(path, source)
+    )]
     Io {
         path: String,
         source: std::io::Error,
     },
+}
+
+/// Where rights are missing: those of which folder.
+fn way_out(path: &str, error: &std::io::Error) -> String {
+    let mut above = Path::new(path).ancestors();
+    match above.find(|path| path.is_dir()) {
+        Some(folder) if error.kind() == std::io::ErrorKind::PermissionDenied => format!(
+            "; you need the right to read and write in the folder {}",
+            folder.display()
+        ),
+        _ => String::new(),
+    }
 }
 
 impl StoreError {

@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 use super::at::{self, Folder, Kind, Lock, Status};
 use super::{FileError, confine};
 
+const READ_ONLY: &str = "it is read-only";
+const READ_ONLY_FOLDER: &str = "its folder is read-only for you";
+
 /// The folder's handle and the name of a file that is about to be opened in it.
 pub(super) struct Place<'a> {
     pub folder: Folder,
@@ -48,6 +51,17 @@ pub(super) fn place<'a>(
 impl Place<'_> {
     fn failed(&self, source: impl Into<io::Error>) -> FileError {
         confine::error(self.shown, source.into())
+    }
+
+    /// What a write met; `why` it may not be, where that is it.
+    fn denied(&self, why: &'static str) -> impl Fn(io::Error) -> FileError {
+        move |error| match error.kind() {
+            io::ErrorKind::PermissionDenied => FileError::Denied {
+                path: self.shown.to_owned(),
+                why,
+            },
+            _ => self.failed(error),
+        }
     }
 
     fn ordinary(&self, status: &Status) -> Result<(), FileError> {
@@ -125,11 +139,13 @@ impl Place<'_> {
                 self.ordinary(status)?;
                 // The rename would succeed: it asks for the folder's permission only.
                 if status.mode & 0o222 == 0 {
-                    return Err(self.failed(io::ErrorKind::PermissionDenied));
+                    return Err(self.denied(READ_ONLY)(
+                        io::ErrorKind::PermissionDenied.into(),
+                    ));
                 }
                 self.folder
                     .may_write(self.name)
-                    .map_err(|e| self.failed(e))?;
+                    .map_err(self.denied("it is read-only for you"))?;
                 self.unchanged(hash, u64::MAX)?;
             }
             (None, None) => {}
@@ -155,7 +171,8 @@ impl Place<'_> {
         mode: Option<u32>,
         named: bool,
     ) -> Result<(), FileError> {
-        let mut temporary = Temporary::new(&self.folder, named).map_err(|e| self.failed(e))?;
+        let mut temporary =
+            Temporary::new(&self.folder, named).map_err(self.denied(READ_ONLY_FOLDER))?;
         temporary
             .file
             .write_all(content)
@@ -174,10 +191,12 @@ impl Place<'_> {
         match seen {
             None => temporary.link(self.name).map_err(|e| match e.kind() {
                 io::ErrorKind::AlreadyExists => self.changed(),
-                _ => self.failed(e),
+                _ => self.denied(READ_ONLY_FOLDER)(e),
             })?,
             Some(hash) => {
-                temporary.give_name().map_err(|e| self.failed(e))?;
+                temporary
+                    .give_name()
+                    .map_err(self.denied(READ_ONLY_FOLDER))?;
                 crate::os::test_step();
                 self.unchanged(hash, u64::MAX)?;
                 temporary.rename(self.name).map_err(|e| self.failed(e))?;

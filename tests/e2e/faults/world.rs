@@ -104,6 +104,8 @@ fn what_is_read_only_is_refused_once_and_left_as_it_is() {
     }
     let folder = workspace.path("src");
     let mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode));
+    let anybody = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(&path, anybody).expect("set");
     mode(0o555).expect("read-only");
     let id = listed(&workspace, &[])["threads"][0]["id"].clone();
     let id = id.as_str().expect("an id");
@@ -114,12 +116,49 @@ fn what_is_read_only_is_refused_once_and_left_as_it_is() {
         let text = shown(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-        assert!(text.contains("src/a.rs"), "{text}");
+        let says =
+            "src/a.rs may not be written (its folder is read-only for you); nothing was written";
+        assert!(text.contains(says), "{text}");
+    }
+    if let Some(output) = as_nobody(&workspace, &["new", "src/a.rs:1", "so?"]) {
+        let text = shown(&output);
+        assert!(text.contains("; nothing was written"), "{text}");
     }
     mode(0o755).expect("open");
     assert_eq!(std::fs::read_to_string(&path).expect("read"), ASKED);
     let left: Vec<_> = std::fs::read_dir(folder).expect("read").collect();
     assert_eq!(left.len(), 1, "a temporary file stayed: {left:?}");
+}
+
+#[test]
+fn a_data_folder_of_somebody_else_is_named_once() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = Workspace::new();
+    workspace.write("a.rs", ASKED);
+    workspace.write("b.rs", ASKED);
+    let base = workspace.root().parent().expect("a parent").to_owned();
+    let data = base.join("data");
+    for (folder, mode) in [
+        ("", 0o755),
+        ("home", 0o755),
+        ("config", 0o755),
+        ("data", 0o555),
+    ] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(base.join(folder), mode).expect("set");
+    }
+    let all = ["reply", "--all", "--model", "offline"];
+    let Some(output) = as_nobody(&workspace, &all) else {
+        return;
+    };
+    let text = shown(&output);
+    let says = format!(
+        "you need the right to read and write in the folder {}\n",
+        data.display()
+    );
+    assert_eq!(text.matches(&says).count(), 1, "{text}");
+    assert_eq!(text.matches("cannot be used").count(), 1, "{text}");
+    assert_eq!(output.status.code(), Some(1), "{text}");
 }
 
 #[test]
