@@ -267,9 +267,12 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
                     folder.display()
                 ))
             })?;
-            if named.is_none() {
-                let folder = one_line(&folder.display().to_string());
-                cx.out.note(format!("the pages are in {folder}"));
+            let shown = folder.display().to_string();
+            if cx.out.json {
+                cx.out.data(&serde_json::json!({ "folder": shown }));
+            } else if named.is_none() {
+                cx.out
+                    .note(format!("the pages are in {}", one_line(&shown)));
             }
             Ok(true)
         }

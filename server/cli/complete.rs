@@ -172,18 +172,23 @@ pub(super) fn pending() -> Vec<CompletionCandidate> {
     of_status(Some(Status::Pending))
 }
 
-/// The newest first.
+/// The newest first, and behind them those of no thread.
 pub(super) fn runs() -> Vec<CompletionCandidate> {
     soon(|| session().map_or_else(|_| Vec::new(), |session| runs_of(&session)))
 }
 
 fn runs_of(session: &Session) -> Vec<CompletionCandidate> {
-    let runs = session.runs(None, None, RUNS).unwrap_or_default();
+    let mut runs = session.runs(None, None, RUNS).unwrap_or_default();
+    runs.sort_by_key(|(_, run)| run.thread_id.is_empty());
     let all = runs.iter().enumerate();
     all.map(|(at, (store, run))| {
         let asked = store.question(&run.id).ok().flatten();
         let asked = present::short(&asked.unwrap_or_default(), SAID);
-        let help = format!("{} {} {asked}", run.status.name(), run.file);
+        let what = match run.thread_id.is_empty() {
+            true => &run.model,
+            false => &run.file,
+        };
+        let help = format!("{} {what} {asked}", run.status.name());
         candidate(at, &run.id, &help)
     })
     .collect()

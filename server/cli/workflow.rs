@@ -72,11 +72,20 @@ fn line(cx: &Cx, run: &Run) {
         RunStatus::Failed | RunStatus::Interrupted => format!("{RED}{status}{RED:#}"),
         _ => format!("{YELLOW}{status}{YELLOW:#}"),
     };
+    let place = match run.thread_id.is_empty() {
+        true => format!(
+            "{DIM}no thread{DIM:#}  {CYAN}{}{CYAN:#}",
+            one_line(&run.model)
+        ),
+        false => format!(
+            "{DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}",
+            run.thread_id,
+            one_line(&run.file)
+        ),
+    };
     cx.out.line(format!(
-        "{BOLD}{}{BOLD:#}  {status}  {DIM}thread{DIM:#} {}  {CYAN}{}{CYAN:#}  {}  {DIM}{}, {} tokens, {}{DIM:#}",
+        "{BOLD}{}{BOLD:#}  {status}  {place}  {}  {DIM}{}, {} tokens, {}{DIM:#}",
         run.id,
-        run.thread_id,
-        one_line(&run.file),
         whole_seconds(run.started),
         counted(run.rounds, "round"),
         run.tokens,

@@ -58,6 +58,30 @@ fn threads_runs_tools_and_files_are_offered_where_they_may_stand() {
         runs.len() == 1 && runs[0].1.contains("src/a.rs"),
         "{runs:?}"
     );
+    // A tool's call, the newest run, stands behind those of threads and says what it was.
+    let trusted = workspace.postil().args(["trust", "--yes"]).output();
+    drop(trusted.expect("postil runs"));
+    let called = [
+        "tools",
+        "call",
+        "file_write",
+        r#"{"path":"n.rs","content":"x"}"#,
+    ];
+    let called = workspace.postil().args(called).output();
+    drop(called.expect("postil runs"));
+    let runs = offered(&workspace, &["undo", ""]);
+    let about: Vec<&str> = runs.iter().map(|(_, about)| about.as_str()).collect();
+    assert!(
+        about.len() == 2 && about[0].contains("src/a.rs") && about[1].contains("postil tools call"),
+        "{runs:?}"
+    );
+    let listed = workspace.postil().args(["workflow", "list"]).output();
+    let listed = listed.expect("postil runs").stdout;
+    let listed = String::from_utf8_lossy(&listed);
+    assert!(
+        listed.contains("  no thread  postil tools call  "),
+        "{listed}"
+    );
     assert_eq!(
         values(&workspace, &["workflow", "list", "--status", "c"]),
         ["completed", "cancelled"]

@@ -58,6 +58,10 @@ fn every_command_has_a_man_page() {
             .contains("margins of your code")
     );
     assert!(workspace.path("share/man1/postil-workflow-list.1").exists());
+    let told = postil(&workspace, &["man", "share/man1", "--json"])
+        .ok()
+        .json();
+    assert_eq!(told["folder"], "share/man1", "{told}");
     // Without a folder, where `man` looks for those of the user.
     let told = postil(&workspace, &["man"]).ok().out;
     let own = workspace.data().with_file_name("man").join("man1");
