@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,55 @@ impl Terminal {
             ..Self::new(out)
         }
     }
+}
+
+/// As long as it lives, and once that is longer than a moment, a terminal shows that the files are being read.
+pub(super) struct Reading {
+    ended: Option<std::sync::mpsc::Sender<()>>,
+    shows: Option<std::thread::JoinHandle<()>>,
+}
+
+/// A person waits so long without a sign.
+const MOMENT: Duration = Duration::from_secs(1);
+
+impl Reading {
+    pub fn new(out: Out, folder: &Path) -> Self {
+        let (ended, end) = std::sync::mpsc::channel();
+        let text = format!(
+            "reading the files of {}",
+            present::one_line(&folder.display().to_string())
+        );
+        let shows = shows_progress(out).then(|| {
+            std::thread::spawn(move || {
+                if end.recv_timeout(MOMENT) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                let bar = ProgressBar::new_spinner();
+                bar.enable_steady_tick(Duration::from_millis(100));
+                bar.set_message(text);
+                let _ = end.recv();
+                bar.finish_and_clear();
+            })
+        });
+        Self {
+            ended: Some(ended),
+            shows,
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        // Its line is gone before another is printed.
+        if let Some(shows) = self.shows.take() {
+            let _ = shows.join();
+        }
+    }
+}
+
+fn shows_progress(out: Out) -> bool {
+    !out.quiet && !out.json && std::io::stderr().is_terminal()
 }
 
 /// Whether somebody sees a question and can answer it.
@@ -81,8 +131,7 @@ impl Host for Terminal {
     }
 
     fn progress(&self, run: &str, progress: Progress) {
-        if progress.is_talk() || self.out.quiet || self.out.json || !std::io::stderr().is_terminal()
-        {
+        if progress.is_talk() || !shows_progress(self.out) {
             return;
         }
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::host::Reading;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
 use super::{Cx, Outcome, Stop, text_of, way};
@@ -38,6 +39,7 @@ fn look(
 ) -> Result<ThreadList, Stop> {
     let session = cx.session()?;
     let mut failed = None;
+    let reading = Reading::new(cx.out, &cx.root()?);
     let mut list = match paths {
         [] => session.threads(None)?,
         several => {
@@ -71,6 +73,7 @@ fn look(
             all
         }
     };
+    drop(reading);
     match status {
         Some(status) => list.keep(status),
         None => list.count(),
