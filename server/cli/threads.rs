@@ -126,8 +126,12 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
         cx.out.warn(skipped);
     }
     for one in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
-        let (file, thread) = match one {
-            Listed::Thread { file, thread, .. } => (one_line(file), thread),
+        let (file, thread, lossy) = match one {
+            Listed::Thread {
+                file,
+                thread,
+                lossy,
+            } => (one_line(file), thread, lossy),
             Listed::Unparsed { file, .. } => {
                 let file = one_line(file);
                 cx.out.line(format!("{YELLOW}unread{YELLOW:#}  {file}"));
@@ -138,8 +142,23 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
             Status::Pending => format!("{YELLOW}pending{YELLOW:#}"),
             Status::AwaitingUser => format!("{GREEN}awaiting you{GREEN:#}"),
         };
+        let mut odd = String::new();
+        for (is_so, what) in [
+            (
+                thread.malformed,
+                "begins with AGENT, so nobody has asked yet",
+            ),
+            (
+                *lossy,
+                "the file is no UTF-8: it is shown, and not written",
+            ),
+        ] {
+            if is_so {
+                odd.push_str(&format!("  {YELLOW}{what}{YELLOW:#}"));
+            }
+        }
         cx.out.line(format!(
-            "{BOLD}{}{BOLD:#}  {CYAN}{file}:{}{CYAN:#}  {status}",
+            "{BOLD}{}{BOLD:#}  {CYAN}{file}:{}{CYAN:#}  {status}{odd}",
             thread.id,
             thread.first_line() + 1
         ));

@@ -147,6 +147,26 @@ fn threads_are_listed_for_people_and_for_programs() {
         .json();
     assert_eq!(below["summary"]["total"], 1);
 
+    // What is odd of one stands behind its status.
+    workspace.write("d.py", "# AGENT: so\n");
+    workspace.write("e.py", b"# AUTHOR: caf\xe9?\n");
+    let text = postil(&workspace, &["threads"]).ok().out;
+    let line = |file: &str| {
+        text.lines()
+            .find(|line| line.contains(file))
+            .expect("a line")
+    };
+    assert!(
+        line("d.py:1").ends_with("awaiting you  begins with AGENT, so nobody has asked yet"),
+        "{text}"
+    );
+    assert!(
+        line("e.py:1").contains("pending  the file is no UTF-8"),
+        "{text}"
+    );
+    std::fs::remove_file(workspace.path("d.py")).expect("removed");
+    std::fs::remove_file(workspace.path("e.py")).expect("removed");
+
     // From a sub-folder: the repository is the workspace, paths count from the folder.
     let mut command = workspace.postil();
     command
