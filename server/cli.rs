@@ -351,6 +351,7 @@ fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
 /// The text of an argument: itself, or standard input for `-` (and where it is left out and something is piped in).
 fn text_of(text: Option<OsString>) -> Result<String, Stop> {
     use std::io::{IsTerminal, Read};
+    let is_left_out = text.is_none();
     match text {
         Some(text) if text != "-" => text.into_string().map_err(|_| {
             let text = "the text is not valid UTF-8; nothing was written";
@@ -366,6 +367,11 @@ fn text_of(text: Option<OsString>) -> Result<String, Stop> {
                 .map_err(|error| {
                     Error::Other(format!("standard input could not be read: {error}"))
                 })?;
+            if is_left_out && read.trim().is_empty() {
+                return Err(Stop::Usage(String::from(
+                    "no text came on standard input: give it as an argument, or pipe it in; nothing was written",
+                )));
+            }
             Ok(read)
         }
     }

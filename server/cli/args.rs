@@ -332,7 +332,7 @@ pub(super) enum Command {
 #[derive(clap::Args)]
 pub(super) struct ReplyArgs {
     /// The thread's id, or four digits of it or more; with --all a file or folder
-    #[arg(value_name = "ID|PATH", required_unless_present_any = ["all", "resume"], add = offers(complete::pending))]
+    #[arg(value_name = "ID|PATH", add = offers(complete::pending))]
     pub target: Option<String>,
     /// Every pending thread
     #[arg(long)]

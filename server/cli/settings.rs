@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{ConfigCommand, ToolsCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN};
-use super::{Cx, Outcome, Stop, is_a_folder, way};
+use super::{Cx, Outcome, Stop, is_a_folder, turns, way};
 use crate::children::{self, State};
 use crate::config;
 use crate::os;
@@ -238,6 +238,7 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
             let session = cx.session()?;
             let answer = session.call_tool(&name, input).await;
             session.shutdown().await;
+            turns::tell_unanswered(cx, &session);
             let text = answer?;
             if cx.out.json {
                 cx.out.data(&json!({"output": text}));

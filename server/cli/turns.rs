@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::args::ReplyArgs;
 use super::events;
 use super::out::{BOLD, CYAN, DIM, GREEN, Out, RED, YELLOW};
-use super::{Cx, Outcome, host, way};
+use super::{Cx, Outcome, Stop, host, way};
 use crate::bridge;
+use crate::host::{Host as _, Question};
 use crate::models::Block;
 use crate::os;
 use crate::present::{one_line, visible};
@@ -25,6 +26,11 @@ use crate::turn::Preview;
 use crate::verbs;
 
 pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
+    if args.target.is_none() && !args.all && args.resume.is_none() {
+        return Err(Stop::Usage(String::from(
+            "give a thread's <ID>, as `postil threads` shows them, or --all for every pending thread",
+        )));
+    }
     let session = cx.session()?;
     // A thread that waits for the author can be answered by another agent alone.
     let is_answered = || {
@@ -139,9 +145,15 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         return Err(Error::Other(String::from(text)).into());
     }
     well &= left.is_empty();
-    // What nobody could be asked was refused, and who reads the exit status is to know.
-    for question in session.gate.unanswered() {
-        well = false;
+    // Who reads the exit status is to know.
+    well &= !tell_unanswered(cx, &session);
+    Ok(well)
+}
+
+/// What nobody could be asked was refused: tells what, and whether there was any.
+pub(super) fn tell_unanswered(cx: &Cx, session: &Session) -> bool {
+    let unanswered = session.gate.unanswered();
+    for question in &unanswered {
         cx.out.warn(&visible(&format!(
             "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in config.toml."
         )));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, Workspace};
+use crate::present;
 use crate::store::{RunStatus, Store};
 use crate::tools::{Context, Images, Plan, Registry, Todos};
 use crate::trust::Risk;
@@ -52,10 +53,13 @@ impl Session {
             .first()
             .ok_or_else(|| Error::Other(String::from("there is no workspace")))?;
         let registry = Registry::new(&workspace.loaded().settings);
-        let writes = registry
-            .tools()
-            .iter()
-            .any(|tool| tool.name() == name && tool.risk() != Risk::Read);
+        let Some(tool) = registry.tools().iter().find(|tool| tool.name() == name) else {
+            return Err(Error::Other(format!(
+                "there is no tool `{}`: `postil tools list` shows them",
+                present::short(name, 100)
+            )));
+        };
+        let writes = tool.risk() != Risk::Read;
         if writes && !self.is_trusted(workspace.root()) {
             return Err(Error::Untrusted(workspace.root().display().to_string()));
         }

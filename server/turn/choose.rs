@@ -230,8 +230,15 @@ impl Chooser<'_> {
     fn unknown(&self, name: &str) -> ModelError {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
         let known: Vec<&str> = self.settings.providers.keys().map(String::as_str).collect();
+        let no_agent = match name.contains('/') {
+            true => String::new(),
+            false => format!(
+                ", and no agent is called so ({})",
+                acp::names(&self.settings.agents).join(", ")
+            ),
+        };
         ModelError::Refused(format!(
-            "the model `{shown}` is of no provider that is known here ({}): name one as `anthropic/{DEFAULT_MODEL}`, an agent as `acp/codex`, or `offline`, as `model`",
+            "the model `{shown}` is of no provider that is known here ({}){no_agent}: name one as `anthropic/{DEFAULT_MODEL}`, an agent as `acp/codex`, or `offline`, as `model`",
             known.join(", ")
         ))
     }

@@ -305,7 +305,7 @@ fn wrong_usage_is_named_in_json_too() {
         (&["threads", "--status", "bogus"][..], "'bogus'"),
         (&["threads", "--status", "bogus"], "awaiting_user"),
         (&["threads", "--nothing"], "--nothing"),
-        (&["reply"], "<ID|PATH>"),
+        (&["reply"], "--all for every pending thread"),
     ] {
         let wrong = postil(&workspace, &[args, &["--json"]].concat());
         let error = wrong.json();
@@ -424,4 +424,39 @@ fn a_host_that_would_never_fit_is_told() {
         .configure("[web]\nallow = ['localhost:3000', '10.0.0.7', '[::1]', 'wiki.example.org']\n");
     let doctor = postil(&workspace, &["doctor"]);
     assert!(!doctor.out.contains("wrong entry"), "{doctor:?}");
+}
+
+#[test]
+fn who_does_not_know_the_way_is_told_it() {
+    let workspace = project();
+    let id = ids(&workspace).remove(0);
+    postil(&workspace, &["tools", "call", "nope", "{}"])
+        .refused("there is no tool `nope`: `postil tools list` shows them");
+    let agent = ["reply", &id, "--agent", "nope"];
+    postil(&workspace, &agent).refused("no agent is called so (claude-code, codex, ");
+    postil(&workspace, &["reply", &id, "--agent", "no/pe"]).refused("of no provider");
+    // Nothing is sent, so that no key is needed.
+    let dry = [
+        "reply",
+        &id,
+        "--dry-run",
+        "--model",
+        "anthropic/claude-sonnet-5-5",
+    ];
+    let shown = postil(&workspace, &dry).ok().out;
+    assert!(shown.contains("nothing was sent"), "{shown}");
+    let empty = with_input(&workspace, &["say", &id], b"\n");
+    assert_eq!(empty.code, 2, "{empty:?}");
+    assert!(
+        empty.err.contains("no text came on standard input"),
+        "{empty:?}"
+    );
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let refused = postil(
+        &workspace,
+        &["tools", "call", "bash", r#"{"command":"id"}"#],
+    );
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let way = "Run it on a terminal, or allow it in config.toml.";
+    assert_eq!(refused.err.matches(way).count(), 1, "{refused:?}");
 }
