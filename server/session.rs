@@ -55,7 +55,7 @@ pub use models::Answers;
 use names::Names;
 use provenance::Provenance;
 use turns::Turns;
-pub use turns::{TurnEnd, TurnStatus};
+pub use turns::{TurnEnd, TurnStatus, passed_over};
 pub use undo::{TurnChanges, Undone, Wanted};
 pub use view::{View, Whole};
 pub use why::{Told, Why};

@@ -15,12 +15,12 @@ use crate::bridge;
 use crate::children;
 use crate::config::{self, Loaded, Network, Problem, Settings};
 use crate::log;
-use crate::models::KeySource;
+use crate::models::{KeySource, ModelError};
 use crate::os;
 use crate::present::one_line;
 use crate::sandbox::{self, Found};
-use crate::session::Session;
-use crate::turn::{self, Answerer};
+use crate::session::{Session, Workspace, passed_over};
+use crate::turn::{Answerer, Choice};
 use crate::vcs;
 
 /// A model that has to be loaded first takes its time.
@@ -87,10 +87,9 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.add("workspace", (None, root.display().to_string()));
     found.add("trust", trust(&session, &root));
     found.extend("settings", settings(&folders.config_file(), &loaded));
-    let workspaces = session.workspaces();
-    let choosing = workspaces.first().map(|one| session.choosing(one).0);
-    let choosing = choosing.unwrap_or_else(|| loaded.settings.clone());
-    found.extend("model", model(&choosing, &root, online).await);
+    if let Some(workspace) = session.workspaces().first() {
+        found.extend("model", model(&session, workspace, online).await);
+    }
     found.extend("language server", servers(&session));
     found.add("git", git(&root));
     found.add("repository", (None, repository(&root)));
@@ -227,9 +226,18 @@ fn editors() -> impl Iterator<Item = Told> {
     })
 }
 
-async fn model(settings: &Settings, root: &Path, online: bool) -> Vec<Told> {
-    let mut findings = chosen(settings, root, online).await;
-    findings.extend(agents(settings, root));
+async fn model(session: &Session, workspace: &Workspace, online: bool) -> Vec<Told> {
+    let (settings, passed) = session.choosing(workspace);
+    let root = workspace.root();
+    let choice = session.who_would_answer(workspace).await;
+    let answers = choice.as_ref().ok().map(|choice| choice.answerer.name());
+    let is_open = settings.model.is_none() && session.agreed(&settings, root).is_none();
+    let mut findings: Vec<Told> = passed_over(&passed)
+        .map(|text| (None, text))
+        .into_iter()
+        .collect();
+    findings.extend(chosen(choice, root, online).await);
+    findings.extend(agents(&settings, root, answers.as_deref(), is_open));
     findings
 }
 
@@ -254,20 +262,20 @@ fn network(granted: &Network, found: &Found) -> Told {
 }
 
 /// The agents on PATH that nobody chose, and how one is chosen.
-fn agents(settings: &Settings, root: &Path) -> Option<Told> {
+fn agents(settings: &Settings, root: &Path, answers: Option<&str>, is_open: bool) -> Option<Told> {
     let found = acp::found(&settings.agents, &[root.to_owned()]);
-    let is_chosen = |name: &str| settings.model.as_deref() == Some(&format!("acp/{name}"));
+    let is_chosen = |name: &str| answers == Some(&format!("acp/{name}"));
     let others: Vec<_> = found
         .iter()
         .filter(|agent| !is_chosen(&agent.name))
         .collect();
     let first = others.first()?;
     let titles: Vec<&str> = others.iter().map(|agent| agent.title.as_str()).collect();
-    let asked = match settings.model {
-        None => {
+    let asked = match is_open {
+        true => {
             "; where nothing else is configured, the first turn asks whether the first of them shall answer"
         }
-        Some(_) => "",
+        false => "",
     };
     Some((
         None,
@@ -279,8 +287,8 @@ fn agents(settings: &Settings, root: &Path) -> Option<Told> {
     ))
 }
 
-async fn chosen(settings: &Settings, root: &Path, online: bool) -> Vec<Told> {
-    let choice = match turn::choose(settings, None).await {
+async fn chosen(choice: Result<Choice, ModelError>, root: &Path, online: bool) -> Vec<Told> {
+    let choice = match choice {
         Ok(choice) => choice,
         Err(error) => return vec![(Some(false), error.to_string())],
     };

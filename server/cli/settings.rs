@@ -18,6 +18,9 @@ use crate::tools::Registry;
 use crate::vcs;
 use crate::verbs;
 
+/// Of a model that a repository names, what comes of it.
+const UNTRUSTED: (&str, &str) = ("not before you trust the folder", "untrusted");
+
 pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
     let root = match folder {
         Some(folder) => cx.path(folder)?,
@@ -258,17 +261,29 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                 .line(serde_json::to_string_pretty(&schema).unwrap_or_default());
         }
         ConfigCommand::Show => {
-            let loaded = config::load(&cx.folders()?, Some(&cx.root()?), None);
+            let root = os::resolved(&cx.root()?);
+            let folders = cx.folders()?;
+            let loaded = config::load(&folders, Some(&root), None);
+            let session = Session::new(vec![root], None, Arc::new(crate::host::Nobody), folders)?;
+            let workspaces = session.workspaces();
+            let passed = workspaces.first().map(|one| session.choosing(one).1);
+            let passed = passed.unwrap_or_default();
             let schema = config::schema();
-            let is_idle = |key: &str| config::is_without_effect(&schema, key);
+            // In words for people, and for programs.
+            let effect = |key: &str| match key {
+                key if config::is_without_effect(&schema, key) => Some(("no effect yet", "none")),
+                "model" if passed.model.is_some() => Some(UNTRUSTED),
+                "turn.consult" if passed.consult.is_some() => Some(UNTRUSTED),
+                _ => None,
+            };
             if cx.out.json {
                 let all: Vec<Value> = loaded
                     .sources
                     .iter()
                     .map(|(key, value, source)| {
                         let mut row = json!({"key": key, "value": value, "source": source});
-                        if is_idle(key) {
-                            row["effect"] = json!("none");
+                        if let Some((_, effect)) = effect(key) {
+                            row["effect"] = json!(effect);
                         }
                         row
                     })
@@ -276,11 +291,12 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                 cx.out.data(&all);
             } else {
                 for (key, value, source) in &loaded.sources {
+                    let effect =
+                        effect(key).map_or_else(String::new, |(text, _)| format!("; {text}"));
                     cx.out.line(format!(
-                        "{BOLD}{}{BOLD:#} = {} {DIM}({source}{}){DIM:#}",
+                        "{BOLD}{}{BOLD:#} = {} {DIM}({source}{effect}){DIM:#}",
                         one_line(key),
                         one_line(&config::text(value)),
-                        if is_idle(key) { "; no effect yet" } else { "" }
                     ));
                 }
             }

@@ -7,11 +7,13 @@ use std::sync::{Arc, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::Session;
+use super::{Session, Workspace};
 use crate::acp::{self, Agent};
 use crate::config::{self, Loaded, Settings};
 use crate::host::{Host, Level, Question, in_turn};
+use crate::models::ModelError;
 use crate::trust::Kept;
+use crate::turn::{self, Answerer, Choice};
 
 /// What the author said.
 #[derive(Default, Serialize, Deserialize)]
@@ -41,6 +43,66 @@ enum Said {
 }
 
 impl Session {
+    /// Who answers in a workspace where a turn names nobody, by the settings and by what the author has said of outside
+    /// agents; they are not asked.
+    pub async fn who_would_answer(&self, workspace: &Workspace) -> Result<Choice, ModelError> {
+        let settings = self.choosing(workspace).0;
+        let choice = turn::choose(&settings, None).await?;
+        match &choice.answerer {
+            Answerer::Offline if settings.model.is_none() => {
+                let agreed = self.agreed(&settings, workspace.root()).flatten();
+                Ok(match agreed {
+                    Some(agent) => Choice {
+                        answerer: Answerer::Outside(agent),
+                        why: String::from(
+                            "you chose it when you were asked, and nothing else is configured",
+                        ),
+                        ..choice
+                    },
+                    None => choice,
+                })
+            }
+            Answerer::Outside(agent)
+                if self.is_trusted(workspace.root())
+                    && self.is_named_by_others(&workspace.loaded(), agent)
+                    && self.said_of(agent) == Some(false) =>
+            {
+                turn::choose(&self.own_settings(), None).await
+            }
+            _ => Ok(choice),
+        }
+    }
+
+    /// What the author has said to who answers where nothing is configured: an agent, whose program is there, or none.
+    /// `None`: they have not said, or it does not count, for the folder is not trusted.
+    pub fn agreed(&self, settings: &Settings, root: &Path) -> Option<Option<Arc<Agent>>> {
+        let name = self.said().answers.filter(|_| self.is_trusted(root))?;
+        let agent = name.and_then(|name| acp::agent(&name, &settings.agents));
+        let agent = agent.filter(|agent| agent.program(&[root.to_owned()]).is_some());
+        Some(agent.map(Arc::new))
+    }
+
+    /// Whether a repository names this agent to answer, and the author's own settings do not know it.
+    pub(super) fn is_named_by_others(&self, loaded: &Loaded, agent: &Agent) -> bool {
+        let settings = &loaded.settings;
+        let model = settings.model.as_deref().unwrap_or_default().trim();
+        let named = model.strip_prefix("acp/").unwrap_or(model).trim();
+        if !loaded.is_of_workspace("model") || named != agent.name {
+            return false;
+        }
+        let own = self.own_settings();
+        own.model != settings.model && own.agents.iter().all(|known| known.name != agent.name)
+    }
+
+    /// What the author has said to an agent that a repository names.
+    fn said_of(&self, agent: &Agent) -> Option<bool> {
+        let kept = self.said();
+        match kept.answers.as_ref().and_then(Option::as_ref) == Some(&agent.name) {
+            true => Some(true),
+            false => kept.named.get(&agent.name).copied(),
+        }
+    }
+
     /// The agent that answers where nothing is configured, after asking for it once. Where nobody answers, none,
     /// and it is asked another time.
     pub(super) async fn proposed(
@@ -51,15 +113,13 @@ impl Session {
     ) -> Option<Arc<Agent>> {
         // One question, however many turns begin at once.
         let mut closed = in_turn(&self.turns.proposal, host).await;
-        let workspaces = [root.to_owned()];
-        if let Some(answers) = self.answers().answers {
-            let agent = acp::agent(&answers?, &settings.agents)?;
-            return agent.program(&workspaces).map(|_| Arc::new(agent));
+        if let Some(agreed) = self.agreed(settings, root) {
+            return agreed;
         }
         if *closed {
             return None;
         }
-        let agent = acp::installed(&settings.agents, &workspaces)?;
+        let agent = acp::installed(&settings.agents, &[root.to_owned()])?;
         let why = "found on PATH, to answer? It runs as a program of its own with your rights. Asked once; `model` in config.toml changes it.";
         let chosen = match put(&agent, why, host).await {
             Said::Yes => Some(agent),
@@ -77,12 +137,8 @@ impl Session {
     /// Whether the agent that a repository names may answer: its program would not run here otherwise. Asked once.
     pub(super) async fn may_be_chosen(&self, agent: &Agent, root: &Path, host: &dyn Host) -> bool {
         let _asking = in_turn(&self.turns.proposal, host).await;
-        let kept = self.answers();
-        if kept.answers.as_ref().and_then(Option::as_ref) == Some(&agent.name) {
-            return true;
-        }
-        if let Some(may) = kept.named.get(&agent.name) {
-            return *may;
+        if let Some(may) = self.said_of(agent) {
+            return may;
         }
         // What is not there is told of when it is to start.
         if agent.program(&[root.to_owned()]).is_none() {
@@ -127,7 +183,7 @@ impl Session {
     }
 
     /// None where they cannot be read: that is told when an answer cannot be kept with them.
-    fn answers(&self) -> Answers {
+    fn said(&self) -> Answers {
         self.kept_answers().read().unwrap_or_default()
     }
 

@@ -41,7 +41,7 @@ impl Session {
     pub async fn models(&self, path: Option<&Path>) -> Models {
         let (loaded, roots) = self.settings_for(path);
         Models {
-            answers: answers(&loaded.settings).await,
+            answers: self.answers(path).await,
             models: turn::offers(&loaded.settings, &roots).await,
         }
     }
@@ -90,7 +90,7 @@ impl Session {
             format!("here {place} {other}, which goes first")
         });
         Ok(Selected {
-            answers: answers(&loaded.settings).await,
+            answers: self.answers(path).await,
             file: self.folders.config_file().display().to_string(),
             note,
         })
@@ -110,8 +110,7 @@ impl Session {
     /// The settings that hold for a file, and the folders whose programs are none.
     fn settings_for(&self, path: Option<&Path>) -> (Arc<config::Loaded>, Vec<PathBuf>) {
         let workspaces = self.workspaces();
-        let of_path = path.and_then(|path| self.workspace_of(path));
-        let loaded = match of_path.or_else(|| workspaces.first().cloned()) {
+        let loaded = match self.workspace_for(path) {
             Some(workspace) => Arc::new(config::Loaded {
                 settings: self.choosing(&workspace).0,
                 ..(*workspace.loaded()).clone()
@@ -121,17 +120,27 @@ impl Session {
         let roots = workspaces.iter().map(|one| one.root().to_owned());
         (loaded, roots.collect())
     }
-}
 
-async fn answers(settings: &config::Settings) -> Answers {
-    match turn::choose(settings, None).await {
-        Ok(choice) => Answers {
-            model: Some(choice.answerer.name()),
-            why: choice.why,
-        },
-        Err(error) => Answers {
-            model: None,
-            why: error.to_string(),
-        },
+    /// The workspace of `path`, else the first one.
+    fn workspace_for(&self, path: Option<&Path>) -> Option<Arc<Workspace>> {
+        let of_path = path.and_then(|path| self.workspace_of(path));
+        of_path.or_else(|| self.workspaces().first().cloned())
+    }
+
+    async fn answers(&self, path: Option<&Path>) -> Answers {
+        let choice = match self.workspace_for(path) {
+            Some(workspace) => self.who_would_answer(&workspace).await,
+            None => turn::choose(&self.own_settings(), None).await,
+        };
+        match choice {
+            Ok(choice) => Answers {
+                model: Some(choice.answerer.name()),
+                why: choice.why,
+            },
+            Err(error) => Answers {
+                model: None,
+                why: error.to_string(),
+            },
+        }
     }
 }

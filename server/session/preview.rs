@@ -3,6 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, Session, TurnOptions};
+use crate::models::ModelError;
 use crate::store::{Run, RunStatus};
 use crate::tools::{Context, Plan, Registry};
 use crate::turn::{self, Job, Preview};
@@ -13,11 +14,21 @@ impl Session {
         let (view, thread) = self.find_thread(id, None)?;
         let workspace = self.home_of(&view.path)?;
         let loaded = workspace.loaded();
-        let (choosing, _) = self.choosing(&workspace);
-        let answerer = turn::choose(&choosing, options.model.as_deref())
-            .await
-            .map_err(|error| Error::Other(error.to_string()))?
-            .answerer;
+        let settings = self.choosing(&workspace).0;
+        let choice = match options.model.as_deref() {
+            Some(model) => turn::choose(&settings, Some(model)).await,
+            None => self.who_would_answer(&workspace).await,
+        };
+        let choice = match choice {
+            // Nothing is sent.
+            Err(ModelError::NoKey(_)) => {
+                let model = options.model.as_deref();
+                turn::choose_with(&settings, model, &|_| Some(String::from("none"))).await
+            }
+            choice => choice,
+        };
+        let choice = choice.map_err(|error| Error::Other(error.to_string()))?;
+        let answerer = choice.answerer;
         // Where there is no history yet, looking for one would make it.
         let kept = workspace.has_store();
         let store = kept.then(|| workspace.store()).transpose()?;

@@ -20,6 +20,7 @@ use dashmap::{DashMap, DashSet};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub use before::passed_over;
 pub use end::{TurnEnd, TurnStatus};
 use which::note_stand;
 pub(super) use who::answerer;

@@ -8,6 +8,7 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Error, Session, Store, answerer};
+use crate::config::PassedOver;
 use crate::host::Level;
 use crate::present;
 use crate::session::{TurnEnd, TurnOptions, TurnStatus, View, Workspace};
@@ -88,13 +89,10 @@ impl Session {
             .run_of_thread(thread, &view.threads, &view.text)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
         let (settings, passed) = self.choosing(workspace);
-        if let Some(name) = passed.model.filter(|_| options.model.is_none())
+        if options.model.is_none()
+            && let Some(text) = passed_over(&passed)
             && self.turns.passed_over.insert(workspace.root().to_owned())
         {
-            let name = present::short(&present::visible(&name), 100);
-            let text = format!(
-                "`{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
-            );
             self.host.message(Level::Warning, &text);
         }
         let found = answerer(&settings, options, stopped.as_ref()).await;
@@ -140,6 +138,14 @@ impl Session {
             Err(error) => tracing::warn!(%error, "a turn that nobody answered is not recorded"),
         }
     }
+}
+
+/// What to say of a model that a repository names and that is not asked.
+pub fn passed_over(passed: &PassedOver) -> Option<String> {
+    let name = present::short(&present::visible(passed.model.as_deref()?), 100);
+    Some(format!(
+        "`{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
+    ))
 }
 
 /// One that is over.

@@ -231,14 +231,11 @@ impl Session {
                 let proposed = self.proposed(settings, root, host).await;
                 proposed.map_or(Answerer::Offline, Answerer::Outside)
             }
-            Answerer::Outside(agent) if open && names(loaded, &agent.name) => {
-                let own = self.own_settings();
-                let is_own = own.model == settings.model
-                    || own.agents.iter().any(|known| known.name == agent.name);
-                if is_own || self.may_be_chosen(agent, root, host).await {
+            Answerer::Outside(agent) if open && self.is_named_by_others(loaded, agent) => {
+                if self.may_be_chosen(agent, root, host).await {
                     return task.answerer.clone();
                 }
-                let chosen = turn::choose(&own, None).await;
+                let chosen = turn::choose(&self.own_settings(), None).await;
                 chosen.map_or(Answerer::Offline, |choice| choice.answerer)
             }
             chosen => return chosen.clone(),
@@ -565,11 +562,4 @@ fn half_done(task: &Task) -> String {
     };
     let run: String = task.run.id.chars().take(8).collect();
     format!("; {files} changed before that: Undo last turn (`postil undo {run}`) puts {them} back")
-}
-
-/// Whether a workspace's settings name this agent as `model`.
-fn names(loaded: &Loaded, agent: &str) -> bool {
-    let model = loaded.settings.model.as_deref().unwrap_or_default().trim();
-    let named = model.strip_prefix("acp/").unwrap_or(model).trim();
-    loaded.is_of_workspace("model") && named == agent
 }

@@ -197,6 +197,59 @@ fn doctor_says_how_it_is_chosen() {
     );
 }
 
+/// What `postil ARGS` prints where Codex is on PATH.
+fn printed(workspace: &Workspace, path: &str, args: &[&str]) -> String {
+    let mut command = workspace.postil();
+    let output = command.args(args).env("PATH", path).output();
+    String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned()
+}
+
+#[test]
+fn who_answers_is_told_as_the_author_said_it() {
+    // Whom they were asked about, what they said, and whether that counts.
+    for (settings, kept, trusted, answers) in [
+        ("", json!({"answers": "codex"}), true, true),
+        ("", json!({"answers": null}), true, false),
+        ("", json!({"answers": "codex"}), false, false),
+        (
+            "model = 'acp/codex'\n",
+            json!({"named": {"codex": true}}),
+            true,
+            true,
+        ),
+        (
+            "model = 'acp/codex'\n",
+            json!({"named": {"codex": false}}),
+            true,
+            false,
+        ),
+    ] {
+        let (workspace, path) = found();
+        workspace.write("postil.toml", settings);
+        if trusted {
+            trust(&workspace);
+        }
+        let mut whole = json!({"version": 1});
+        let said = kept.as_object().expect("an object").clone();
+        whole.as_object_mut().expect("an object").extend(said);
+        std::fs::create_dir_all(workspace.data()).expect("made");
+        std::fs::write(workspace.data().join("agents.json"), whole.to_string()).expect("kept");
+        let doctor = printed(&workspace, &path, &["doctor"]);
+        let about = format!("{settings}{kept}{trusted}: {doctor}");
+        assert_eq!(doctor.contains("Codex, because "), answers, "{about}");
+        assert_eq!(doctor.contains("none, because "), !answers, "{about}");
+        assert_eq!(doctor.contains("the first turn asks"), !trusted, "{about}");
+        let model = printed(&workspace, &path, &["model", "--json"]);
+        let model: Value = serde_json::from_str(&model).expect("JSON");
+        let name = if answers { "acp/codex" } else { "offline" };
+        assert_eq!(model["answers"]["model"], name, "{about} {model}");
+        // And so it is.
+        workspace.write(FILE, format!("{THREAD}{}", super::CODE));
+        printed(&workspace, &path, &["reply", "--all", "--yes"]);
+        assert_eq!(!noted(&workspace).is_empty(), answers, "{about}");
+    }
+}
+
 /// A question answered by `keys` on a terminal, of a turn begun by `postil reply --all`; what is seen there.
 fn on_a_terminal(workspace: &Workspace, path: &str, keys: &str) -> Option<String> {
     workspace.write(FILE, format!("{THREAD}{}", super::CODE));

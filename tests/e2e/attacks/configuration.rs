@@ -509,9 +509,12 @@ fn attack_01_a_repository_does_not_say_to_whom_code_is_sent() {
     );
     let said = run(&["doctor"]);
     assert!(
-        said.contains("anthropic/claude-sonnet-4-5, because"),
+        said.contains("anthropic/claude-sonnet-4-5, because") && said.contains(note),
         "{said}"
     );
+    let said = run(&["config", "show"]);
+    let shown = "model = \"ollama/theirs\" (workspace; not before you trust the folder)";
+    assert!(said.contains(shown), "{said}");
     assert_eq!(theirs.requests().len(), 0);
 
     let said = run(&["trust"]);
