@@ -292,6 +292,8 @@ pub struct TurnOptions {
     pub another: bool,
     /// One of many that were begun together: it waits in the queue.
     pub batch: bool,
+    /// Whether it may change files was asked before it began: what was not allowed then is not asked again.
+    pub asked: bool,
 }
 
 /// A turn that runs, or the last one of a thread.

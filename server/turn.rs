@@ -120,6 +120,8 @@ pub enum Outcome {
     Cancelled,
     /// In words for a person, with the way out.
     Failed(String),
+    /// The same, for whoever is to answer cannot be had: another thread would fare no better.
+    Unanswered(String),
 }
 
 /// After a cancel, what is left to do (a record, a write that was begun) gets so long.
@@ -148,7 +150,7 @@ pub async fn run(cx: &Context, registry: &Registry, job: Job) -> Outcome {
         biased;
         outcome = work => match reviewed(cx, &recorder, outcome).await {
             // What was answered counts, even where a cancel came too late to stop it.
-            Outcome::Failed(_) if cx.cancel.is_cancelled() => Outcome::Cancelled,
+            Outcome::Failed(_) | Outcome::Unanswered(_) if cx.cancel.is_cancelled() => Outcome::Cancelled,
             outcome => outcome,
         },
         () = cancelled => Outcome::Cancelled,

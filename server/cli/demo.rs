@@ -148,16 +148,20 @@ pub(super) async fn run(cx: &Cx) -> Outcome {
     let mut well = true;
     let mut runs = Vec::new();
     let mut failed_turn = None;
-    let tell = |ended: turns::Ended| match ended {
-        Ok(end) => {
-            well &= end.status == TurnStatus::Completed;
-            turns::say(cx, &end);
-            runs.push(end);
+    let tell = |ended: turns::Ended| {
+        match ended {
+            Ok(end) => {
+                well &= end.status == TurnStatus::Completed;
+                turns::say(cx, &end);
+                runs.push(end);
+            }
+            Err((_, error)) => failed_turn = failed_turn.take().or(Some(error)),
         }
-        Err((_, error)) => failed_turn = failed_turn.take().or(Some(error)),
+        true
     };
     let none = || Ok(Vec::new());
-    if turns::answer(&session, ids, none, &options, 1, None, tell).await {
+    let answered = turns::answer(&session, ids, none, &options, 1, None, tell).await;
+    if answered.cancelled {
         return Err(Error::Other(String::from("cancelled")).into());
     }
     if let Some(error) = failed_turn {

@@ -126,13 +126,18 @@ impl Out {
         self.complain(text);
     }
 
-    /// An error that one thread of several has.
-    pub fn error_of(&self, text: &str, code: &str, thread: &str) {
+    /// An error that a thread has; of several, where it stands in a file.
+    pub fn error_of(&self, text: &str, code: &str, thread: &str, file: Option<&str>) {
         if self.json {
             let text = present::visible(text);
             self.data(&serde_json::json!({"error": text, "code": code, "thread_id": thread}));
         }
-        self.complain(text);
+        match file {
+            Some(file) => {
+                self.complain(&format!("{thread} in {}: {text}", present::one_line(file)))
+            }
+            None => self.complain(text),
+        }
     }
 
     /// An error by the way, that the data tells of too.

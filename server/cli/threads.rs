@@ -148,10 +148,7 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
                 thread.malformed,
                 "begins with AGENT, so nobody has asked yet",
             ),
-            (
-                *lossy,
-                "the file is no UTF-8: it is shown, and not written",
-            ),
+            (*lossy, "the file is no UTF-8: it is shown, and not written"),
         ] {
             if is_so {
                 odd.push_str(&format!("  {YELLOW}{what}{YELLOW:#}"));

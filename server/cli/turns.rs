@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{StreamExt, stream};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     };
     let another =
         args.another || (args.agent.is_some() && !args.all && is_answered() == Some(true));
-    let options = TurnOptions {
+    let mut options = TurnOptions {
         model: args.model.or(args.agent),
         plan: args.plan,
         allow_arrived: args.yes,
@@ -47,6 +47,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         resume: args.resume.is_some(),
         another,
         batch: false,
+        asked: false,
     };
     if args.dry_run {
         let id = args.target.unwrap_or_default();
@@ -63,23 +64,32 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     let mut stopped = None;
     // As each ends: what was answered is told though the next one is interrupted.
     let (mut runs, mut left) = (Vec::new(), BTreeSet::new());
-    let tell = |ended: Ended| match ended {
-        Ok(end) => {
-            runs.push(end.run_id.clone());
-            // What asks or waits is not done: a script must not go on as if it were.
-            well &= end.status == TurnStatus::Completed;
-            if !cx.out.json {
-                say(cx, &end);
+    let tell = |ended: Ended| {
+        match ended {
+            Ok(end) => {
+                runs.push(end.run_id.clone());
+                // What asks or waits is not done: a script must not go on as if it were.
+                well &= end.status == TurnStatus::Completed;
+                if !cx.out.json {
+                    say(cx, &end);
+                }
+                // With whoever reads gone, or nobody to ask, the others would be begun in vain.
+                return !cx.out.is_gone() && !end.unanswered;
+            }
+            Err((id, error)) if one => stopped = Some((id, error)),
+            Err((id, error)) => {
+                well = false;
+                let file = session.find_thread(&id, None).ok();
+                let file = file.map(|(view, _)| session.relative(&view.path));
+                let text = error.to_string();
+                cx.out.error_of(&text, error.code(), &id, file.as_deref());
+                return !matches!(error, Error::NoHistory(..));
             }
         }
-        Err((_, error)) if one => stopped = Some(error),
-        Err((id, error)) => {
-            well = false;
-            cx.out.error_of(&error.to_string(), error.code(), &id);
-        }
+        true
     };
     let events = cx.out.json.then_some(cx.out);
-    let cancelled = if one {
+    let answered = if one {
         let id = args.resume.or(args.target).unwrap_or_default();
         let path = match options.resume {
             true => session.open_run(&id).map(|(_, path)| path),
@@ -89,7 +99,8 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         if let Ok(path) = path {
             let file = session.relative(&path);
             if unsaved.contains(&file) {
-                return Err(Error::Other(not_saved(&file)).into());
+                let error = Error::Other(not_saved(&file));
+                return Ok(not_begun(cx, &session, &id, &options, &error));
             }
             way::is_free(cx, &path).await?;
         }
@@ -116,18 +127,21 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
             }
             return Ok(left.is_empty());
         }
-        if !args.yes && !args.plan && !host::can_ask() {
-            refuse_arrived(&session, scope.as_deref())?;
+        if others.asks {
+            if !args.plan {
+                ask_once(cx, &session, scope.as_deref(), &mut options).await?;
+            }
+            session.can_begin(&options).await?;
         }
         // Anew: by then they have the ids that the removals leave them.
         let anew = || Ok(look(false)?.ids);
-        let cancelled = answer(&session, removals, anew, &options, jobs, events, tell).await;
+        let answered = answer(&session, removals, anew, &options, jobs, events, tell).await;
         for (id, file) in others.commits {
             let error = commit_waits(&file);
-            cx.out.error_of(&error.to_string(), error.code(), &id);
+            cx.out.error_of(&error.to_string(), error.code(), &id, None);
             left.insert(file);
         }
-        cancelled
+        answered
     };
     session.shutdown().await;
     for file in changed(&session, &runs) {
@@ -137,10 +151,18 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
             )));
         }
     }
-    if let Some(error) = stopped {
-        return Err(error.into());
+    if let Some((id, error)) = stopped {
+        return Ok(not_begun(cx, &session, &id, &options, &error));
     }
-    if cancelled {
+    if !answered.left.is_empty() {
+        well = false;
+        if !cx.out.is_gone() {
+            let named = in_files(&session, &answered.left);
+            cx.out
+                .warn(&format!("these threads were not begun: {named}"));
+        }
+    }
+    if answered.cancelled {
         let text = "cancelled; what was done is in `postil workflow list`";
         return Err(Error::Other(String::from(text)).into());
     }
@@ -158,7 +180,18 @@ pub(super) fn tell_unanswered(cx: &Cx, session: &Session) -> bool {
             "refused, for nobody could be asked: {question} Run it on a terminal, or allow it in config.toml."
         )));
     }
-    Ok(well)
+    !unanswered.is_empty()
+}
+
+/// Tells why the one turn, of the thread or run that goes by `id`, was not begun.
+fn not_begun(cx: &Cx, session: &Session, id: &str, options: &TurnOptions, error: &Error) -> bool {
+    let whole = match options.resume {
+        true => session.open_run(id).map(|(run, _)| run.thread_id),
+        false => session.find_thread(id, None).map(|(_, thread)| thread.id),
+    };
+    let id = whole.unwrap_or_else(|_| id.to_owned());
+    cx.out.error_of(&error.to_string(), error.code(), &id, None);
+    false
 }
 
 fn show(cx: &Cx, preview: &Preview) {
@@ -196,8 +229,16 @@ fn show(cx: &Cx, preview: &Preview) {
 /// How a turn ended, or which thread's could not begin.
 pub(super) type Ended = Result<TurnEnd, (String, Error)>;
 
+/// What came of all of them.
+pub(super) struct Answered {
+    /// By a signal to end.
+    pub cancelled: bool,
+    /// The threads that were not begun, for `tell` wanted no more.
+    left: Vec<String>,
+}
+
 /// Answers the threads `first` one after the other, then those that `others` gives, `jobs` at once; both are told of
-/// in order. A signal to end cancels what runs and lets it be recorded: then it is `true`.
+/// in order; with a `false` no more is begun. A signal to end cancels what runs and lets it be recorded.
 pub(super) async fn answer(
     session: &Arc<Session>,
     first: Vec<String>,
@@ -205,10 +246,13 @@ pub(super) async fn answer(
     options: &TurnOptions,
     jobs: usize,
     events: Option<Out>,
-    mut tell: impl FnMut(Ended),
-) -> bool {
-    let cancelled = AtomicBool::new(false);
+    mut tell: impl FnMut(Ended) -> bool,
+) -> Answered {
+    let (cancelled, enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let is_cancelled = || cancelled.load(Ordering::Relaxed);
+    let is_enough = || enough.load(Ordering::Relaxed);
+    let left = Mutex::new(Vec::new());
+    let leave = |id: String| left.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     let begin = |id: String| async move {
         Ok(if options.another {
             match session.ask_another(&id, None, options.clone()).await? {
@@ -233,6 +277,10 @@ pub(super) async fn answer(
             Ok(id) => id,
             Err(error) => return Some(Err((String::new(), error))),
         };
+        if is_enough() {
+            leave(id);
+            return None;
+        }
         let run = match begin(id.clone()).await {
             Ok(run) => run,
             Err(_) if is_cancelled() => return None,
@@ -264,16 +312,71 @@ pub(super) async fn answer(
                 session.shutdown().await;
             }
             ended = turns.next() => match ended {
-                Some(ended) => ended.into_iter().for_each(&mut tell),
-                None => return is_cancelled(),
+                Some(Some(ended)) => {
+                    if !tell(ended) {
+                        enough.store(true, Ordering::Relaxed);
+                    }
+                }
+                Some(None) => {}
+                None => break,
             },
         }
     }
+    let left = std::mem::take(&mut *left.lock().unwrap_or_else(PoisonError::into_inner));
+    Answered {
+        cancelled: is_cancelled(),
+        left,
+    }
 }
 
-/// Of a batch nobody can be asked about, none is begun where some would have to be: an answer that may change nothing,
-/// to a question that wants a change, would use the thread up.
-fn refuse_arrived(session: &Session, path: Option<&Path>) -> Result<(), Error> {
+/// What each turn of a batch would ask for itself is asked before the first begins: whether to trust the folder, and
+/// whether threads that were not typed here may have files changed. Those that may not are answered read-only. Where
+/// nobody can be asked, none is begun that would have to be: an answer that may change nothing, to a question that wants
+/// a change, would use the thread up.
+async fn ask_once(
+    cx: &Cx,
+    session: &Session,
+    path: Option<&Path>,
+    options: &mut TurnOptions,
+) -> Result<(), Error> {
+    let terminal = host::Terminal::new(cx.out);
+    for workspace in session.workspaces() {
+        if host::can_ask() && !session.is_trusted(workspace.root()) {
+            let trusted = terminal.ask(session.ask_for_trust(workspace.root())).await;
+            if trusted == Some(0) {
+                session.trust(workspace.root())?;
+            }
+        }
+    }
+    options.asked = host::can_ask();
+    if options.allow_arrived {
+        return Ok(());
+    }
+    let arrived = arrived(session, path)?;
+    if arrived.is_empty() {
+        return Ok(());
+    }
+    let named = some_of(&arrived);
+    let they = match arrived.len() {
+        1 => "This thread has messages that were not typed here, they came with its file",
+        _ => "These threads have messages that were not typed here, they came with their files",
+    };
+    if !host::can_ask() {
+        return Err(Error::Other(format!(
+            "nobody can be asked whether these threads, which were not typed here, may have files changed: {named}. \
+             --yes lets them, --plan has them answered without; nothing was done"
+        )));
+    }
+    let question = Question {
+        text: format!("{they}: {named}. Answer with edits allowed?"),
+        choices: vec![String::from("Allow edits"), String::from("Read-only")],
+    };
+    options.allow_arrived = terminal.ask(question).await == Some(0);
+    Ok(())
+}
+
+/// The pending threads that may change files and were not typed here.
+fn arrived(session: &Session, path: Option<&Path>) -> Result<Vec<String>, Error> {
     let mut arrived = Vec::new();
     for (file, thread) in session.threads(path)?.found() {
         let said = thread.messages.iter();
@@ -295,19 +398,26 @@ fn refuse_arrived(session: &Session, path: Option<&Path>) -> Result<(), Error> {
             }
         }
     }
-    if arrived.is_empty() {
-        return Ok(());
+    Ok(arrived)
+}
+
+/// The threads, each with its file.
+fn in_files(session: &Session, ids: &[String]) -> String {
+    let named = ids.iter().map(|id| match session.find_thread(id, None) {
+        Ok((view, _)) => format!("{id} in {}", one_line(&session.relative(&view.path))),
+        Err(_) => id.clone(),
+    });
+    some_of(&named.collect::<Vec<_>>())
+}
+
+/// The first of them, and how many more there are.
+fn some_of(all: &[String]) -> String {
+    const SOME: usize = 10;
+    let named = all[..all.len().min(SOME)].join(", ");
+    match all.len().saturating_sub(SOME) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
-    let more = arrived.len().saturating_sub(10);
-    arrived.truncate(10);
-    let mut named = arrived.join(", ");
-    if more > 0 {
-        named.push_str(&format!(" and {more} more"));
-    }
-    Err(Error::Other(format!(
-        "nobody can be asked whether these threads, which were not typed here, may have files changed: {named}. \
-         --yes lets them, --plan has them answered without; nothing was done"
-    )))
 }
 
 /// Why a thread is left that stands in a file with unsaved changes in an editor.
@@ -335,6 +445,8 @@ struct Pending {
     unsaved: BTreeSet<String>,
     /// Those that are left because they would clear what is answered beside them, and their files.
     commits: Vec<(String, String)>,
+    /// Some of them want an answer, and no more than an action.
+    asks: bool,
 }
 
 /// The files (canonical) that have one.
@@ -373,6 +485,7 @@ fn pending(
     });
     let commits = commits.into_iter();
     Ok(Pending {
+        asks: !answered.is_empty(),
         ids: wanted.iter().map(|(_, thread)| thread.id.clone()).collect(),
         unsaved: left.iter().map(|(file, _)| (*file).to_owned()).collect(),
         commits: commits
@@ -394,7 +507,12 @@ pub(super) fn say(cx: &Cx, end: &TurnEnd) {
         one_line(&end.file),
         end.run_id
     ));
-    if let Some(text) = end.answer.as_deref().or(end.error.as_deref()) {
+    // Why it failed was told as it did.
+    let error = end
+        .error
+        .as_deref()
+        .filter(|_| end.status != TurnStatus::Failed);
+    if let Some(text) = end.answer.as_deref().or(error) {
         for line in visible(text).lines() {
             cx.out.note(format!("    {line}"));
         }

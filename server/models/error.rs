@@ -250,6 +250,7 @@ impl Place {
             after,
         };
         let last = |text| Fault::last(ModelError::Refused(text));
+        let unavailable = |text| Fault::last(ModelError::Unavailable(text));
         let is = |test: fn(&WireError) -> bool| error.as_ref().is_some_and(test);
         if code != 401 && is(WireError::is_too_long) {
             let known = self.assumed.map_or(String::new(), |tokens| {
@@ -277,10 +278,10 @@ impl Place {
                     key.remedy()
                 ),
             })),
-            402 => last(format!(
+            402 => unavailable(format!(
                 "the account of the key has nothing left at {address} (402, {said}): add credit there, or choose another model"
             )),
-            429 if is(WireError::is_out_of_money) => last(format!(
+            429 if is(WireError::is_out_of_money) => unavailable(format!(
                 "the account of the key has nothing left at {address} (429, {said}): add credit there, or choose another model"
             )),
             403 => last(format!(

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Error, Session};
+use crate::host::Question;
 use crate::os;
 use crate::trust;
 
@@ -60,6 +61,17 @@ impl Session {
     /// What trusting a folder would allow to run, a sentence each.
     pub fn trust_would_allow(&self, root: &Path) -> Vec<String> {
         self.trust.would_allow(root)
+    }
+
+    /// What is asked before a turn in a folder that is not trusted; the first choice trusts it.
+    pub fn ask_for_trust(&self, root: &Path) -> Question {
+        Question {
+            text: self.trust_question(root),
+            choices: vec![
+                String::from("Trust this workspace"),
+                String::from("Read-only this time"),
+            ],
+        }
     }
 
     /// The question whether to trust a folder: what that lets happen, and what stands there or has changed.

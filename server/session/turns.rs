@@ -591,6 +591,7 @@ impl Session {
             status: TurnStatus::Failed,
             answer: None,
             error: Some(format!("run {run} is not running here")),
+            unanswered: false,
         };
         let Some(mut end) = self.turns.runs.get(run).map(|entry| entry.end.subscribe()) else {
             return gone();

@@ -233,7 +233,7 @@ impl Session {
         mode: Option<u32>,
     ) -> Result<Became, Error> {
         let tree = &workspace.tree;
-        let path = tree.resolve(&workspace.path_of(file))?;
+        let path = tree.resolve(workspace.path_of(file))?;
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
         let mut tries = Tries::new();

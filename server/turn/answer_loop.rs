@@ -62,8 +62,6 @@ struct Loop<'a> {
     nudged: bool,
     shortened: bool,
     folded_for: u32,
-    /// The model could not be reached.
-    lost: bool,
     /// It said something since its newest call: what it says next is a paragraph of its own.
     spoke: AtomicBool,
 }
@@ -135,7 +133,6 @@ pub(super) async fn run(
         nudged: false,
         shortened: false,
         folded_for: 0,
-        lost: false,
         spoke: AtomicBool::new(false),
     };
     match turn.begin(stopped).await {
@@ -192,9 +189,13 @@ impl Loop<'_> {
                     continue;
                 }
                 Err(error) => {
-                    // It is not the conversation that is at fault.
-                    self.lost = matches!(error, ModelError::Unavailable(_) | ModelError::NoKey(_));
-                    return Err(Outcome::Failed(collapsed(&error.to_string())));
+                    let why = collapsed(&error.to_string());
+                    return Err(match error {
+                        ModelError::Unavailable(_) | ModelError::NoKey(_) => {
+                            Outcome::Unanswered(why)
+                        }
+                        _ => Outcome::Failed(why),
+                    });
                 }
             };
             if let Some(outcome) = self.take(answer, begun.elapsed()).await? {

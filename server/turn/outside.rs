@@ -84,7 +84,7 @@ pub(super) async fn run(
 ) -> Outcome {
     // It reads settings, hooks and lists of servers of the folder it works in, which may start programs.
     if !cx.trusted {
-        return Outcome::Failed(format!(
+        return Outcome::Unanswered(format!(
             "{} works in trusted workspaces only, for it follows configuration that lies in them: trust this one (`postil trust`), or choose another model",
             agent.title
         ));
@@ -151,7 +151,15 @@ impl Work<'_> {
             }
             Err(error) => {
                 self.flush(None, None).await?;
-                return Err(Outcome::Failed(collapsed(&error.to_string())));
+                let why = collapsed(&error.to_string());
+                return Err(match error {
+                    AcpError::NotInstalled(..)
+                    | AcpError::NotStarted(..)
+                    | AcpError::NotLoggedIn(..)
+                    | AcpError::Garbage(..)
+                    | AcpError::Version(..) => Outcome::Unanswered(why),
+                    _ => Outcome::Failed(why),
+                });
             }
         };
         self.close(&ended, begun).await

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::{Editor, Workspace};
 
+mod batches; // many threads at once
 mod completing; // what a shell offers at a Tab
 mod history; // turns, runs, rounds
 mod manual; // man pages

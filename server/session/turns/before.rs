@@ -162,6 +162,7 @@ fn failed(run: &Run, why: String) -> Entry {
         status: TurnStatus::Failed,
         answer: None,
         error: Some(why),
+        unanswered: false,
     }));
     entry
 }

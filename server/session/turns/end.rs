@@ -46,4 +46,7 @@ pub struct TurnEnd {
     /// All of it, also where its thread has the beginning.
     pub answer: Option<String>,
     pub error: Option<String>,
+    /// It failed, and another thread would fare no better: whoever is to answer cannot be had.
+    #[serde(skip)]
+    pub unanswered: bool,
 }

@@ -51,7 +51,7 @@ impl Session {
             return false;
         }
         let root = task.workspace.root();
-        if self.is_declined(root) {
+        if self.is_declined(root) || task.options.asked && self.needs_word(task) {
             return false;
         }
         let before = task.refusals;
@@ -66,14 +66,7 @@ impl Session {
             return false;
         }
         if !self.is_trusted(root) {
-            let question = Question {
-                text: self.trust_question(root),
-                choices: vec![
-                    String::from("Trust this workspace"),
-                    String::from("Read-only this time"),
-                ],
-            };
-            let answer = host.ask(question).await;
+            let answer = host.ask(self.ask_for_trust(root)).await;
             // Nobody is there, or the editor cannot ask: told once.
             if answer.is_none() && before.is_none() && !task.cancel.is_cancelled() {
                 let folder = present::visible(&root.to_string_lossy());

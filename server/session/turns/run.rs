@@ -272,6 +272,7 @@ impl Session {
     /// Writes the answer into the thread as it is now, and closes the run's turn.
     async fn conclude(&self, task: &mut Task, outcome: Outcome) -> TurnEnd {
         let mut answer = None;
+        let unanswered = matches!(outcome, Outcome::Unanswered(_));
         let left = match outcome {
             Outcome::Answer(_) => TurnStatus::Completed,
             Outcome::Paused(_) => TurnStatus::Paused,
@@ -295,7 +296,7 @@ impl Session {
                 }
             }
             Outcome::Cancelled => self.stopped(task),
-            Outcome::Failed(why) => {
+            Outcome::Failed(why) | Outcome::Unanswered(why) => {
                 let why = present::visible(&why) + &half_done(task);
                 self.host
                     .message(Level::Error, &format!("{}: {why}", task.file));
@@ -321,6 +322,7 @@ impl Session {
             status,
             answer,
             error,
+            unanswered,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::models::Usage;
-use crate::session::{Error, TurnOptions};
+use crate::session::{Error, Session, TurnOptions};
 use crate::store::Run;
 use crate::turn::{self, Answerer};
 
@@ -21,6 +21,20 @@ pub(in crate::session) async fn answerer(
     match turn::choose(settings, options.model.as_deref()).await {
         Ok(choice) => Ok(choice.answerer),
         Err(error) => Err(Error::Other(error.to_string())),
+    }
+}
+
+impl Session {
+    /// An error where no turn could begin, of whatever thread.
+    pub async fn can_begin(&self, options: &TurnOptions) -> Result<(), Error> {
+        for workspace in self.workspaces() {
+            workspace.store()?;
+            let answerer = answerer(&self.choosing(&workspace).0, options, None).await?;
+            if options.budget.is_some() {
+                may_be_held(&answerer)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -63,11 +63,7 @@ impl Loop<'_> {
         self.recorder.step(step).await?;
         let outcome = self.go().await;
         // A conversation that nothing can be got from is not taken up a second time.
-        if resumed
-            && self.spent.rounds == 0
-            && matches!(outcome, Err(Outcome::Failed(_)))
-            && !self.lost
-        {
+        if resumed && self.spent.rounds == 0 && matches!(outcome, Err(Outcome::Failed(_))) {
             self.forget().await?;
         }
         outcome

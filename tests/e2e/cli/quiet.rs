@@ -22,7 +22,7 @@ fn a_question_is_shown_though_all_else_is_quiet() {
         .on_a_terminal(args, None, "2\n")
         .unwrap_or_default();
     assert!(
-        seen.contains("was not typed here")
+        seen.contains("were not typed here")
             && seen.contains("2 Read-only")
             && seen.contains("which?"),
         "{seen}"
