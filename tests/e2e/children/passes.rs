@@ -1,6 +1,5 @@
 //! What is passed on, and what follows the buffers.
 
-use std::path::Path;
 use std::time::Duration;
 
 use postil::children::{ChildError, Children, Limits};
@@ -219,108 +218,6 @@ async fn the_childs_own_error_keeps_code_and_data() {
             ("no", Some(json!({"kept": [1, null]})))
         ),
         other => panic!("{other:?}"),
-    }
-}
-
-#[tokio::test]
-async fn its_questions_are_answered_once_each() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
-    let target = root.join("work/b.scripted");
-    // Outside of the workspace, guarded by its name, and guarded by a link that leads there.
-    let guarded = [".vscode/tasks.json", "mine.json"].map(|name| root.join("work").join(name));
-    let others = [uri(Path::new("/etc/hostname"))].into_iter();
-    let others: Vec<String> = others.chain(guarded.iter().map(|path| uri(path))).collect();
-    let row = row(
-        "scripted",
-        &root.join("scripted.log"),
-        json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target), "others": others}),
-    );
-    let bench = Bench::with_rows(folder, vec![row], limits());
-    let path = bench.write("a.scripted", "x");
-    bench.write("b.scripted", "😀 on disk\n");
-    std::fs::create_dir(root.join("work/.vscode")).unwrap();
-    bench.write(".vscode/tasks.json", "{}\n");
-    bench.write("mine.json", "{}\n");
-    std::os::unix::fs::symlink("../mine.json", root.join("work/.vscode/settings.json")).unwrap();
-    for open in [false, true] {
-        if open {
-            bench.open("b.scripted", "scripted", 7, "in the buffer\n");
-        }
-        let answers = bench.define(&path).await.unwrap();
-        let results: Vec<&Value> = answers
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|a| &a["result"])
-            .collect();
-        assert_eq!(*results[0], json!([{"b": 1}, null]), "configuration");
-        assert_eq!(*results[1], Value::Null);
-        assert_eq!(*results[2], Value::Null);
-        assert_eq!(
-            *results[3],
-            json!([{"uri": uri(&bench.root), "name": "work"}])
-        );
-        assert_eq!(*results[4], json!({"title": "two", "kept": 1}));
-        assert_eq!(*results[5], json!({"applied": true}));
-        for (result, other) in results[6..9].iter().zip(&others) {
-            assert_eq!(result["applied"], false, "{other}");
-            let why = result["failureReason"].as_str().unwrap_or_default();
-            let is_guarded = why.contains("is protected");
-            assert_eq!(is_guarded, *other != others[0], "{other}: {why}");
-        }
-        assert_eq!(answers[9]["error"]["code"], -32601);
-        assert!(
-            answers
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|a| a["again"] == false)
-        );
-    }
-    for path in guarded {
-        assert_eq!(
-            std::fs::read_to_string(&path).unwrap(),
-            "{}\n",
-            "{}",
-            path.display()
-        );
-    }
-    assert_eq!(
-        std::fs::read_to_string(&target).unwrap(),
-        "# 😀 on disk\n",
-        "once on disk"
-    );
-    assert_eq!(
-        bench.face.buffers.get(&target).unwrap().document.text(),
-        "# in the buffer\n",
-        "once in the editor"
-    );
-    assert!(bench.face.questions.lock().unwrap()[0].contains("which?"));
-}
-
-#[tokio::test]
-async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name_but_not_where_the_text_is_no_utf_8() {
-    use std::os::unix::ffi::OsStrExt as _;
-    for (name, before, after) in [
-        (&b"caf\xe9.txt"[..], &b"text\n"[..], &b"# text\n"[..]),
-        (b"latin.txt", b"caf\xe9\n", b"caf\xe9\n"),
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let target = root.join("work").join(std::ffi::OsStr::from_bytes(name));
-        let row = row(
-            "scripted",
-            &root.join("scripted.log"),
-            json!({"on": {"textDocument/definition": "ask"}, "target": uri(&target)}),
-        );
-        let bench = Bench::with_rows(folder, vec![row], limits());
-        let path = bench.write("a.scripted", "x");
-        std::fs::write(&target, before).unwrap();
-        let answers = bench.define(&path).await.unwrap();
-        let answer = &answers[5]["result"];
-        assert_eq!(answer["applied"], before != after, "{answer}");
-        assert_eq!(std::fs::read(&target).unwrap(), after, "{answer}");
     }
 }
 
