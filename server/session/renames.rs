@@ -18,6 +18,8 @@ use crate::threads::{self, Thread};
 const MOST: usize = 200;
 /// The editor closes a file before it tells of its new name, and our own watch waits for calm.
 const LATE: Duration = Duration::from_secs(2);
+/// Between the two names of a document that is saved as another, which an editor tells one after the other.
+const REOPENED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Session {
@@ -279,11 +281,20 @@ impl Session {
             }
             moved = true;
         }
-        moved || self.follow_copy(task)
+        moved || self.follow_copy(task).await
     }
 
-    fn follow_copy(&self, task: &mut Task) -> bool {
-        let copy = self.copy_of(&task.run.id, &task.path, &task.thread);
+    async fn follow_copy(&self, task: &mut Task) -> bool {
+        let mut copy = self.copy_of(&task.run.id, &task.path, &task.thread);
+        let was_open = self.turns.opened_before(&task.run.id).is_some();
+        // An editor closes a document before it opens it by its other name.
+        for _ in 0..REOPENED.as_millis() / LOOK.as_millis() {
+            if copy.is_some() || !was_open || self.buffers.is_open(&task.path) {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+            copy = self.copy_of(&task.run.id, &task.path, &task.thread);
+        }
         let Some((new, id)) = copy else {
             return false;
         };

@@ -13,6 +13,7 @@ pub(super) struct Tries {
     made: usize,
     until: Instant,
     cancel: CancellationToken,
+    while_open: bool,
 }
 
 /// At once, one after the other.
@@ -28,12 +29,14 @@ const PAUSES: usize = 10;
 
 impl Tries {
     pub(super) fn new() -> Self {
-        Self::unless(CancellationToken::new())
+        Self::of_turn(CancellationToken::new(), false)
     }
 
-    /// None is made any more once it is cancelled.
-    pub(super) fn unless(cancel: CancellationToken) -> Self {
+    /// None is made any more once it is cancelled, or (`while_open`) once the file is closed: its author may have gone on
+    /// in another.
+    pub(super) fn of_turn(cancel: CancellationToken, while_open: bool) -> Self {
         Self {
+            while_open,
             made: 0,
             until: Instant::now() + PATIENCE,
             cancel,
@@ -49,7 +52,7 @@ impl Tries {
     pub(super) async fn again(&mut self, buffers: &Buffers, path: &Path) -> bool {
         self.made += 1;
         let mut seen = buffers.generation(path);
-        if seen.is_none() {
+        if seen.is_none() && !self.while_open {
             return self.made < ON_DISK && !self.are_cancelled();
         }
         let pauses = if self.made < AT_ONCE { 0 } else { PAUSES };
@@ -64,6 +67,7 @@ impl Tries {
             }
             seen = now;
         }
-        Instant::now() < self.until && !self.are_cancelled()
+        let is_closed = self.while_open && buffers.generation(path).is_none();
+        Instant::now() < self.until && !is_closed && !self.are_cancelled()
     }
 }

@@ -369,6 +369,7 @@ impl Session {
         // Before it is written: whoever sees it may go on at once.
         self.turns
             .conclude(&task.run.id, task.thread.spoken().len());
+        let was_open = self.buffers.is_open(&task.path);
         let mut written = {
             let putting = self.put_answer(task, text);
             tokio::pin!(putting);
@@ -378,9 +379,12 @@ impl Session {
                 () = cancelled(task) => putting.await,
             }
         };
-        // The file may have been renamed while the answer was on its way there.
-        if written.is_err() && !task.cancel.is_cancelled() && self.follow(task).await {
-            written = self.put_answer(task, text).await;
+        // The file may have been renamed, or saved as another, while the answer was on its way there.
+        if written.is_err() && !task.cancel.is_cancelled() {
+            let is_closed = was_open && !self.buffers.is_open(&task.path);
+            if self.follow(task).await || is_closed {
+                written = self.put_answer(task, text).await;
+            }
         }
         let seen = (&task.thread, task.among.as_slice());
         if matches!(written, Err(Error::Cancelled))
@@ -491,7 +495,7 @@ impl Session {
             .write_noted(
                 &task.path,
                 "Answer a thread",
-                Tries::unless(task.cancel.clone()),
+                Tries::of_turn(task.cancel.clone(), self.buffers.is_open(&task.path)),
                 respond,
                 note,
             )

@@ -1,9 +1,11 @@
 //! A file that is renamed, with its threads: their turns, their history and who typed them go along.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{Bench, FILE, THREAD, type_at};
-use crate::harness::{Editor, OnApply, Options, wait_until};
+use crate::harness::{Editor, OnApply, Options, frame, wait_until};
 use crate::model::{Step, call};
 
 const NEW: &str = "src/wire.rs";
@@ -153,12 +155,8 @@ fn a_turn_that_runs_is_still_its_threads_when_a_rename_is_told_twice() {
     assert_eq!(bench.runs().len(), 1);
 }
 
-/// The editor has closed the file when the answer comes to it, and tells of the new name after that.
-#[test]
-fn an_answer_that_meets_a_rename_is_written_under_the_new_name() {
-    let bench = Bench::new(vec![Step::text("Because of the wire.")]);
-    let mut editor = bench.typed();
-    editor.save(FILE);
+/// A turn whose answer the editor has been asked to write; what refuses that.
+fn edit_on_its_way(editor: &mut Editor) -> Vec<u8> {
     editor.state().on_apply = OnApply::Ignore;
     editor
         .take_action(FILE, 0, "Reply as agent")
@@ -169,10 +167,19 @@ fn an_answer_that_meets_a_rename_is_written_under_the_new_name() {
         Some(edit["id"].clone())
     });
     editor.state().on_apply = OnApply::Apply;
-    rename(&bench, &mut editor, FILE, NEW, false);
     let refused = json!({"applied": false, "failureReason": "the file is not open"});
-    let answer = json!({"jsonrpc": "2.0", "id": id, "result": refused});
-    editor.send_raw(&crate::harness::frame(&answer));
+    frame(&json!({"jsonrpc": "2.0", "id": id, "result": refused}))
+}
+
+/// The editor has closed the file when the answer comes to it, and tells of the new name after that.
+#[test]
+fn an_answer_that_meets_a_rename_is_written_under_the_new_name() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.")]);
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    let refuse = edit_on_its_way(&mut editor);
+    rename(&bench, &mut editor, FILE, NEW, false);
+    editor.send_raw(&refuse);
     editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
     let ended = bench.wait_status("completed");
     assert_eq!(ended["file"], NEW);
@@ -371,4 +378,45 @@ fn a_turn_answers_in_the_copy_that_the_author_goes_on_with() {
         assert_eq!(undone.expect("it is undone")["success"], true);
         editor.wait_text(NEW, |text| !text.contains("AGENT:"));
     }
+}
+
+/// The editor refuses the answer to the old name, and that file is there still.
+#[test]
+fn an_answer_that_meets_a_copy_is_written_there() {
+    for reopened_late in [false, true] {
+        let bench = Bench::new(vec![Step::text("Because of the wire.")]);
+        let mut editor = bench.typed();
+        editor.save(FILE);
+        let old = bench.workspace.read(FILE);
+        let refuse = edit_on_its_way(&mut editor);
+        if reopened_late {
+            let text = editor.text(FILE);
+            editor.close(FILE);
+            editor.send_raw(&refuse);
+            std::thread::sleep(Duration::from_millis(50));
+            bench.workspace.write(NEW, &text);
+            editor.open_text(NEW, "rust", &text);
+        } else {
+            save_as(&bench, &mut editor, FILE, NEW);
+            editor.send_raw(&refuse);
+        }
+        editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
+        assert_eq!(bench.wait_status("completed")["file"], NEW);
+        assert_eq!(bench.workspace.read(FILE), old);
+        editor.wait_codes(NEW, &["awaiting_user"]);
+    }
+}
+
+/// Closed for good, its file has the answer.
+#[test]
+fn an_answer_that_meets_the_end_of_its_document_is_written_to_the_file() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.")]);
+    let mut editor = bench.typed();
+    editor.save(FILE);
+    let refuse = edit_on_its_way(&mut editor);
+    editor.close(FILE);
+    editor.send_raw(&refuse);
+    assert_eq!(bench.wait_status("completed")["file"], FILE);
+    let text = bench.workspace.read(FILE);
+    assert!(text.contains("AGENT: Because of the wire."), "{text}");
 }
