@@ -113,6 +113,9 @@ pub enum Error {
         "the words of this thread were changed or taken away in the file meanwhile; nothing was written: look at them there, then try again"
     )]
     Changed,
+    /// A turn was to write there.
+    #[error("{0} was closed in the editor meanwhile; nothing was written")]
+    Closed(String),
     #[error("the text is empty; nothing was written")]
     Empty,
     #[error("it was cancelled; nothing was written")]
@@ -139,7 +142,7 @@ impl Error {
             Self::AmbiguousThread { .. } => "ambiguous_id",
             Self::ShortId(_) => "short_id",
             Self::Gone(_) | Self::Several(_) => "thread_gone",
-            Self::Changed => "changed",
+            Self::Changed | Self::Closed(_) => "changed",
             Self::Empty => "empty",
             Self::Cancelled => "cancelled",
             Self::Homeless(_) | Self::File(_) => "file",

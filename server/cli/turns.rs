@@ -403,16 +403,22 @@ fn arrived(session: &Session, path: Option<&Path>) -> Result<Vec<String>, Error>
 
 /// The threads, each with its file.
 fn in_files(session: &Session, ids: &[String]) -> String {
-    let named = ids.iter().map(|id| match session.find_thread(id, None) {
-        Ok((view, _)) => format!("{id} in {}", one_line(&session.relative(&view.path))),
-        Err(_) => id.clone(),
+    let named = ids.iter().enumerate().map(|(at, id)| {
+        // Those that are not named are not looked for either.
+        let found = (at < SOME).then(|| session.find_thread(id, None));
+        match found {
+            Some(Ok((view, _))) => format!("{id} in {}", one_line(&session.relative(&view.path))),
+            _ => id.clone(),
+        }
     });
     some_of(&named.collect::<Vec<_>>())
 }
 
+/// So many are named.
+const SOME: usize = 10;
+
 /// The first of them, and how many more there are.
 fn some_of(all: &[String]) -> String {
-    const SOME: usize = 10;
     let named = all[..all.len().min(SOME)].join(", ");
     match all.len().saturating_sub(SOME) {
         0 => named,

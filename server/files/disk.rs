@@ -56,10 +56,13 @@ impl Place<'_> {
     /// What a write met; `why` it may not be, where that is it.
     fn denied(&self, why: &'static str) -> impl Fn(io::Error) -> FileError {
         move |error| match error.kind() {
-            io::ErrorKind::PermissionDenied => FileError::Denied {
-                path: self.shown.to_owned(),
-                why,
-            },
+            // One who would make a file without a name is to hear where there are none, and makes one with a name.
+            io::ErrorKind::PermissionDenied if !at::is_nameless_refused(&error) => {
+                FileError::Denied {
+                    path: self.shown.to_owned(),
+                    why,
+                }
+            }
             _ => self.failed(error),
         }
     }

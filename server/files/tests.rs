@@ -422,12 +422,7 @@ fn write_protection_is_heeded() {
     let seen = p.tree.read("src/a.rs").unwrap().seen;
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o444)).unwrap();
     let error = p.tree.write("src/a.rs", b"new", Some(&seen)).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("may not be written (it is read-only); nothing was written"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("it is read-only"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "fn a() {}\n");
 }
 

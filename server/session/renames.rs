@@ -289,7 +289,11 @@ impl Session {
         let was_open = self.turns.opened_before(&task.run.id).is_some();
         // An editor closes a document before it opens it by its other name.
         for _ in 0..REOPENED.as_millis() / LOOK.as_millis() {
-            if copy.is_some() || !was_open || self.buffers.is_open(&task.path) {
+            if copy.is_some()
+                || !was_open
+                || task.cancel.is_cancelled()
+                || self.buffers.is_open(&task.path)
+            {
                 break;
             }
             tokio::time::sleep(LOOK).await;

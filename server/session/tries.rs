@@ -14,6 +14,7 @@ pub(super) struct Tries {
     until: Instant,
     cancel: CancellationToken,
     while_open: bool,
+    closed: bool,
 }
 
 /// At once, one after the other.
@@ -37,6 +38,7 @@ impl Tries {
     pub(super) fn of_turn(cancel: CancellationToken, while_open: bool) -> Self {
         Self {
             while_open,
+            closed: false,
             made: 0,
             until: Instant::now() + PATIENCE,
             cancel,
@@ -45,6 +47,11 @@ impl Tries {
 
     pub(super) fn are_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+
+    /// Whether there is no other try because the file was closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// After a try that failed because the text of `path` was another by then: whether to make one more, once this
@@ -67,7 +74,7 @@ impl Tries {
             }
             seen = now;
         }
-        let is_closed = self.while_open && buffers.generation(path).is_none();
-        Instant::now() < self.until && !is_closed && !self.are_cancelled()
+        self.closed = self.while_open && buffers.generation(path).is_none();
+        Instant::now() < self.until && !self.closed && !self.are_cancelled()
     }
 }

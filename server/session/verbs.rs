@@ -455,6 +455,9 @@ impl Session {
                 if tries.are_cancelled() {
                     return Err(Error::Cancelled);
                 }
+                if tries.is_closed() {
+                    return Err(Error::Closed(relative));
+                }
                 return Err(unwritten(&relative, &NotApplied::Changed));
             }
             // Many verbs at once on one file: from the second try on they take turns.

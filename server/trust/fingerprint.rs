@@ -314,7 +314,10 @@ pub(super) fn names(root: &Path) -> Vec<String> {
     names
 }
 
-/// Other people's text on a terminal.
+/// Other people's text on a terminal. Nothing of it is left out: it is read here what would run.
 fn clean(text: &str) -> String {
-    present::short(text, LONGEST)
+    let marked = text
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    present::short(&marked.collect::<String>(), LONGEST)
 }

@@ -195,7 +195,7 @@ fn sentences_do_not_steer_a_terminal() {
         r#"{"mcpServers": {"a\u001b[2Jb\u202e": {"command": "x\u0007"}}}"#,
     );
     let all = p.trust.would_allow(&p.root).join("\n");
-    assert!(all.contains("`ab⟨U+202E⟩`"), "{all}");
+    assert!(all.contains("`a\u{fffd}[2Jb⟨U+202E⟩`"), "{all}");
     assert!(!all.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 

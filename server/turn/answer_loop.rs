@@ -191,7 +191,10 @@ impl Loop<'_> {
                 Err(error) => {
                     let why = collapsed(&error.to_string());
                     return Err(match error {
-                        ModelError::Unavailable(_) | ModelError::NoKey(_) => {
+                        // One that has answered is there.
+                        ModelError::Unavailable(_) | ModelError::NoKey(_)
+                            if self.spent.rounds == 0 =>
+                        {
                             Outcome::Unanswered(why)
                         }
                         _ => Outcome::Failed(why),

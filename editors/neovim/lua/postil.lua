@@ -398,7 +398,10 @@ function M.starting(params, config)
   -- Whoever starts it by `vim.lsp.enable` has set it up past us, and the server passes over what is not its own.
   checked({ settings = config.settings }, "")
   if not config.has_options then
-    M.say_left_out(vim.tbl_keys(client_options()))
+    M.say_left_out(vim.tbl_filter(function(name)
+      -- Before it was set up past us, the program was found by this.
+      return name ~= "cmd" or not vim.deep_equal(config.cmd, M.cmd())
+    end, vim.tbl_keys(client_options())))
   end
   local slow = M.ui().slow
   vim.defer_fn(function()

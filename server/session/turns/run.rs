@@ -272,7 +272,8 @@ impl Session {
     /// Writes the answer into the thread as it is now, and closes the run's turn.
     async fn conclude(&self, task: &mut Task, outcome: Outcome) -> TurnEnd {
         let mut answer = None;
-        let unanswered = matches!(outcome, Outcome::Unanswered(_));
+        // A run that goes on may be another's than whom the other threads ask.
+        let unanswered = matches!(outcome, Outcome::Unanswered(_)) && task.talk.is_empty();
         let left = match outcome {
             Outcome::Answer(_) => TurnStatus::Completed,
             Outcome::Paused(_) => TurnStatus::Paused,
@@ -369,19 +370,12 @@ impl Session {
         // Before it is written: whoever sees it may go on at once.
         self.turns
             .conclude(&task.run.id, task.thread.spoken().len());
-        let was_open = self.buffers.is_open(&task.path);
-        let mut written = {
-            let putting = self.put_answer(task, text);
-            tokio::pin!(putting);
-            tokio::select! {
-                written = &mut putting => written,
-                // It sees that by itself, between two tries.
-                () = cancelled(task) => putting.await,
-            }
-        };
+        let mut written = self.put_answer(task, text).await;
         // The file may have been renamed, or saved as another, while the answer was on its way there.
-        if written.is_err() && !task.cancel.is_cancelled() {
-            let is_closed = was_open && !self.buffers.is_open(&task.path);
+        if let Err(error) = &written
+            && !task.cancel.is_cancelled()
+        {
+            let is_closed = matches!(error, Error::Closed(_));
             if self.follow(task).await || is_closed {
                 written = self.put_answer(task, text).await;
             }
@@ -443,6 +437,16 @@ impl Session {
     }
 
     async fn put_answer(&self, task: &Task, text: &str) -> Result<(), Error> {
+        let putting = self.try_answer(task, text);
+        tokio::pin!(putting);
+        tokio::select! {
+            written = &mut putting => written,
+            // It sees that by itself, between two tries.
+            () = cancelled(task) => putting.await,
+        }
+    }
+
+    async fn try_answer(&self, task: &Task, text: &str) -> Result<(), Error> {
         let seen = task.thread.spoken().len();
         let since = task.store.newest_change();
         let from: Mutex<Option<(String, String)>> = Mutex::new(None);

@@ -174,7 +174,7 @@ fn options_that_are_past_by_are_told(program: &str) {
         vim.lsp.enable('postil')";
     let mut nvim = with_init(program, &workspace, init);
     nvim.edit(&workspace.path("notes.py"));
-    nvim.wait_note("the options `cmd`, `settings` are left out");
+    nvim.wait_note("the options `settings` are left out");
 }
 
 /// Before anybody has trusted it, and whatever the PATH has.
