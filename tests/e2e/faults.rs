@@ -66,15 +66,3 @@ fn refused<S: AsRef<std::ffi::OsStr>>(workspace: &Workspace, args: &[S], says: &
     assert_eq!(err.trim_end().lines().count(), 1, "{err}");
     assert!(!err.trim_end().contains(char::is_control), "{err:?}");
 }
-
-/// Root may write what is read-only and read what is not to be read: then there is nothing to see.
-fn is_root(what: &str) -> bool {
-    use std::io::Write as _;
-    if !rustix::process::geteuid().is_root() {
-        return false;
-    }
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: {what} (run by root)");
-    true
-}

@@ -154,6 +154,8 @@ pub fn frame(message: &Value) -> Vec<u8> {
 pub struct Editor {
     shared: Arc<Shared>,
     process: Child,
+    /// Reads what the server sends, and fails where that is not right.
+    reader: Option<std::thread::JoinHandle<()>>,
     next_id: i64,
     /// Ids whose answers are still to be taken.
     asked: Vec<i64>,
@@ -210,8 +212,8 @@ impl Editor {
             news: Condvar::new(),
             pipe: Mutex::new(stdin),
         });
-        let reader = shared.clone();
-        std::thread::spawn(move || client::read(&reader, BufReader::new(stdout)));
+        let receiver = shared.clone();
+        let reader = std::thread::spawn(move || client::read(&receiver, BufReader::new(stdout)));
         let errors = shared.clone();
         std::thread::spawn(move || {
             let mut lines = BufReader::new(stderr);
@@ -228,6 +230,7 @@ impl Editor {
         let mut editor = Self {
             shared,
             process,
+            reader: Some(reader),
             next_id: 0,
             asked: Vec::new(),
             root: workspace.root().to_owned(),
@@ -620,9 +623,12 @@ impl Drop for Editor {
                 "the server took {took:?} to end"
             );
         }
+        let reader = self.reader.take().expect("it is joined once");
+        wait_until("what it sent is read", || reader.is_finished());
+        assert!(reader.join().is_ok(), "the server sent what it must not");
         let state = self.shared.lock();
         assert!(
-            self.asked.is_empty() || self.process_was_killed(),
+            self.asked.is_empty() || self.ended,
             "requests whose answers no one took: {:?}",
             self.asked
         );
@@ -636,12 +642,6 @@ impl Drop for Editor {
             "the server panicked\n{}",
             account(&state)
         );
-    }
-}
-
-impl Editor {
-    fn process_was_killed(&self) -> bool {
-        self.ended
     }
 }
 

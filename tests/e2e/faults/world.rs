@@ -75,21 +75,29 @@ fn a_file_that_became_a_folder_is_refused_and_its_threads_are_withdrawn() {
     assert_eq!(workspace.read("a.rs/inner.rs"), ASKED);
 }
 
-/// Root would write all the same, so root runs the binary as somebody else.
-fn as_nobody(workspace: &Workspace, args: &[&str]) -> Option<Output> {
+/// Root may read and write all the same, so root runs the binary as somebody else.
+pub(super) fn as_nobody(workspace: &Workspace, args: &[&str]) -> Option<Output> {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
+    let base = workspace.root().parent().expect("a parent").to_owned();
+    for folder in [&base, &base.join("home"), &base.join("config")] {
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder, open).expect("open");
+    }
     let mut command = workspace.postil();
     command.args(args).stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(65_534).gid(65_534);
     }
-    match command.output() {
-        Ok(output) => Some(output),
-        Err(_) => {
-            is_root("nobody may not run the binary where it lies");
-            None
-        }
+    let output = command.output();
+    if output.is_err() {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test");
+        let why = "nobody may not run the binary where it lies";
+        let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
     }
+    output.ok()
 }
 
 #[test]
@@ -97,11 +105,6 @@ fn what_is_read_only_is_refused_once_and_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
     let workspace = Workspace::new();
     let path = workspace.write("src/a.rs", ASKED);
-    let base = workspace.root().parent().expect("a parent").to_owned();
-    for folder in [&base, &base.join("home"), &base.join("config")] {
-        let open = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(folder, open).expect("open");
-    }
     let folder = workspace.path("src");
     let mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode));
     let anybody = std::fs::Permissions::from_mode(0o666);
@@ -270,7 +273,8 @@ fn attack_12_what_threads_say_is_shown_as_text_without_links_that_act_or_hidden_
         }
     }
     for action in editor.code_actions("a.rs", 1) {
-        assert!(!hidden(&action.to_string().replace("\\u", "")), "{action}");
-        assert!(!hidden(action["title"].as_str().unwrap_or_default()));
+        // JSON writes control characters as their numbers.
+        let action = action.to_string();
+        assert!(!hidden(&action) && !action.contains("\\u00"), "{action}");
     }
 }

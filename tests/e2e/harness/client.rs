@@ -21,7 +21,9 @@ fn read_message(pipe: &mut impl BufRead) -> Option<Value> {
     let mut length = None;
     loop {
         let mut line = String::new();
-        if pipe.read_line(&mut line).ok()? == 0 {
+        pipe.read_line(&mut line).ok()?;
+        // It ended, or was killed in the middle.
+        if !line.ends_with('\n') {
             return None;
         }
         let line = line
