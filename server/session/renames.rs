@@ -201,6 +201,12 @@ impl Session {
         let Some(to) = self.name_in(workspace, new) else {
             return false;
         };
+        let one = &self.turns.carrying;
+        let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_in = self.turns.file_of(run);
+        if is_in.as_deref() != Some(from) {
+            return is_in == Some(to);
+        }
         // What it has changed in the document came along, unless that was done in the old file since.
         let changes = store.last_changes(run).unwrap_or_default();
         let steps: Vec<_> = changes
@@ -306,16 +312,8 @@ impl Session {
             self.answer_elsewhere(task, new);
             return true;
         }
-        let is_carried = self.turns.file_of(&task.run.id) != Some(task.file.clone());
-        let carried = is_carried
-            || self.carry_turn(
-                &task.workspace,
-                &task.run.id,
-                &task.file,
-                &new,
-                (&task.thread.id, &id),
-            );
-        if !carried {
+        let ids = (task.thread.id.as_str(), id.as_str());
+        if !self.carry_turn(&task.workspace, &task.run.id, &task.file, &new, ids) {
             return false;
         }
         // As they were, under the new name.

@@ -12,7 +12,7 @@ mod who;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::mapref::one::Ref;
@@ -61,6 +61,8 @@ pub(super) struct Turns {
     untrusted: DashMap<PathBuf, u64>,
     /// Folders of which it was said that the model that they name is not asked.
     passed_over: DashSet<PathBuf>,
+    /// Held while a turn is carried to another file: who hears of the rename and the turn itself may both do that.
+    pub(super) carrying: Mutex<()>,
     queue: Queue,
     begins: Begins,
 }
