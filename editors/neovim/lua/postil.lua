@@ -295,6 +295,15 @@ end
 -- What netrw and oil read files of other machines by.
 local remote = "scp sftp ssh rcp rsync ftp http https dav davs fetch oil-ssh oil-sftp"
 
+-- In bytes: Neovim would stand still while a larger one is sent.
+local MOST_BYTES = 64 * 1024 * 1024
+
+-- Whether a file is larger than that, or than Neovim can say.
+local function is_huge(name)
+  local bytes = vim.fn.getfsize(name)
+  return bytes > MOST_BYTES or bytes == -2
+end
+
 -- Why there can be no threads in this buffer: a sentence; nil: there can be.
 function M.unfit(buffer)
   local name = vim.api.nvim_buf_get_name(buffer)
@@ -313,6 +322,8 @@ function M.unfit(buffer)
   elseif vim.fs.normalize(name, { expand_env = false }):find("/.git/", 1, true) then
     -- A message of a commit shows what is committed, with the threads in it.
     return "this is a file of git's own"
+  elseif is_huge(name) then
+    return "this file is larger than 64 MB, and Neovim would stand still while it is sent"
   end
 end
 
@@ -362,9 +373,13 @@ function M.namespaces(id)
   return found
 end
 
+-- The folders of the servers that have ended, by their ids: what windows show of theirs is the next one's.
+M.left = {}
+
 -- The client's `on_exit`.
 function M.ended(code, signal, id)
   local client = vim.lsp.get_client_by_id(id)
+  M.left[id] = client and client.config.root_dir
   local why
   -- It was stopped by signal 15; the server then exits with 143.
   local stopped = signal == 15 or code == 143
@@ -433,7 +448,9 @@ end
 
 -- What was typed for a file or folder, as a whole path.
 function M.whole(text)
-  return (vim.fn.fnamemodify(vim.fn.expand(text), ":p"):gsub(on_windows and "[/\\]$" or "/$", ""))
+  -- `expand` runs what a name has in back quotes, and a completion has the names of a repository.
+  local path = text:find("^[%%#<]") and vim.fn.expand(text) or text:gsub("^%$([%w_]+)", vim.env)
+  return (vim.fn.fnamemodify(path, ":p"):gsub(on_windows and "[/\\]$" or "/$", ""))
 end
 
 -- Whether a path is a folder or lies in it.

@@ -46,7 +46,10 @@ function M.of(buffer)
   end
   -- The server's own documents, as a conversation, belong to whom they came from.
   local from = vim.b[buffer].postil_client
-  client = from and vim.lsp.get_client_by_id(from)
+  local function follows(other)
+    return postil.left[from] ~= nil and other.config.root_dir == postil.left[from]
+  end
+  client = from and (vim.lsp.get_client_by_id(from) or vim.iter(M.all()):find(follows))
   if client then
     return client
   end

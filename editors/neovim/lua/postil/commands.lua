@@ -177,10 +177,13 @@ M.all = {
       local line = math.max(call.first, 1) - 1
       -- The line may move while the text is written, or another thread is.
       local mark = vim.api.nvim_buf_set_extmark(call.buffer, places, line, 0, {})
+      local uri = asks.uri(call.buffer)
       local function argument()
         local loaded = vim.api.nvim_buf_is_loaded(call.buffer)
         local place = loaded and vim.api.nvim_buf_get_extmark_by_id(call.buffer, places, mark, {})[1]
-        return { uri = asks.uri(call.buffer), position = { line = place or line, character = 0 } }
+        -- It may have another name by now, or be gone.
+        uri = loaded and asks.uri(call.buffer) or uri
+        return { uri = uri, position = { line = place or line, character = 0 } }
       end
       if call.text ~= "" or call.bang then
         return compose.text_for(call, "new", "New thread above line " .. call.first, "newThread", argument)

@@ -21,7 +21,10 @@ local leaving = false
 
 -- Whether it could be sent.
 local function sent(text)
-  local answer, why = text.send(text.said)
+  local ran, answer, why = pcall(text.send, text.said)
+  if not ran then
+    answer, why = nil, tostring(answer)
+  end
   if not answer then
     postil.say(why .. "; the text is kept here", vim.log.levels.ERROR)
   end
@@ -30,16 +33,27 @@ end
 
 local compose
 
--- Brings a text back that could not be sent: in the command-line window there can be no other, so when that is left.
-local function bring_back(text, lines)
-  local function back()
-    compose(text, lines)
+-- Texts that could not be sent, until they have a window again.
+local returned = {}
+
+-- Shows them, once that takes no key that is meant for something else; `at_once`: as soon as there can be a window.
+local function show_returned(at_once)
+  if not (at_once and vim.fn.getcmdwintype() == "" or postil.may_interrupt()) then
+    return vim.defer_fn(show_returned, 100)
+  end
+  local list = returned
+  returned = {}
+  for _, each in ipairs(list) do
+    compose(each.text, each.lines)
     vim.bo.modified = true
   end
-  if vim.fn.getcmdwintype() == "" then
-    return back()
+end
+
+local function bring_back(text, lines)
+  table.insert(returned, { text = text, lines = lines })
+  if #returned == 1 then
+    show_returned()
   end
-  vim.api.nvim_create_autocmd("CmdwinLeave", { once = true, callback = vim.schedule_wrap(back) })
 end
 
 -- `:w FILE`: a copy, by Neovim's own means.
@@ -83,6 +97,8 @@ vim.api.nvim_create_autocmd("ExitPre", {
   callback = function()
     leaving = true
     send_all()
+    -- Whose window is there keeps Neovim from ending.
+    show_returned(true)
     for _, buffer in ipairs(vim.tbl_keys(composed)) do
       if composed[buffer] and composed[buffer].said and not vim.bo[buffer].modified then
         send_early(buffer)

@@ -73,6 +73,17 @@ local function fill(asked, name, text)
   vim.cmd.diffthis()
 end
 
+-- Closes our windows in a tab but one, which it gives.
+local function one_of_ours(tab)
+  local ours = vim.tbl_filter(function(window)
+    return vim.b[vim.api.nvim_win_get_buf(window)].postil_proposed ~= nil
+  end, vim.api.nvim_tabpage_list_wins(tab))
+  for at = 2, #ours do
+    vim.api.nvim_win_close(ours[at], true)
+  end
+  return ours[1]
+end
+
 -- Shows one file; in the tab that the run has already, if it has one.
 local function show(asked)
   local change = asked.change
@@ -80,8 +91,14 @@ local function show(asked)
   local tab = tab_of(change.run_id)
   if tab then
     vim.api.nvim_set_current_tabpage(tab)
-    vim.cmd.only({ bang = true, mods = { silent = true } })
-    vim.cmd.diffoff()
+    -- What the author has opened beside stays.
+    local kept = one_of_ours(tab)
+    if kept then
+      vim.api.nvim_set_current_win(kept)
+      vim.cmd.diffoff()
+    else
+      vim.cmd.split({ mods = { split = "topleft" } })
+    end
   else
     vim.cmd.tabnew()
     vim.bo.bufhidden = "wipe"
@@ -124,9 +141,13 @@ local function go_on(run)
     require("postil.conversation").close_tab(tab)
   else
     vim.t[tab].postil_proposed = nil
-    vim.cmd.only({ bang = true, mods = { silent = true } })
-    vim.cmd.diffoff()
-    vim.cmd.enew()
+    local kept = one_of_ours(tab)
+    if kept then
+      vim.api.nvim_win_call(kept, function()
+        vim.cmd.diffoff()
+        vim.cmd.enew()
+      end)
+    end
   end
   if here ~= tab and vim.api.nvim_tabpage_is_valid(here) then
     vim.api.nvim_set_current_tabpage(here)

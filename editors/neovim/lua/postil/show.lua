@@ -143,8 +143,8 @@ function M.statusline()
   local turns = vim.tbl_values(M.turns)
   if #turns == 1 then
     -- Escaped: what an agent does is not for 'statusline' to evaluate.
-    local what = (turns[1].message or turns[1].title or ""):gsub("[%c]", " "):gsub("%%", "%%%%")
-    table.insert(parts, "⟳ " .. vim.fn.strcharpart(what, 0, 40))
+    local what = vim.fn.strcharpart((turns[1].message or turns[1].title or ""):gsub("%c", " "), 0, 40)
+    table.insert(parts, "⟳ " .. what:gsub("%%", "%%%%"))
   elseif #turns > 1 then
     table.insert(parts, "⟳ " .. #turns .. " turns")
   end
