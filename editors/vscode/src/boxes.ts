@@ -170,6 +170,7 @@ export function boxesOf({ server, comments, drafts, resolve }: Parts): Boxes {
     const takeBack = async (note: Note): Promise<void> => {
         const there = comments.shown(note.view);
         if (!there) {
+            void inform(`postil: ${comments.isStale(note.view) ? `${UNREAD}: try again in a moment` : "the thread is no longer in the file"}.`);
             return;
         }
         const named = nameOf({ uri: note.view.uri, thread: there });

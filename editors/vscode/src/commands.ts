@@ -6,14 +6,14 @@ import { boxesOf } from "./boxes";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Drafts } from "./drafts";
-import { columnOf, type Known, type Located, type Named, nameOf, open, UNREAD } from "./known";
+import { columnOf, type Known, type Located, type Named, nameOf, open, textEditor, UNREAD } from "./known";
 import type { Models } from "./models";
 import { openFolderOf } from "./outside";
 import { DOUBLE, Presses } from "./presses";
 import { PREFIX, type Position } from "./protocol";
 import type { Questions } from "./questions";
 import type { Reviewed, Reviews } from "./review";
-import { Doctor, openConfig, openRun, replyAll } from "./runs";
+import { Doctor, openConfig, openRun, replyAll, tellRefused } from "./runs";
 import { confirm, inform } from "./say";
 import type { Server } from "./server";
 import { CHOOSE, unfit } from "./threads";
@@ -367,6 +367,9 @@ export function register(parts: Parts): Registered {
     const shown: Record<string, (argument: object) => Promise<unknown>> = {
         openConversation: (argument) => conversations.show(argument),
         why: (argument) => whys.show(argument as { uri: string; position: Position }),
+        replyAll: async (argument) => {
+            tellRefused(await server.run("replyAll", argument));
+        },
         dismissThread: async (argument) => {
             const located = chosen(argument);
             await (located ? resolve(located) : server.run("dismissThread", argument));
@@ -414,7 +417,7 @@ async function step(known: Known, comments: Comments, by: 1 | -1): Promise<void>
     }
     const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
     const notebook = tab instanceof vscode.TabInputNotebook ? tab.uri : undefined;
-    const editor = vscode.window.activeTextEditor;
+    const editor = textEditor();
     const uri = notebook ?? editor?.document.uri;
     const last = notebook && stepped?.uri.toString() === notebook.toString() ? stepped.thread.range.start : undefined;
     const at = notebook ? (last ?? { line: -1, character: 0 }) : editor?.selection.active;

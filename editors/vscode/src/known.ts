@@ -28,6 +28,17 @@ export function placesOf(turn: Turn | undefined, file: string): vscode.Uri[] {
     return uri && path !== undefined ? [uri.with({ path })] : (vscode.workspace.workspaceFolders ?? []).map((folder) => vscode.Uri.joinPath(folder.uri, file));
 }
 
+/** The text that the author looks at: from a box of the margin the one beside it. */
+export function textEditor(): vscode.TextEditor | undefined {
+    const { activeTextEditor: active, tabGroups, visibleTextEditors } = vscode.window;
+    if (active?.document.uri.scheme !== "comment") {
+        return active;
+    }
+    const tab = tabGroups.activeTabGroup.activeTab?.input;
+    const uri = tab instanceof vscode.TabInputText ? tab.uri : tab instanceof vscode.TabInputTextDiff ? tab.modified : undefined;
+    return visibleTextEditors.find(({ document }) => document.uri.toString() === uri?.toString());
+}
+
 /** Where a file is shown: where it is seen already, and not over a page of ours. */
 export function columnOf(uri: vscode.Uri): vscode.ViewColumn {
     const { activeTextEditor, visibleTextEditors, tabGroups } = vscode.window;

@@ -1,6 +1,7 @@
 // Who answers: whom the server finds, and the author's choice among them.
 
 import * as vscode from "vscode";
+import { textEditor } from "./known";
 import type { Answers, Found, Selected } from "./protocol";
 import { because, complain, inform } from "./say";
 import type { Server } from "./server";
@@ -15,6 +16,9 @@ interface Item extends vscode.QuickPickItem {
 
 export class Models implements vscode.Disposable {
     private due: NodeJS.Timeout | undefined;
+    /** Of which it was asked last. */
+    private folder: string | undefined;
+    private looks = 0;
     private known: Answers | undefined;
     private readonly changed = new vscode.EventEmitter<undefined>();
     readonly onAnswers = this.changed.event;
@@ -32,6 +36,19 @@ export class Models implements vscode.Disposable {
             }),
             vscode.workspace.onDidChangeConfiguration((change) => {
                 if (change.affectsConfiguration("postil")) {
+                    this.lookSoon();
+                }
+            }),
+            // What a repository chooses counts once it is trusted, and each folder may have a choice of its own.
+            vscode.workspace.onDidGrantWorkspaceTrust(() => {
+                this.lookSoon();
+            }),
+            vscode.workspace.onDidChangeWorkspaceFolders(() => {
+                this.lookSoon();
+            }),
+            vscode.window.onDidChangeActiveTextEditor(() => {
+                const folder = folderHere();
+                if (folder !== undefined && folder !== this.folder) {
                     this.lookSoon();
                 }
             }),
@@ -64,8 +81,13 @@ export class Models implements vscode.Disposable {
         if (this.server.state.is !== "running") {
             return;
         }
+        this.folder = folderHere() ?? this.folder;
+        const look = ++this.looks;
         try {
-            this.told((await this.server.ask<Found>("models", here())).answers);
+            const { answers } = await this.server.ask<Found>("models", here());
+            if (look === this.looks) {
+                this.told(answers);
+            }
         } catch (error) {
             this.server.log.info(`models: ${because(error)}`);
         }
@@ -139,6 +161,11 @@ export class Models implements vscode.Disposable {
 
 /** The file that is looked at: each folder may have settings of its own. */
 function here(): { uri?: string } {
-    const uri = vscode.window.activeTextEditor?.document.uri;
+    const uri = textEditor()?.document.uri;
     return uri?.scheme === "file" ? { uri: uri.toString() } : {};
+}
+
+function folderHere(): string | undefined {
+    const uri = textEditor()?.document.uri;
+    return uri && vscode.workspace.getWorkspaceFolder(uri)?.uri.toString();
 }

@@ -262,12 +262,14 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     /** The file that is meant: a row of the view, or that of the diff that is looked at. */
     file(argument: unknown): Reviewed | undefined {
         if (argument === undefined || argument instanceof vscode.Uri) {
-            const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-            if (!(tab instanceof vscode.TabInputTextDiff)) {
-                return undefined;
-            }
+            const { all, activeTabGroup } = vscode.window.tabGroups;
+            const isMeant = (tab: unknown): tab is vscode.TabInputTextDiff =>
+                tab instanceof vscode.TabInputTextDiff && (!argument || tab.modified.toString() === argument.toString());
+            // A button in a title may be that of a group that is not the active one.
+            const groups = [activeTabGroup, ...(argument ? all : [])];
+            const tab = groups.map(({ activeTab }) => activeTab?.input).find(isMeant);
             // Git's diff of a file has the same on the right.
-            const sides = [tab.original, tab.modified].join("\n");
+            const sides = tab && [tab.original, tab.modified].join("\n");
             return this.all()
                 .flatMap((review) => review.files)
                 .find(({ left, right }) => [left, right].join("\n") === sides);

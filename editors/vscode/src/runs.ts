@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import * as os from "node:os";
 import * as vscode from "vscode";
 import type { Conversations } from "./conversation";
-import type { Known } from "./known";
+import { type Known, textEditor } from "./known";
 import type { PastRun } from "./protocol";
 import { complain, inform, warn } from "./say";
 import type { Server } from "./server";
@@ -34,8 +34,16 @@ export async function replyAll(server: Server, known: Known, uri: vscode.Uri | u
     if (waiting > MANY && (await warn(`postil: ${waiting} threads wait. Each is answered by a turn of its own.`, go, "Not Now")) !== go) {
         return;
     }
-    const done = await server.run<{ refused: { error: string }[] }>("replyAll", uri ? { uri: uri.toString() } : {});
-    const [first, ...others] = done?.refused ?? [];
+    tellRefused(await server.run("replyAll", uri ? { uri: uri.toString() } : {}));
+}
+
+interface Begun {
+    refused?: { error: string }[];
+}
+
+/** Which of several turns could not be begun, and why. */
+export function tellRefused(begun: Begun | undefined): void {
+    const [first, ...others] = begun?.refused ?? [];
     if (first) {
         void complain(`postil: ${first.error}${others.length > 0 ? ` (and ${others.length} more)` : ""}`);
     }
@@ -127,7 +135,7 @@ export class Doctor implements vscode.Disposable {
         if (this.asked) {
             return;
         }
-        const editor = vscode.window.activeTextEditor;
+        const editor = textEditor();
         const folder = (editor && vscode.workspace.getWorkspaceFolder(editor.document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
         const cwd = folder?.uri.scheme === "file" ? folder.uri.fsPath : os.homedir();
         const write = (text: string): void => {

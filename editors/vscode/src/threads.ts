@@ -178,6 +178,8 @@ export function unfit(scheme: string | undefined, open: boolean): string | undef
             return open ? undefined : "VS Code hands neither binary files nor those of more than 50 MB to its extensions: ask in another file";
         case "untitled":
             return "save this file first: a thread stands in a file on the disk";
+        case "comment":
+            return "this is a box of the margin: Escape leads back to the text, where the thread at the cursor is meant";
         case "vscode-notebook-cell":
             return "write the thread into the cell as a comment, `AUTHOR:` and your question, and save the notebook; the view Threads has what can be done with it";
         default:

@@ -208,6 +208,11 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         await reviews.diff(second);
         await until("its diff", () => looked() instanceof vscode.TabInputTextDiff && looked().original.path === second.left.path);
         assert.equal(reviews.file(second.right), second);
+        // Also those of a group that is not the active one, and there is none that is looked at then.
+        await vscode.window.showTextDocument(other, { viewColumn: vscode.ViewColumn.Beside });
+        assert.equal(reviews.file(second.right), second);
+        assert.equal(reviews.file(undefined), undefined);
+        await vscode.commands.executeCommand("workbench.action.closeEditorsInGroup");
 
         // Undone at its thread, or by another window: nothing is left.
         const uri = vscode.Uri.file(path.join(root, "undone.py")).toString();

@@ -205,7 +205,7 @@ test("what others say has no links in a notification", () => {
 
 test("why nothing can be asked in what is looked at", () => {
     assert.equal(unfit("file", true), undefined);
-    const all = [unfit(undefined, false), unfit("file", false), unfit("untitled", true), unfit("git", true), unfit("vscode-notebook-cell", true)];
+    const all = [unfit(undefined, false), unfit("file", false), unfit("untitled", true), unfit("git", true), unfit("comment", true), unfit("vscode-notebook-cell", true)];
     assert.equal(new Set(all).size, all.length);
     assert.match(all.at(-1) ?? "", /the view Threads has/, "what stands in a cell already is answered there");
 });
