@@ -184,6 +184,8 @@ pub enum Rule {
     MatlabBlock,
     /// `'` directly behind a name, a digit, a closing bracket, `.` or `'` is no quote (transposition).
     Transpose,
+    /// `url(…)` without quotes: an address, in which `//` begins nothing.
+    Url,
     /// `\begin{verbatim}` … `\end{verbatim}` and its like, and `\verb|…|`.
     Verbatim,
     /// Fenced and indented blocks and code spans are examples.

@@ -188,18 +188,21 @@ pub(crate) const ROWS: &[Language] = &[
         name: "scss",
         extensions: &["scss"],
         ids: &["scss"],
+        rules: &[Rule::Url],
         ..C_LIKE
     },
     Language {
         name: "less",
         extensions: &["less"],
         ids: &["less"],
+        rules: &[Rule::Url],
         ..C_LIKE
     },
     Language {
         name: "stylus",
         extensions: &["styl", "stylus"],
         ids: &["stylus"],
+        rules: &[Rule::Url],
         ..C_LIKE
     },
     Language {
@@ -207,7 +210,11 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &["sass"],
         ids: &["sass"],
         block: &[],
-        rules: &[Rule::IndentedComment("//"), Rule::IndentedComment("/*")],
+        rules: &[
+            Rule::IndentedComment("//"),
+            Rule::IndentedComment("/*"),
+            Rule::Url,
+        ],
         indentation: true,
         ..C_LIKE
     },

@@ -107,6 +107,24 @@ impl Syntax {
         (at < found.end).then_some(found)
     }
 
+    /// Whether byte `at` stands in a tag of markup, between attributes, where `<!--` is read as one.
+    pub(crate) fn is_in_tag(&self, at: usize) -> bool {
+        let is_tag = |kind| {
+            matches!(
+                kind,
+                "start_tag" | "self_closing_tag" | "STag" | "EmptyElemTag"
+            )
+        };
+        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
+        while let Some(node) = here {
+            if is_tag(node.kind()) {
+                return node.start_byte() < at;
+            }
+            here = node.parent();
+        }
+        false
+    }
+
     /// Whether byte `at` stands in a row of a Markdown table.
     pub(crate) fn is_in_table(&self, at: usize) -> bool {
         let mut here = match &self.tree {

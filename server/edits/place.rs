@@ -20,6 +20,7 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
         .map_or("", |language| language.name);
     // Two of them are one that is meant, or the end of a row in TeX.
     backslashes % 2 == 1
+        || source.syntax.is_in_tag(start)
         || match name {
             "batch" => above.ends_with('^'),
             "vb" => above.ends_with(" _"),
@@ -29,6 +30,10 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
                 line.trim_start_matches([' ', '\t']).starts_with('\\')
             }
             "restructuredtext" => markup::is_text(text, start),
+            "markdown" => {
+                let is_row = |at| source.syntax.is_in_table(at);
+                is_row(start) && is_row(line_start(text, end))
+            }
             _ => false,
         }
 }

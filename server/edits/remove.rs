@@ -212,9 +212,14 @@ pub(super) fn inline(text: &str, comment: &Range<usize>) -> Edit {
     let right_blanks = right.len() - right.trim_start_matches(is_blank).len();
     let (mut range, mut replacement) = (comment.clone(), "");
     let opens = left.ends_with(['(', '[', '{', '>']);
+    let own = text.get(comment.clone()).unwrap_or_default();
+    // Blanks beside it are part of the page.
+    let is_markup = own.starts_with("<!--") || own.starts_with("{/*");
     if right.trim().is_empty() {
         // Blanks at the line's end behind a comment were the comment's.
         range = comment.start - left_blanks..line.end;
+    } else if is_markup && left_blanks == 0 && !left.is_empty() {
+        // It alone.
     } else if left_blanks > 0 || left.is_empty() {
         let closes = right_blanks == 0
             && right.starts_with([';', ',', ')', ']', '}', '>'])

@@ -199,7 +199,7 @@ impl<'a> Reply<'a> {
             .flat_map(move |(climbed, place)| {
                 let ways = [(0, false), (0, true), (1, false), (1, true), (2, false)];
                 ways.into_iter()
-                    .filter(move |(_, apart)| climbed == 0 || !apart)
+                    .filter(move |(leader, apart)| climbed == 0 || !apart || *leader == 0)
                     .filter_map(move |(leader, apart)| self.moved_above(place, keep, leader, apart))
             });
         let in_place = [keep, true]

@@ -582,3 +582,44 @@ fn two_markers_on_one_line() {
     "#]]
     .assert_debug_eq(&both);
 }
+
+/// Directly above it would go on with the thread there.
+#[test]
+fn a_trailing_thread_below_another_stays_above_its_own_statement() {
+    for (path, text, after) in [
+        (
+            "a.py",
+            "B = 2\n\n# AUTHOR: one\nS = \"\"\"\ntext\n\"\"\"  # AUTHOR: two\n",
+            "B = 2\n\n# AUTHOR: one\n\n# AUTHOR: two\n# AGENT: So.\n# AUTHOR:\nS = \"\"\"\ntext\n\"\"\"\n",
+        ),
+        (
+            "a.rs",
+            "g();\n// AUTHOR: one\nlet s = \"x\n    y\"; // AUTHOR: two\n",
+            "g();\n// AUTHOR: one\n\n// AUTHOR: two\n// AGENT: So.\n// AUTHOR:\nlet s = \"x\n    y\";\n",
+        ),
+    ] {
+        let id = threads(path, text)[1].id.clone();
+        let written = write(path, text, |source| {
+            respond(source, &id, Role::Agent, None, "So.", Style::default())
+        });
+        assert_eq!(apply_edits(text, &written.unwrap().edits), after);
+    }
+}
+
+/// Such a language reads its comments for strings.
+#[test]
+fn an_answer_begins_no_string_in_a_comment() {
+    for said in [
+        "use \"\\\" here",
+        "use '\"' and \"",
+        "use {| quoted",
+        "{a_b|",
+    ] {
+        let text = answered("a.ml", "(* AUTHOR: why *)\nlet a = 1\n", said);
+        let answer = text.lines().nth(1).unwrap_or_default();
+        assert!(!answer.contains(['"', '{']), "{answer}");
+        assert_eq!(threads("a.ml", &text)[0].messages[1].text, said);
+    }
+    let text = answered("a.ml", "(* AUTHOR: why *)\n", "a \"b\" {c}");
+    assert!(text.contains("a \"b\" {c}"), "{text}");
+}

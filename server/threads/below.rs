@@ -137,7 +137,14 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
             return None;
         }
     }
-    let comment = syntax.comment_at(text, first)?;
+    let behind = first + open.len();
+    let said = skip_blanks(text, behind);
+    // `--[[` is none.
+    let as_above = match said > behind || said == span.end {
+        true => like_above(text, last, said),
+        false => None,
+    };
+    let comment = as_above.or_else(|| syntax.comment_at(text, first))?;
     if comment.range.start != first
         || comment.block != head.comment.block
         || comment.range.end > span.end

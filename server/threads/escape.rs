@@ -64,7 +64,7 @@ pub(crate) struct Hazards {
     pub sequences: Vec<String>,
     /// Endings whose last punctuation is escaped.
     pub endings: Vec<&'static str>,
-    /// Whether quotes must come in pairs (comments that are read for strings).
+    /// Whether quotes must come in pairs, and no other string may begin (comments that are read for strings).
     pub paired_quotes: bool,
     /// Escape all punctuation: the last resort.
     pub everything: bool,
@@ -98,11 +98,22 @@ pub(crate) fn encode(line: &str, hazards: &Hazards, also: Option<usize>) -> Stri
     {
         marked.push(lower.len() - ending.len() + last_mark(ending));
     }
-    let quotes = hazards.paired_quotes && !line.matches('"').count().is_multiple_of(2);
+    // Escaped, or in a character of its own, one of a pair is none.
+    let quotes = hazards.paired_quotes
+        && (!line.matches('"').count().is_multiple_of(2)
+            || line.contains('\\')
+            || line.contains("'\""));
+    // OCaml's `{|` and `{id|` begin a string in comments, too.
+    let is_string = |at: usize| {
+        let id = |c: char| c.is_ascii_lowercase() || c == '_';
+        let rest = line.get(at + 1..).unwrap_or_default();
+        hazards.paired_quotes && rest.trim_start_matches(id).starts_with('|')
+    };
     let mut out = String::with_capacity(line.len());
     for (at, c) in line.char_indices() {
         let escaped = is_hidden(c)
             || (c == '"' && quotes)
+            || (c == '{' && is_string(at))
             || (hazards.everything && c.is_ascii_punctuation() && is_escapable(c))
             || (c == '&' && line.get(at..).and_then(reference).is_some())
             || (marked.contains(&at) && is_escapable(c));

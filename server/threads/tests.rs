@@ -594,3 +594,16 @@ mod any_text {
         }
     }
 }
+
+#[test]
+fn no_comment_is_in_an_address_without_quotes() {
+    let count = |path: &str, text: &str| {
+        let syntax = Syntax::parse(text, detect(path, None, text));
+        find(path, text, &syntax).len()
+    };
+    for path in ["a.scss", "a.less", "a.styl"] {
+        assert_eq!(count(path, "a { b: url(//c.d/e); // AUTHOR: why?\n}\n"), 1);
+        assert_eq!(count(path, "a { b: url(//AUTHOR: no); }\n"), 0, "{path}");
+        assert_eq!(count(path, "a { b: url(\"c\") } // AUTHOR: why?\n"), 1);
+    }
+}

@@ -243,6 +243,27 @@ impl Scanner<'_> {
         quotes >= 3 && self.string_to(dollars + quotes, "\"".repeat(quotes).as_bytes())
     }
 
+    /// `url(…)`, where no quote is in it.
+    pub(super) fn url(&mut self) -> bool {
+        let is_url = |head: &[u8]| head.eq_ignore_ascii_case(b"url(");
+        if is_word(self.before()) || !self.rest().get(..4).is_some_and(is_url) {
+            return false;
+        }
+        let length = line_length(self.rest());
+        let inside = self.rest().get(4..length).unwrap_or_default();
+        let end = inside.iter().position(|b| matches!(b, b')' | b'"' | b'\''));
+        let open = self.at + 4;
+        self.looked(Some(open + end.unwrap_or(inside.len())));
+        self.spend(length);
+        match end.filter(|end| inside.get(*end) == Some(&b')')) {
+            Some(end) => {
+                self.push_string(self.at..open + end + 1);
+                true
+            }
+            None => false,
+        }
+    }
+
     pub(super) fn question_char(&mut self) -> bool {
         let before = self.before();
         let next = self.peek(1);

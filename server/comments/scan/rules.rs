@@ -30,6 +30,7 @@ pub(super) fn starts(rule: Rule) -> &'static [&'static str] {
         Rule::QuestionChar => &["?"],
         Rule::BackslashChar | Rule::Verbatim | Rule::BackslashLines => &["\\"],
         Rule::PrologChar => &["0"],
+        Rule::Url => &["u", "U"],
         Rule::BlockScalar => &["|", ">"],
         Rule::IndentedComment(_) => &[".", "/", "-", "#"],
         Rule::MatlabBlock => &["%", "#"],
@@ -109,6 +110,7 @@ impl<'a> Scanner<'a> {
                         2
                     })
             }
+            Rule::Url => self.url(),
             Rule::BlockScalar => self.block_scalar_head(),
             Rule::Tags => self.tag(),
             Rule::Scripts => self.script(),

@@ -194,3 +194,24 @@ fn no_new_thread_goes_into_a_format_without_comments() {
     ));
     expect!["# one\n# AUTHOR: why?|\n1,2\n"].assert_eq(&opened("a.csv", "# one\n1,2\n", 1, "why?"));
 }
+
+#[test]
+fn a_new_thread_cuts_no_tag_and_no_table() {
+    let tag = "<p>a</p>\n<img\n  src=\"a\"\n  alt=\"b\"\n/>\n";
+    for path in ["a.html", "a.htm"] {
+        let text = opened(path, tag, 3, "why?");
+        assert!(
+            text.contains("<!-- AUTHOR: why?| -->\n<img\n"),
+            "{path}: {text}"
+        );
+    }
+    assert_eq!(
+        opened(
+            "a.md",
+            "| a | b |\n|--|--|\n| 1 | 2 |\n| 3 | 4 |\n",
+            3,
+            "why?"
+        ),
+        "<!-- AUTHOR: why?| -->\n| a | b |\n|--|--|\n| 1 | 2 |\n| 3 | 4 |\n"
+    );
+}

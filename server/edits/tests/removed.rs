@@ -51,6 +51,19 @@ fn dismissing_removes_the_threads_lines() {
         gone("a.tsx", "const a = <div>\n  {/* AUTHOR: a? */}\n</div>;\n"),
         "const a = <div>\n</div>;\n"
     );
+    // A blank of the page more or less would be seen.
+    for (path, text, left) in [
+        ("a.html", "<b>a</b><!-- AUTHOR: a? --> b\n", "<b>a</b> b\n"),
+        ("a.html", "a<!-- AUTHOR: a? -->. B\n", "a. B\n"),
+        ("a.md", "**a**<!-- AUTHOR: a? -->.\n", "**a**.\n"),
+        (
+            "a.tsx",
+            "<p>{n}{/* AUTHOR: a? */} b</p>;\n",
+            "<p>{n} b</p>;\n",
+        ),
+    ] {
+        assert_eq!(gone(path, text), left);
+    }
     // What is left does not become one thread.
     assert_eq!(
         gone("a.py", "x = 1\n# AUTHOR: a?\ny = 2\n# AUTHOR: b?\n"),
