@@ -151,11 +151,13 @@ pub struct Answer {
 pub enum ModelError {
     #[error("{0}")]
     NoKey(String),
+    /// What was asked is at fault, or its settings.
     #[error("{0}")]
     Refused(String),
     /// The conversation is longer than the model's context window.
     #[error("{0}")]
     TooLong(String),
+    /// It is not to be had, whatever is asked.
     #[error("{0}")]
     Unavailable(String),
     #[error("{0}")]

@@ -58,7 +58,7 @@ use permit::{each_time, permit, quoted};
 
 pub use ask_user::Asked;
 pub use change::{FileChange, Patience, Unchanged, change_file, minimal_edits};
-pub use consult::Asking;
+pub use consult::{Asking, Beside};
 pub use images::{Image, Images};
 pub use input::{parse, schema};
 pub use memory::facts;
@@ -94,6 +94,7 @@ pub struct Context {
     pub images: Images,
     /// What the agent knows of the workspace.
     pub told: Told,
+    pub second: Beside,
 }
 
 /// A text as the run knows it: what it read last, or wrote itself.

@@ -264,7 +264,7 @@ impl Place {
             )));
         }
         match code {
-            300..=399 => last(format!(
+            300..=399 => unavailable(format!(
                 "{address} answered with a redirect, which is not followed with a key: correct {base_from}"
             )),
             401 => Fault::last(ModelError::NoKey(match &self.key {
@@ -284,21 +284,21 @@ impl Place {
             429 if is(WireError::is_out_of_money) => unavailable(format!(
                 "the account of the key has nothing left at {address} (429, {said}): add credit there, or choose another model"
             )),
-            403 => last(format!(
+            403 => unavailable(format!(
                 "the key in {} has no access to {model} at {address} (403, {said}): choose another model or another key",
                 match &self.key {
                     KeySource::None => String::from("the settings"),
                     key => key.place(),
                 }
             )),
-            404 | 405 if self.may_be_chat => last(format!(
+            404 | 405 if self.may_be_chat => unavailable(format!(
                 "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}",
                 self.provider
             )),
-            404 => last(format!(
+            404 => unavailable(format!(
                 "{address} knows no model {model} (404, {said}): choose another one with `model`, or correct {base_from}"
             )),
-            400 if said.contains("does not support tools") => last(format!(
+            400 if said.contains("does not support tools") => unavailable(format!(
                 "{model} cannot call tools ({said}): choose a model that can with `model`"
             )),
             413 => Fault::last(ModelError::TooLong(format!(

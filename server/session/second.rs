@@ -47,7 +47,7 @@ impl Second {
         });
         let account = account.await.map_err(|error| error.to_string())?;
         let account = account.map_err(|error| error.to_string())?;
-        asking.ask(&account).await
+        Ok(asking.ask(&account).await?.said)
     }
 }
 

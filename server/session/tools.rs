@@ -39,6 +39,7 @@ impl Session {
             todos: Todos::default(),
             images: Images::default(),
             told: Default::default(),
+            second: Default::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `consult`: one question to a second model. Its answer goes to the author, not to the agent that asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -82,9 +82,32 @@ impl Tool for Consult {
             run: &cx.run,
             cancel: &cx.cancel,
         };
-        let said = asking.ask(&summary).await?;
+        let Opinion { said, tokens, cost } = asking.ask(&summary).await?;
+        cx.second.add(tokens, cost);
         asking.tell(&said);
         Ok(String::from("Second opinion delivered to user."))
+    }
+}
+
+/// A second opinion; what it cost is in tokens and US dollars.
+pub struct Opinion {
+    pub said: String,
+    tokens: u64,
+    cost: f64,
+}
+
+/// What was spent beside the turn's own model since its last answer, in tokens and US dollars.
+#[derive(Debug, Default)]
+pub struct Beside(Mutex<(u64, f64)>);
+
+impl Beside {
+    fn add(&self, tokens: u64, cost: f64) {
+        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *spent = (spent.0.saturating_add(tokens), spent.1 + cost);
+    }
+
+    pub fn take(&self) -> (u64, f64) {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -102,7 +125,7 @@ impl Asking<'_> {
     ///
     /// # Errors
     /// Why there is none, in a sentence.
-    pub async fn ask(&self, summary: &str) -> Result<String, String> {
+    pub async fn ask(&self, summary: &str) -> Result<Opinion, String> {
         let request = Request {
             system: SYSTEM.to_owned(),
             turns: vec![Turn {
@@ -153,7 +176,11 @@ impl Asking<'_> {
                 .step(self.run, &step)
                 .map_err(|error| error.to_string())?;
         }
-        Ok(said)
+        Ok(Opinion {
+            said,
+            tokens: answer.usage.total(),
+            cost: cost.unwrap_or(0.0),
+        })
     }
 
     /// Shows the author what was said.

@@ -131,6 +131,7 @@ impl Bench {
             todos: Todos::default(),
             images: Images::default(),
             told: Default::default(),
+            second: Default::default(),
         };
         Self {
             _folder: folder,

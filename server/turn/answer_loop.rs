@@ -61,7 +61,10 @@ struct Loop<'a> {
     /// Each is done once a turn.
     nudged: bool,
     shortened: bool,
-    folded_for: u32,
+    /// At how many rounds it was folded last.
+    folded_for: Option<u32>,
+    /// Its request was refused for what is in it.
+    unusable: bool,
     /// It said something since its newest call: what it says next is a paragraph of its own.
     spoke: AtomicBool,
 }
@@ -132,7 +135,8 @@ pub(super) async fn run(
         refused: 0,
         nudged: false,
         shortened: false,
-        folded_for: 0,
+        folded_for: None,
+        unusable: false,
         spoke: AtomicBool::new(false),
     };
     match turn.begin(stopped).await {
@@ -181,14 +185,13 @@ impl Loop<'_> {
                 Ok(answer) => answer,
                 Err(ModelError::Cancelled) => return Err(Outcome::Cancelled),
                 // Once for each length: a conversation that cannot be folded further stays too long.
-                Err(ModelError::TooLong(_))
-                    if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
-                {
-                    self.folded_for = self.spent.rounds;
+                Err(ModelError::TooLong(_)) if self.may_fold() => {
                     self.fold().await?;
                     continue;
                 }
                 Err(error) => {
+                    self.unusable =
+                        matches!(error, ModelError::Refused(_) | ModelError::TooLong(_));
                     let why = collapsed(&error.to_string());
                     return Err(match error {
                         // One that has answered is there.
@@ -281,7 +284,13 @@ impl Loop<'_> {
         self.request.turns.len() > 1 && self.full.saturating_add(added) > limit
     }
 
+    /// Once for each length.
+    fn may_fold(&self) -> bool {
+        self.request.turns.len() > 1 && self.folded_for != Some(self.spent.rounds)
+    }
+
     async fn fold(&mut self) -> Result<(), Outcome> {
+        self.folded_for = Some(self.spent.rounds);
         self.shorten();
         let asked = context::asked(&self.job.thread);
         let step = Step {

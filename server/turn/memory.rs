@@ -154,9 +154,9 @@ pub(super) fn fold(
                         if *is_error { "error" } else { "result" }
                     ));
                 }
-                Block::Image { media_type, .. } => {
-                    steps.push(format!("(an image, {media_type}, seen then)"))
-                }
+                Block::Image { media_type, .. } => steps.push(format!(
+                    "(an image, {media_type}, not shown any more: read it again if you need it)"
+                )),
                 Block::Thinking { .. }
                 | Block::RedactedThinking { .. }
                 | Block::Reasoning { .. } => {}

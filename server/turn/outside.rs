@@ -145,12 +145,16 @@ impl Work<'_> {
         }
         let ended = match ended {
             Ok(ended) => ended,
-            Err(AcpError::Cancelled) => {
-                self.flush(None, None).await?;
-                return Err(Outcome::Cancelled);
-            }
             Err(error) => {
+                // What it has told of its cost was spent, however it ended.
+                let cost = self.state().cost;
+                if cost > 0.0 {
+                    self.recorder.usage(0, cost).await?;
+                }
                 self.flush(None, None).await?;
+                if matches!(error, AcpError::Cancelled) {
+                    return Err(Outcome::Cancelled);
+                }
                 let why = collapsed(&error.to_string());
                 return Err(match error {
                     AcpError::NotInstalled(..)

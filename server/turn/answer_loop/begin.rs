@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::super::journal::{self, Entry, Stopped};
 use super::super::{Job, Outcome, Step, context, metadata, new_round};
+use super::calls::IMAGE;
 use super::{Loop, planned};
 use crate::models::{Block, Turn};
 use crate::threads::Status;
@@ -40,6 +41,7 @@ impl Loop<'_> {
                 }
                 let blocks = stopped.news(said.as_deref());
                 journal::tell(&mut self.request.turns, blocks.clone());
+                self.added = characters(&self.request.turns);
                 self.ids = call_ids(&self.request.turns);
                 // Another model's thinking is refused: the conversation is told again.
                 if stopped.model == self.model.name() {
@@ -63,7 +65,7 @@ impl Loop<'_> {
         self.recorder.step(step).await?;
         let outcome = self.go().await;
         // A conversation that nothing can be got from is not taken up a second time.
-        if resumed && self.spent.rounds == 0 && matches!(outcome, Err(Outcome::Failed(_))) {
+        if resumed && self.spent.rounds == 0 && self.unusable {
             self.forget().await?;
         }
         outcome
@@ -87,6 +89,19 @@ impl Loop<'_> {
         };
         self.recorder.step(anew).await
     }
+}
+
+/// About how much a conversation has that was not measured by its model.
+fn characters(turns: &[Turn]) -> usize {
+    let blocks = turns.iter().flat_map(|turn| &turn.blocks);
+    let sizes = blocks.map(|block| match block {
+        Block::Text { text } => text.len(),
+        Block::ToolUse { input, .. } => input.to_string().len(),
+        Block::ToolResult { content, .. } => content.len(),
+        Block::Image { .. } => IMAGE,
+        Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::Reasoning { .. } => 0,
+    });
+    sizes.sum()
 }
 
 /// Ids of calls that are taken.

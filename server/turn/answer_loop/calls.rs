@@ -23,7 +23,7 @@ const STUBBORN: u32 = 3;
 /// Characters of a tool's result that reach the model, whatever the tool's own limit.
 const MAX_RESULT: usize = 120_000;
 /// An image counts as so many characters.
-const IMAGE: usize = 5_000;
+pub(super) const IMAGE: usize = 5_000;
 /// Tools that were begun get so long after a cancel to say what they did.
 const TOOL_GRACE: Duration = Duration::from_millis(400);
 
@@ -145,6 +145,10 @@ do something else, or answer.",
             }
         };
         let took = json!(millis(begun.elapsed()));
+        // Kept in the history by who asked.
+        let (tokens, cost) = self.cx.second.take();
+        self.spent.tokens = self.spent.tokens.saturating_add(tokens);
+        self.spent.cost += cost;
         let mut step = Step::default();
         let mut asked = self.cx.take_question();
         let mut question = None;
@@ -163,7 +167,13 @@ do something else, or answer.",
                 && !is_error
                 && let Some(asked) = asked.take()
             {
-                // Its result is the author's answer.
+                // Its result is the author's answer; who shows calls is told that this one is over.
+                let ended = Progress::Called {
+                    id: call.id.clone(),
+                    output: asked.text(),
+                    is_error,
+                };
+                self.cx.host.progress(&self.cx.run, ended);
                 question = Some((call.id, asked));
                 continue;
             }

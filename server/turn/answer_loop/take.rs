@@ -85,10 +85,7 @@ impl Loop<'_> {
             return self.carry_out(calls).await;
         }
         let more = match answer.stop {
-            Stop::ContextFull
-                if self.request.turns.len() > 1 && self.folded_for < self.spent.rounds =>
-            {
-                self.folded_for = self.spent.rounds;
+            Stop::ContextFull if self.may_fold() => {
                 self.recorder.step(step).await?;
                 self.fold().await?;
                 return Ok(None);

@@ -1,5 +1,7 @@
 //! What an outside agent asks before it does it: decided by the rules, grants and questions of our own tools.
 
+use serde_json::Value;
+
 use crate::acp::{Call, Choice, Kind};
 use crate::trust::{self, Risk};
 
@@ -52,12 +54,16 @@ pub(super) async fn decide(work: &Work<'_>, call: &Call, choices: &[Choice]) -> 
 fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
     let kind = call.kind.unwrap_or(Kind::Other);
     let input = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| call.input.as_ref()?.get(name)?.as_str())
-            .map(str::to_owned)
+        let all = names.iter();
+        let mut all = all.filter_map(|name| call.input.as_ref()?.get(name));
+        all.find_map(in_words)
     };
     let shown = || title(call);
+    // Neither cut nor in one line: by these words it is decided.
+    let whole = || {
+        let title = call.title.clone().filter(|title| !title.trim().is_empty());
+        title.unwrap_or_else(shown)
+    };
     let tree = &work.cx.tree;
     let mut about = Vec::new();
     let mut always = None;
@@ -84,12 +90,18 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
                 always,
             })
         }
-        Kind::Execute => Some(Matter {
-            tool: "bash",
-            risk: Risk::Run,
-            about: vec![input(&["command", "cmd"]).unwrap_or_else(shown)],
-            always,
-        }),
+        Kind::Execute => {
+            let command = input(&["command", "cmd"]);
+            if command.is_none() {
+                always = Some(String::from("It does not say which command."));
+            }
+            Some(Matter {
+                tool: "bash",
+                risk: Risk::Run,
+                about: vec![command.unwrap_or_else(whole)],
+                always,
+            })
+        }
         Kind::Fetch => Some(Matter {
             tool: "web_fetch",
             risk: Risk::Send,
@@ -132,9 +144,29 @@ fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
             Some(Matter {
                 tool: if ours { "think" } else { "bash" },
                 risk: if ours { Risk::Read } else { Risk::Run },
-                about: vec![shown()],
+                about: vec![whole()],
                 always,
             })
         }
+    }
+}
+
+/// A command, which some agents give as the list of its words: as a shell reads it.
+fn in_words(value: &Value) -> Option<String> {
+    let quoted = |word: &Value| {
+        let word = word.as_str()?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+        Some(match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.to_owned(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        })
+    };
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) if !words.is_empty() => {
+            let words: Option<Vec<String>> = words.iter().map(quoted).collect();
+            Some(words?.join(" "))
+        }
+        _ => None,
     }
 }

@@ -101,6 +101,7 @@ impl Bench {
             todos: Default::default(),
             images: Default::default(),
             told: Default::default(),
+            second: Default::default(),
         };
         Self {
             workspace,
