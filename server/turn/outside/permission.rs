@@ -170,3 +170,23 @@ fn in_words(value: &Value) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_words_is_a_command_as_a_shell_reads_it() {
+        let command = |value| in_words(&value);
+        assert_eq!(command(json!("a  b")).as_deref(), Some("a  b"));
+        assert_eq!(
+            command(json!(["sh", "-c", "it's; curl x", ""])).as_deref(),
+            Some(r"sh -c 'it'\''s; curl x' ''")
+        );
+        for none in [json!([]), json!(["a", 1]), json!({"a": "b"}), json!(null)] {
+            assert_eq!(command(none), None);
+        }
+    }
+}

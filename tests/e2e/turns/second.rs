@@ -52,6 +52,29 @@ fn a_second_opinion_goes_to_the_author_and_into_the_run() {
 }
 
 #[test]
+fn what_a_second_opinion_takes_counts_towards_the_limits_of_the_turn() {
+    let bench = Bench::new(vec![
+        Step::calls(vec![call(
+            "toolu_1",
+            "consult",
+            json!({"summary": "Right?"}),
+        )]),
+        Step::text("Yes."),
+        Step::text("Done."),
+    ]);
+    // Each answer takes 1020.
+    bench
+        .workspace
+        .configure(&format!("{CONSULT}maxTokens = 1500\n"));
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text(FILE, |text| text.contains("of 1.5k tokens a turn"));
+    assert_eq!(bench.model.requests().len(), 2);
+}
+
+#[test]
 fn without_a_second_model_no_opinion_is_offered() {
     let bench = Bench::new(vec![Step::text("Done.")]);
     let mut editor = bench.typed();

@@ -480,6 +480,24 @@ fn plan_mode_that_the_agent_began_outlives_the_process() {
 }
 
 #[test]
+fn a_conversation_that_is_too_long_by_now_is_folded_when_it_goes_on() {
+    let long = "prompt is too long: 205351 tokens > 200000 maximum";
+    let bench = Bench::new(vec![
+        thinking(read()),
+        Step::error(400, "invalid_request_error", long),
+        Step::text("All done."),
+    ]);
+    bench.workspace.configure("[turn]\nmaxRounds = 1\n");
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    take_when_offered(&mut editor, "Continue");
+    editor.wait_text(FILE, |text| text.contains("AGENT: All done."));
+}
+
+#[test]
 fn a_turn_goes_on_after_each_cap_in_the_editor_and_on_the_command_line_when_its_process_is_gone() {
     // The price of the scripted model's answer is known: 1000 tokens in, 20 out.
     for (settings, cap) in [
