@@ -188,6 +188,8 @@ fn a_file_that_is_open_is_committed_when_it_is_saved_and_others_at_once() {
     workspace.write("c.rs", asked.replace("done", "commit"));
     workspace.git(&["add", "c.rs"]);
     editor.splice("src/main.rs", 0..0, asked);
+    // The server has heard of it.
+    editor.wait_diagnostics("src/main.rs", |all| !all.is_empty());
     let args = ["process", "--json"];
     let mut command = workspace.postil();
     command.args(args).env("GIT_AUTHOR_NAME", "Who Typed It");
