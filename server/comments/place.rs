@@ -109,35 +109,22 @@ impl Syntax {
 
     /// Whether byte `at` stands in a tag of markup, between attributes, where `<!--` is read as one.
     pub(crate) fn is_in_tag(&self, at: usize) -> bool {
-        let is_tag = |kind| {
-            matches!(
-                kind,
-                "start_tag" | "self_closing_tag" | "STag" | "EmptyElemTag"
-            )
-        };
-        let mut here = self.tree.as_ref().and_then(|tree| tree::node_at(tree, at));
-        while let Some(node) = here {
-            if is_tag(node.kind()) {
-                return node.start_byte() < at;
-            }
-            here = node.parent();
-        }
-        false
+        let is_tag = |node: &Node| matches!(node.kind(), "start_tag" | "self_closing_tag");
+        let tag = self.around(at).find(is_tag);
+        tag.is_some_and(|tag| tag.start_byte() < at)
     }
 
     /// Whether byte `at` stands in a row of a Markdown table.
     pub(crate) fn is_in_table(&self, at: usize) -> bool {
-        let mut here = match &self.tree {
-            Some(tree) if self.row().name == "markdown" => tree::node_at(tree, at),
-            _ => None,
-        };
-        while let Some(node) = here {
-            if node.kind().starts_with("pipe_table") {
-                return true;
-            }
-            here = node.parent();
-        }
-        false
+        let is_table = |node: Node| node.kind().starts_with("pipe_table");
+        self.row().name == "markdown" && self.around(at).any(is_table)
+    }
+
+    /// The nodes that byte `at` stands in, the smallest first.
+    fn around(&self, at: usize) -> impl Iterator<Item = Node<'_>> {
+        let here = self.tree.as_ref();
+        let here = here.and_then(|tree| tree::node_at(tree, at));
+        std::iter::successors(here, Node::parent)
     }
 }
 

@@ -33,8 +33,13 @@ fn write<T>(
 
 /// The text after the agent said `said` in the first thread.
 fn answered(path: &str, text: &str, said: &str) -> String {
+    answered_at(path, text, 0, said)
+}
+
+/// The same in the thread at this place.
+fn answered_at(path: &str, text: &str, at: usize, said: &str) -> String {
     let id = threads(path, text)
-        .first()
+        .get(at)
         .map(|thread| thread.id.clone())
         .unwrap_or_default();
     let written = write(path, text, |source| {
@@ -598,11 +603,7 @@ fn a_trailing_thread_below_another_stays_above_its_own_statement() {
             "g();\n// AUTHOR: one\n\n// AUTHOR: two\n// AGENT: So.\n// AUTHOR:\nlet s = \"x\n    y\";\n",
         ),
     ] {
-        let id = threads(path, text)[1].id.clone();
-        let written = write(path, text, |source| {
-            respond(source, &id, Role::Agent, None, "So.", Style::default())
-        });
-        assert_eq!(apply_edits(text, &written.unwrap().edits), after);
+        assert_eq!(answered_at(path, text, 1, "So."), after);
     }
 }
 

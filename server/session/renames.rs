@@ -201,8 +201,8 @@ impl Session {
         let Some(to) = self.name_in(workspace, new) else {
             return false;
         };
-        let one = &self.turns.carrying;
-        let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = self.turns.carrying.lock();
+        let _one_at_a_time = lock.unwrap_or_else(PoisonError::into_inner);
         let is_in = self.turns.file_of(run);
         if is_in.as_deref() != Some(from) {
             return is_in == Some(to);

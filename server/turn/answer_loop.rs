@@ -184,7 +184,6 @@ impl Loop<'_> {
             let answer = match self.ask().await {
                 Ok(answer) => answer,
                 Err(ModelError::Cancelled) => return Err(Outcome::Cancelled),
-                // Once for each length: a conversation that cannot be folded further stays too long.
                 Err(ModelError::TooLong(_)) if self.may_fold() => {
                     self.fold().await?;
                     continue;
@@ -284,7 +283,7 @@ impl Loop<'_> {
         self.request.turns.len() > 1 && self.full.saturating_add(added) > limit
     }
 
-    /// Once for each length.
+    /// Once for each length: a conversation that cannot be folded further stays too long.
     fn may_fold(&self) -> bool {
         self.request.turns.len() > 1 && self.folded_for != Some(self.spent.rounds)
     }
