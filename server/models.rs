@@ -99,6 +99,8 @@ pub enum Event {
     ToolUse {
         name: String,
     },
+    /// What this try has taken by now, which counts should it come to nothing. Only where the server tells.
+    Taken(Usage),
     /// Tried again: which try, why, after how many milliseconds.
     Retry {
         attempt: u32,

@@ -298,6 +298,7 @@ impl Remote {
                 text if text.is_empty() => {}
                 text => hear(Event::Text(text)),
             },
+            event @ Event::Taken(_) => hear(event),
             event => {
                 if matches!(event, Event::Thoughts) {
                     Self::with_thoughts().insert(self.id());

@@ -5,15 +5,17 @@ mod calls;
 mod take;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::files::Planned;
 use crate::host::Progress;
-use crate::models::{Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn};
+use crate::models::{
+    Answer, Block, Event, Model, ModelError, Request, Speaker, ToolSpec, Turn, Usage,
+};
 use crate::present::{collapsed, counted, cut, dollars, visible};
 use crate::tools::{Context, Registry, Tool};
 use crate::trust::Risk;
@@ -181,7 +183,14 @@ impl Loop<'_> {
             }
             self.report("thinking");
             let begun = Instant::now();
-            let answer = match self.ask().await {
+            let (answer, lost) = self.ask().await;
+            for usage in lost {
+                let (tokens, cost) = (usage.total(), self.model.cost(&usage).unwrap_or(0.0));
+                self.spent.tokens = self.spent.tokens.saturating_add(tokens);
+                self.spent.cost += cost;
+                self.recorder.usage(tokens, cost).await?;
+            }
+            let answer = match answer {
                 Ok(answer) => answer,
                 Err(ModelError::Cancelled) => return Err(Outcome::Cancelled),
                 Err(ModelError::TooLong(_)) if self.may_fold() => {
@@ -230,7 +239,14 @@ impl Loop<'_> {
         self.job.within_cost(self.spent.cost)
     }
 
-    async fn ask(&self) -> Result<Answer, ModelError> {
+    /// One answer, and what each try took that came to nothing.
+    async fn ask(&self) -> (Result<Answer, ModelError>, Vec<Usage>) {
+        let taken = Mutex::new((None, Vec::new()));
+        let lose = || {
+            let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let usage = taken.0.take();
+            taken.1.extend(usage);
+        };
         // Heard from another task's point of view: the closure must not borrow the loop mutably.
         let speaking = AtomicBool::new(false);
         let say = |text| self.cx.host.progress(&self.cx.run, Progress::Said { text });
@@ -254,11 +270,15 @@ impl Loop<'_> {
             Event::ToolUse { name } => {
                 self.report(&format!("preparing {}", cut(&collapsed(&name), 60)))
             }
+            Event::Taken(usage) => {
+                taken.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
+            }
             Event::Retry {
                 attempt,
                 why,
                 wait_ms,
             } => {
+                lose();
                 // What has been said cannot be taken back, and is said again.
                 if speaking.swap(false, Ordering::Relaxed) {
                     say(String::from("…"));
@@ -271,9 +291,13 @@ impl Loop<'_> {
                 ));
             }
         };
-        self.model
-            .stream(&self.request, &hear, &self.cx.cancel)
-            .await
+        let cancel = &self.cx.cancel;
+        let answer = self.model.stream(&self.request, &hear, cancel).await;
+        if answer.is_err() {
+            lose();
+        }
+        let taken = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (answer, taken.1)
     }
 
     fn is_nearly_full(&self) -> bool {

@@ -89,7 +89,7 @@ impl remote::Assembly for Assembly {
                     return Err(broken("a second answer in the same stream"));
                 }
                 self.model = message.model.unwrap_or_default();
-                self.count(message.usage.as_ref());
+                self.count(message.usage.as_ref(), hear);
             }
             Wire::ContentBlockStart {
                 index,
@@ -119,7 +119,7 @@ impl remote::Assembly for Assembly {
             Wire::MessageDelta { delta, usage } => {
                 let stop = delta.and_then(|delta| delta.stop_reason);
                 self.stop = stop.or(self.stop.take());
-                self.count(usage.as_ref());
+                self.count(usage.as_ref(), hear);
             }
             Wire::MessageStop => return Ok(true),
             Wire::Error { error } => return Err(Trouble::Reported(WireError::of(&error))),
@@ -171,13 +171,14 @@ impl Assembly {
     }
 
     /// What is no count (some servers send -1) says nothing.
-    fn count(&mut self, counts: Option<&Value>) {
+    fn count(&mut self, counts: Option<&Value>, hear: &(dyn Fn(Event) + Send + Sync)) {
         let count = |name: &str| counts?.get(name)?.as_u64();
         let set = |field: &mut u64, name: &str| *field = count(name).unwrap_or(*field);
         set(&mut self.usage.input, "input_tokens");
         set(&mut self.usage.output, "output_tokens");
         set(&mut self.usage.cache_read, "cache_read_input_tokens");
         set(&mut self.usage.cache_write, "cache_creation_input_tokens");
+        hear(Event::Taken(self.usage));
     }
 }
 

@@ -361,3 +361,23 @@ fn a_turn_whose_answer_meets_key_after_key_can_be_cancelled() {
     take_when_offered(&mut editor, "Reply as agent");
     editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
 }
+
+#[test]
+fn what_a_try_took_that_came_to_nothing_counts() {
+    // The first breaks off between its counts and its text, the last behind the beginning of its text.
+    let bench = Bench::new(vec![
+        Step::text("Not to its end.").cut(420),
+        read(),
+        Step::text("Never to its end.").stall(700),
+    ]);
+    let mut editor = bench.typed();
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    progress(&editor, "answering");
+    assert_eq!(bench.model.requests().len(), 3);
+    take_when_offered(&mut editor, "Cancel");
+    let run = bench.wait_status("cancelled");
+    // Each answer takes 1020, as its beginning says.
+    assert_eq!(run["tokens"], 3 * 1020);
+}
