@@ -15,6 +15,7 @@ in_both!(
     what_is_said_to_a_server_that_dies_is_kept,
     what_is_said_is_kept_while_no_window_can_be_opened,
     a_copy_of_a_text_is_not_sent,
+    a_text_outlives_the_buffers_that_are_wiped,
 );
 
 /// A window of its own for a text, by `command`, with `text` typed.
@@ -233,4 +234,23 @@ fn a_copy_of_a_text_is_not_sent(program: &str) {
         "require('postil.client').verb_now(vim.lsp.get_clients()[1], 'listThreads', {}, 20000)",
     );
     assert_eq!(nvim.text(), super::NOTES.trim_end());
+}
+
+fn a_text_outlives_the_buffers_that_are_wiped(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    // Its own, once it is written.
+    compose(&mut nvim, "two");
+    nvim.keys(":write<CR>:bwipeout<CR>");
+    nvim.wait_text("# AUTHOR: two\n");
+    // That of its file; with this window Neovim ends.
+    nvim.ex("write");
+    compose(&mut nvim, "three");
+    nvim.ex("bwipeout notes.py");
+    nvim.keys(":wq<CR>");
+    nvim.wait_end();
+    let text = workspace.read("notes.py");
+    assert!(text.contains("# AUTHOR: two\n# AUTHOR: three\n"), "{text}");
 }

@@ -282,8 +282,8 @@ fn a_running_turn_is_shown_read_and_cancelled(program: &str) {
         "vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil",
     );
     assert!(!nvim.text().contains("It reads UTF-8 now."));
-    nvim.keys("G:Postil say and then<CR>");
-    nvim.wait_note("`:Postil say` is about a file or a thread in it, and this window shows a run");
+    nvim.keys("G:Postil new and then<CR>");
+    nvim.wait_note("`:Postil new` is about a file or a thread in it, and this window shows a run");
     model.release();
     nvim.wait_text("It reads UTF-8 now.");
     // Who reads at its end stays there.

@@ -14,6 +14,7 @@ in_both!(
     a_file_that_is_proposed_is_told_as_new,
     a_proposed_change_goes_with_its_turn,
     a_proposed_change_is_decided_from_any_window,
+    what_is_opened_beside_a_proposed_change_stays,
 );
 
 /// A turn that changes both files, and then answers.
@@ -230,5 +231,41 @@ fn a_proposed_change_is_decided_from_any_window(program: &str) {
     nvim.wait_note("this window shows no file");
     nvim.ex("buffer notes.py");
     nvim.wait_text("read_text(\"utf-8\")");
+    nvim.wait_text("AGENT: I am done.");
+}
+
+fn what_is_opened_beside_a_proposed_change_stays(program: &str) {
+    let workspace = python_project();
+    let model = two_edits();
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait("the tab", "vim.t.postil_proposed and vim.wo.diff");
+    // Ours are closed by hand, and something is written where they were.
+    nvim.keys(":botright new<CR>:only<CR>ia draft<Esc>");
+    nvim.wait("the draft", "#vim.api.nvim_tabpage_list_wins(0) == 1");
+    nvim.keys(":Postil review<CR>");
+    nvim.wait("a proposal", "vim.wo.diff and vim.b.postil_proposed");
+    let windows = "return vim.iter(vim.api.nvim_tabpage_list_wins(0)):map(function(w) return text(vim.api.nvim_win_get_buf(w)) end):totable()";
+    let holds = |nvim: &mut Nvim| {
+        let texts = nvim.lua(windows);
+        let texts = texts.as_array().expect("texts");
+        assert!(
+            texts.len() == 3 && texts.contains(&json!("a draft")),
+            "{texts:?}"
+        );
+    };
+    holds(&mut nvim);
+    let first = nvim.lua("return vim.b.postil_proposed");
+    nvim.keys(":Postil accept<CR>");
+    nvim.wait(
+        "the other proposal",
+        &format!("vim.wo.diff and vim.b.postil_proposed and vim.b.postil_proposed ~= {first}"),
+    );
+    holds(&mut nvim);
+    nvim.keys(":Postil accept<CR>");
+    nvim.wait("no proposal", "not vim.b.postil_proposed");
+    let drafts = "vim.iter(vim.api.nvim_list_bufs()):any(function(b) return text(b) == 'a draft' and vim.bo[b].modified end)";
+    assert_eq!(nvim.lua(&format!("return {drafts}")), true);
+    nvim.ex("buffer notes.py");
     nvim.wait_text("AGENT: I am done.");
 }

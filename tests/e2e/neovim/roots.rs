@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::driver::Nvim;
-use super::plugin::{in_both, question};
+use super::plugin::{NONE, in_both, open, question};
 use super::python_project;
 use super::unfit::said;
 use crate::harness::Workspace;
 
 in_both!(
     a_restart_keeps_all_buffers,
+    what_a_name_has_in_back_quotes_is_not_run,
     several_roots_have_a_server_each,
     a_file_that_is_saved_in_another_project_goes_over_to_its_server,
     a_repository_in_another_has_the_server_that_runs,
@@ -260,4 +261,20 @@ fn a_project_is_asked_about_before_a_file_is_open(program: &str) {
         assert_eq!(nvim.lua("return #vim.lsp.get_clients()"), 1, "{way}");
         nvim.wait_codes("pending");
     }
+}
+
+fn what_a_name_has_in_back_quotes_is_not_run(program: &str) {
+    let workspace = python_project();
+    workspace.write("`touch ran`.py", "# AUTHOR: why?\n");
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":Postil threads `touch ran`.py<CR>");
+    nvim.wait("its thread", "#vim.fn.getqflist() == 1");
+    let named = nvim.lua("return vim.fn.bufname(vim.fn.getqflist()[1].bufnr)");
+    assert!(
+        named
+            .as_str()
+            .is_some_and(|name| name.ends_with("`touch ran`.py")),
+        "{named}"
+    );
+    assert!(!workspace.path("ran").exists());
 }

@@ -14,6 +14,7 @@ in_both!(
     a_conversation_comes_back_with_a_session,
     a_review_comes_back_with_a_session,
     what_ended_with_its_neovim_leaves_no_window_in_a_session,
+    a_conversation_goes_on_with_the_next_server,
 );
 
 fn a_conversation_comes_back_with_a_session(program: &str) {
@@ -114,4 +115,29 @@ fn what_ended_with_its_neovim_leaves_no_window_in_a_session(program: &str) {
         false
     );
     assert_eq!(nvim.lua("return #notes"), 0);
+}
+
+fn a_conversation_goes_on_with_the_next_server(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    answered(&mut nvim);
+    nvim.keys(":4<CR>:Postil open<CR>");
+    nvim.wait("the conversation", "vim.b.postil_run");
+    let id = nvim.lua("return vim.b.postil_client");
+    nvim.keys(":wincmd p<CR>:Postil restart<CR>");
+    nvim.wait("another server", &format!("#vim.lsp.get_clients() == 1 and vim.lsp.get_clients()[1].initialized and vim.lsp.get_clients()[1].id ~= {id}"));
+    nvim.keys(":wincmd p<CR>:Postil say and by whom?<CR>");
+    nvim.wait(
+        "what was said",
+        "text(vim.fn.bufnr('notes.py')):find('# AUTHOR: and by whom?\\n', 1, true)",
+    );
+    // The thread of the run is answered from here, and removed.
+    nvim.keys(":Postil reply<CR>");
+    let answers = "select(2, text(vim.fn.bufnr('notes.py')):gsub('# AGENT: ', '')) == 2";
+    nvim.wait("the second answer", answers);
+    nvim.keys(":Postil resolve<CR>");
+    nvim.wait(
+        "no thread",
+        "not text(vim.fn.bufnr('notes.py')):find('AUTHOR', 1, true)",
+    );
 }

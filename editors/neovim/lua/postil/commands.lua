@@ -17,6 +17,7 @@ local places = vim.api.nvim_create_namespace("postil.places")
 ---@field ranged boolean
 ---@field elsewhere string? why this window has no server, where the command has to do with turns of any
 ---@field run string? the run whose conversation or change the window shows
+---@field of_thread boolean? it is about that run's thread
 ---@field first integer
 ---@field last integer
 ---@field smods table
@@ -25,6 +26,11 @@ local places = vim.api.nvim_create_namespace("postil.places")
 local function meant(call, done, wanted)
   if call.text ~= "" then
     return done({ { thread_id = call.text } })
+  elseif call.run and call.of_thread then
+    -- The run alone is wanted, and no round has this number.
+    return asks.verb(call.client, "workflowRounds", { run_id = call.run, after = 2 ^ 31 }, function(answer)
+      done({ { thread_id = answer.run.thread_id, uri = answer.run.uri } })
+    end)
   elseif call.run then
     return done({ { run_id = call.run } })
   end
@@ -141,10 +147,11 @@ local function reply_all(call, where)
 end
 
 -- `about`: what completes it; `free`: works without a server for this buffer; `elsewhere`: about the turns that run, so
--- that a terminal's window or that of a list will do.
+-- that a terminal's window or that of a list will do; `of_thread`: in a window that shows a run, about its thread.
 M.all = {
   reply = {
     about = "thread",
+    of_thread = true,
     run = function(call)
       local is_file = call.ranged and call.last > call.first and call.text == "" and not call.run
       is_file = is_file and call.first == 1 and call.last == vim.api.nvim_buf_line_count(call.buffer)
@@ -156,11 +163,13 @@ M.all = {
   },
   plan = {
     about = "thread",
+    of_thread = true,
     run = function(call)
       start_turns(call, "plan")
     end,
   },
   say = {
+    of_thread = true,
     run = function(call)
       local text = call.text
       call.text = ""
@@ -199,6 +208,7 @@ M.all = {
   },
   resolve = {
     about = "thread",
+    of_thread = true,
     run = function(call)
       meant(call, function(threads)
         if #threads == 1 or ask_first(call, ("Remove %d threads?"):format(#threads)) then
@@ -517,7 +527,7 @@ function M.run(options)
   end
   local run = vim.b[buffer].postil_run
   local here = command.anywhere or command.free and not command.of_file
-  here = here or command.about == "run" or command.about == "thread" and (text ~= "" or options.bang)
+  here = here or command.of_thread or command.about == "run" or command.about == "thread" and (text ~= "" or options.bang)
   if run and not here then
     return postil.say(
       ("`:Postil %s` is about a file or a thread in it, and this window shows a run: do it in the file"):format(name),
@@ -528,6 +538,7 @@ function M.run(options)
     client = client,
     elsewhere = elsewhere,
     run = run,
+    of_thread = command.of_thread,
     buffer = buffer,
     text = text,
     bang = options.bang,
