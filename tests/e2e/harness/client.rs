@@ -66,13 +66,12 @@ fn receive(shared: &Shared, message: Value) {
         let list = params["diagnostics"].as_array().expect("a list").clone();
         let mut state = shared.lock();
         let version = params["version"].as_i64();
-        let older = state
-            .diagnostics
-            .get(&uri)
-            .is_some_and(|(known, _)| known.zip(version).is_some_and(|(known, new)| new < known));
         let present = state.buffers.get(&uri).map(|b| i64::from(b.version));
+        let known = state.diagnostics.get(&uri).and_then(|(known, _)| *known);
+        // The versions of a document that is opened again begin anew.
+        let known = known.filter(|known| present.is_none_or(|present| *known <= present));
         assert!(
-            !older || present < version,
+            known.zip(version).is_none_or(|(known, new)| known <= new),
             "diagnostics of an older version came after those of a newer one"
         );
         state.diagnostics.insert(uri, (version, list));
