@@ -13,6 +13,7 @@ pub(super) fn fits(text: &str, language: &Language) -> bool {
         "python" => python(text.as_bytes()),
         "yaml" => yaml(text),
         "ruby" => ruby(text),
+        "html" => html(text),
         "bash" => bash(text),
         "dart" => stand_apart(text, "//", "/*"),
         // With any number of `=` before the second bracket.
@@ -176,6 +177,76 @@ fn ruby(text: &str) -> bool {
     })
 }
 
+/// The names of the elements that are open, and two bytes for each. All of them are read and written anew at each token:
+/// with many open the time grows with the square of the text.
+fn html(text: &str) -> bool {
+    const DEEPEST: usize = 128;
+    const MOST: usize = 1000;
+    // The grammar's own: what has no end, and what ends a paragraph.
+    const VOID: &str = " area base basefont bgsound br col command embed frame hr image img input isindex keygen link menuitem meta nextid param source track wbr ";
+    const ENDS_PARAGRAPH: &str = " address article aside blockquote details div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr main nav ol p pre section ";
+    let is_one_of =
+        |list: &str, name: &str| list.split(' ').any(|one| one.eq_ignore_ascii_case(name));
+    let ends = |open: &str, name: &str| {
+        let pairs = [
+            ("li", "li"),
+            ("dt dd", "dt dd"),
+            ("p", ENDS_PARAGRAPH),
+            ("rb rt rp", "rb rt rp"),
+            ("optgroup", "optgroup"),
+            ("tr", "tr"),
+            ("td th", "td th tr"),
+        ];
+        let mut pairs = pairs.into_iter();
+        pairs.any(|(these, those)| is_one_of(these, open) && is_one_of(those, name))
+            || open.eq_ignore_ascii_case("colgroup") && !name.eq_ignore_ascii_case("col")
+    };
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once('<') {
+        rest = behind;
+        if let Some(comment) = rest.strip_prefix("!--") {
+            rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+            continue;
+        }
+        let tag = rest.strip_prefix('/').unwrap_or(rest);
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | ':');
+        let (name, behind) = tag.split_at(tag.find(|c| !is_name(c)).unwrap_or(tag.len()));
+        if name.is_empty() {
+            continue;
+        }
+        if tag.len() < rest.len() {
+            let at = open.iter().rposition(|one| one.eq_ignore_ascii_case(name));
+            open.truncate(at.unwrap_or(open.len()));
+        } else if !is_one_of(VOID, name) {
+            while open.pop_if(|one| ends(one, name)).is_some() {}
+            let end = memchr::memchr2(b'<', b'>', behind.as_bytes()).unwrap_or(behind.len());
+            if behind[..end].ends_with('/') {
+                continue;
+            }
+            open.push(name);
+            if is_one_of("script style", name) {
+                rest = behind_raw(behind, name);
+            }
+        }
+        let held: usize = open.iter().map(|name| name.len() + 2).sum();
+        if open.len() > DEEPEST || held > MOST {
+            return false;
+        }
+    }
+    true
+}
+
+/// From the end tag of a script or a style on, whose text has no tags.
+fn behind_raw<'t>(text: &'t str, name: &str) -> &'t str {
+    let is_end = |at: &usize| {
+        let end = text.as_bytes().get(at + 2..at + 2 + name.len());
+        end.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    let mut ends = memchr::memmem::find_iter(text.as_bytes(), b"</");
+    ends.find(is_end).map_or("", |at| &text[at..])
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -191,6 +262,31 @@ mod tests {
                 text.push_str(&" ".repeat(length));
             }
             prop_assert_eq!(python(text.as_bytes()), lines(&text).all(|line| blanks(line) < 380));
+        }
+    }
+
+    #[test]
+    fn only_a_page_with_many_open_elements_is_kept_from_its_grammar() {
+        let long = "<script>".to_owned() + &"if (a<b) c();".repeat(300) + "</SCRIPT>";
+        for page in [
+            "<li>a".repeat(300),
+            "<p>a<div>b</div>".repeat(300),
+            "<dt>a<dd>b".repeat(300),
+            "<tr><td>a<td>b".repeat(300),
+            "<br><img src=a><x-y/>".repeat(300),
+            "<div><b>a</b>".repeat(100) + &"</div>".repeat(100),
+            "<!-- <b> -->".repeat(300),
+            long.repeat(2),
+        ] {
+            assert!(html(&page), "{}", &page[..40]);
+        }
+        for page in [
+            "<b>".repeat(129),
+            "<B a='>'>c</i>".repeat(129),
+            "<p><li>".repeat(129),
+            format!("<{}>", "a".repeat(999)),
+        ] {
+            assert!(!html(&page), "{}", &page[..40]);
         }
     }
 }

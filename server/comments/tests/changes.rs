@@ -494,6 +494,9 @@ fn deep_indentation_is_left_to_the_scanner() {
         let syntax = Syntax::parse(&text, postil_grammars::by_name(language));
         assert!(syntax.comment_at(&text, end).is_some(), "{language}");
     }
+    let page = "<font size=2>a".repeat(20_000) + "<!-- AUTHOR: yes -->\n";
+    let syntax = Syntax::parse(&page, postil_grammars::by_name("html"));
+    assert!(syntax.comment_at(&page, page.len() - 8).is_some());
     let word = "A".repeat(300);
     let heredocs = format!("f(<<~{word})\n{word}\n# AUTHOR: yes\n");
     let syntax = Syntax::parse(&heredocs, postil_grammars::by_name("ruby"));
