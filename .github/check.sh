@@ -76,5 +76,7 @@ count=$(jq '[.threads[] | select(.start_line)] | length' "$found")
 [ -z "${GITHUB_OUTPUT:-}" ] || echo "threads=$count" >>"$GITHUB_OUTPUT"
 if [ "$count" -gt 0 ]; then
     if [ "$count" -eq 1 ]; then echo "1 open thread"; else echo "$count open threads"; fi
-    [ "${POSTIL_FAIL:-true}" = false ] || exit 1
+elif [ "$status" -ne 0 ]; then
+    echo "a file could not be read or parsed: its threads are not known"
 fi
+[ "$status" -eq 0 ] || [ "${POSTIL_FAIL:-true}" = false ] || exit 1

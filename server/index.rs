@@ -33,7 +33,7 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Index {
     files: DashMap<PathBuf, Entry>,
-    skipped: Mutex<Vec<String>>,
+    skipped: Mutex<Skipped>,
     scanned: AtomicBool,
     /// Where what a scan found is kept.
     cache: Option<PathBuf>,
@@ -44,6 +44,15 @@ pub struct Index {
     told: AtomicBool,
     reads: AtomicUsize,
     scans: AtomicUsize,
+}
+
+/// What a walk passed over.
+#[derive(Clone, Default)]
+pub struct Skipped {
+    /// A sentence for each.
+    pub told: Vec<String>,
+    /// How many of them could not be read.
+    pub unreadable: usize,
 }
 
 /// Files that were looked at while a scan ran: what the scan read of them may be older.
@@ -144,8 +153,11 @@ impl Index {
             }
         }
         drop(fresh);
-        *self.skipped.lock().unwrap_or_else(PoisonError::into_inner) =
-            scan.skipped.iter().map(ToString::to_string).collect();
+        let is_unreadable = |error: &&FileError| matches!(error, FileError::Io { .. });
+        *self.skipped.lock().unwrap_or_else(PoisonError::into_inner) = Skipped {
+            told: scan.skipped.iter().map(ToString::to_string).collect(),
+            unreadable: scan.skipped.iter().filter(is_unreadable).count(),
+        };
         Ok(changed)
     }
 
@@ -224,8 +236,8 @@ impl Index {
         files
     }
 
-    /// What the last walk passed over, a sentence each.
-    pub fn skipped(&self) -> Vec<String> {
+    /// What the last walk passed over.
+    pub fn skipped(&self) -> Skipped {
         self.skipped
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

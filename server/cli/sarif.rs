@@ -57,7 +57,7 @@ pub(super) fn to_sarif(session: &Session, list: &ThreadList) -> (Value, Vec<Stri
                 "rules": RULES.iter().map(Rule::to_json).collect::<Vec<_>>(),
             }},
             "automationDetails": {"id": "postil/"},
-            "invocations": [{"executionSuccessful": true, "toolExecutionNotifications": notes}],
+            "invocations": [{"executionSuccessful": !list.misses_some(), "toolExecutionNotifications": notes}],
             "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The workspace folder"}}},
             "columnKind": "unicodeCodePoints",
             "results": results,

@@ -27,7 +27,8 @@ pub(super) fn list(cx: &Cx, path: Option<&Path>, status: Option<Status>, sarif: 
 }
 
 pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<Status>, sarif: bool) -> Outcome {
-    Ok(look(cx, paths, status, sarif)?.summary.total == 0)
+    let list = look(cx, paths, status, sarif)?;
+    Ok(list.summary.total == 0 && !list.misses_some())
 }
 
 /// Lists what is below `paths`, each thread once, and prints it.
@@ -53,6 +54,7 @@ fn look(
                     Ok(list) => {
                         all.threads.extend(list.threads);
                         all.skipped.extend(list.skipped);
+                        all.unreadable += list.unreadable;
                     }
                     // The threads of the others are shown all the same.
                     Err(error) => failed = failed.or(Some(error)),

@@ -378,7 +378,9 @@ impl Session {
                 }
             }
             if walked {
-                list.skipped.extend(workspace.index.skipped());
+                let skipped = workspace.index.skipped();
+                list.skipped.extend(skipped.told);
+                list.unreadable += skipped.unreadable;
             }
         }
         list.count();

@@ -13,6 +13,9 @@ pub struct ThreadList {
     /// Files passed over: too large, binary-looking with a marker …; each a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// How many of them could not be read.
+    #[serde(skip)]
+    pub unreadable: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -48,6 +51,11 @@ impl ThreadList {
     /// Each thread and its file.
     pub fn found(&self) -> impl Iterator<Item = (&str, &Thread)> {
         self.threads.iter().filter_map(Listed::thread)
+    }
+
+    /// Whether there may be threads that it does not have, for a file could not be read or parsed.
+    pub fn misses_some(&self) -> bool {
+        self.unreadable > 0 || self.threads.iter().any(|one| one.thread().is_none())
     }
 
     /// Only the threads with this status; what could not be parsed stays.

@@ -100,6 +100,31 @@ pub(super) fn as_nobody(workspace: &Workspace, args: &[&str]) -> Option<Output> 
     output.ok()
 }
 
+/// A gate that could not look says so.
+#[test]
+fn what_cannot_be_read_is_not_taken_for_a_text_without_threads() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "fn a() {}\n");
+    workspace.write("secret/b.rs", ASKED);
+    let mode = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(workspace.path("secret"), mode).expect("set");
+    };
+    mode(0);
+    for args in [&["check"][..], &["check", "secret"], &["check", "--sarif"]] {
+        let Some(output) = as_nobody(&workspace, args) else {
+            break;
+        };
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
+        assert!(text.contains("secret"), "{args:?}: {text}");
+        let succeeded = text.contains("\"executionSuccessful\":true");
+        assert!(!succeeded, "{args:?}: {text}");
+    }
+    mode(0o755);
+}
+
 #[test]
 fn what_is_read_only_is_refused_once_and_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt as _;

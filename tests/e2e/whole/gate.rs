@@ -397,6 +397,12 @@ fn the_action_annotates_the_lines_of_open_threads() {
     );
 
     std::fs::remove_file(workspace.path("postil.toml")).expect("it was there");
+    let (code, lines) = run(&[("POSTIL_PATHS", "n.ipynb\n")]);
+    assert_eq!(code, Some(1), "{lines}");
+    assert!(
+        lines.ends_with("\na file could not be read or parsed: its threads are not known\n"),
+        "{lines}"
+    );
     std::fs::remove_file(workspace.path("n.ipynb")).expect("it was there");
     let told = workspace.path("told");
     let output = ("GITHUB_OUTPUT", told.to_str().expect("UTF-8"));
