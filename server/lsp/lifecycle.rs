@@ -74,6 +74,8 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     // which is seen at once.
     if cfg!(unix)
         && let Some(parent) = params.get("processId").and_then(Value::as_i64)
+        // What can be no process is none.
+        && (1..=i64::from(i32::MAX)).contains(&parent)
     {
         // One of several connections may end long before its editor does.
         let server = Arc::downgrade(server);
@@ -328,9 +330,11 @@ async fn pull_settings(server: &Arc<Server>) {
         .await
     {
         Ok(Value::Array(mut sections)) if !sections.is_empty() => {
-            let section = sections.swap_remove(0);
-            if section.is_object() {
-                configure(server, section);
+            match sections.swap_remove(0) {
+                section @ Value::Object(_) => configure(server, section),
+                // It has none (LSP 3.17 §Configuration Request), or none any more.
+                Value::Null => configure(server, json!({})),
+                _ => {}
             }
         }
         Ok(_) => {}
@@ -358,12 +362,16 @@ fn configuration_changed(server: &Arc<Server>, mut params: Value) {
             .spawn(async move { pull_settings(&server).await });
         return;
     }
-    if let Some(section) = params
-        .pointer_mut("/settings/postil")
-        .map(Value::take)
-        .filter(Value::is_object)
+    if let Some(settings) = params
+        .get_mut("settings")
+        .and_then(|all| all.as_object_mut())
     {
-        configure(server, section);
+        match settings.remove("postil") {
+            Some(section @ Value::Object(_)) => configure(server, section),
+            // There are none any more.
+            None | Some(Value::Null) => configure(server, json!({})),
+            Some(_) => {}
+        }
     }
 }
 

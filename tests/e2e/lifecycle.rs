@@ -65,6 +65,20 @@ fn fault_07_a_closed_pipe_is_the_end() {
 }
 
 #[test]
+fn what_can_be_no_process_is_no_parent() {
+    let options = Options {
+        process_id: Some(0),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&Workspace::new(), options);
+    for _ in 0..12 {
+        let answer = editor.request("postil/test/ask", json!({}));
+        assert_eq!(answer, Ok(json!(1)));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn fault_07_the_death_of_the_parent_is_the_end() {
     for collected in [true, false] {
         let mut parent = Command::new("sleep")

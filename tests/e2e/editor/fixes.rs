@@ -384,3 +384,31 @@ fn the_users_own_settings_are_taken_from_an_editor_that_knows_them() {
         assert_eq!(told, usize::from(knows));
     }
 }
+
+#[test]
+fn settings_that_are_taken_out_of_the_editor_hold_no_more() {
+    for asked in [true, false] {
+        let workspace = Workspace::new();
+        workspace.write("a.rs", "// AUTHOR: why?\n");
+        let editor = Editor::start_with(
+            &workspace,
+            Options {
+                capabilities: json!({"workspace": {"configuration": asked}}),
+                ..Options::default()
+            },
+        );
+        editor.wait_codes("a.rs", &["pending"]);
+        let small = json!({"threads": {"maxFileSize": 5}});
+        for (settings, codes) in [
+            (json!({"postil": small}), &[][..]),
+            (json!({}), &["pending"][..]),
+            (json!({"postil": small}), &[]),
+            (json!({"postil": null}), &["pending"]),
+        ] {
+            editor.state().settings = settings["postil"].clone();
+            let params = json!({"settings": settings});
+            editor.notify("workspace/didChangeConfiguration", params);
+            editor.wait_codes("a.rs", codes);
+        }
+    }
+}
