@@ -24,11 +24,16 @@ const UNTRUSTED: (&str, &str) = ("not before you trust the folder", "untrusted")
 pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> Outcome {
     let root = match folder {
         Some(folder) => cx.path(folder)?,
+        None if revoke && cx.workspace.is_some() => os::resolved(&cx.base()?),
         None => os::resolved(&cx.root()?),
     };
-    is_a_folder(&root)?;
+    // The trust of one that is gone holds for whatever comes to stand there: it can be taken back.
+    let is_gone = revoke && !root.exists();
+    if !is_gone {
+        is_a_folder(&root)?;
+    }
     let session = Session::new(
-        vec![root.clone()],
+        (!is_gone).then(|| root.clone()).into_iter().collect(),
         None,
         Arc::new(crate::host::Nobody),
         cx.folders()?,

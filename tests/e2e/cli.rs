@@ -338,6 +338,19 @@ fn trust_is_given_and_taken() {
         .json();
     assert_eq!(doctor["trusted"], false);
     postil(&workspace, &["trust", "none"]).refused("none");
+    // What comes to stand where a trusted folder was is not trusted, once that was said.
+    for args in [
+        &["trust", "--revoke", "gone"][..],
+        &["-C", "gone", "trust", "--revoke"],
+    ] {
+        workspace.write("gone/a.py", "");
+        postil(&workspace, &["trust", "--yes", "gone"]).ok();
+        std::fs::remove_dir_all(workspace.path("gone")).expect("removed");
+        postil(&workspace, args).ok();
+        workspace.write("gone/a.py", "");
+        let again = postil(&workspace, args).ok();
+        assert!(again.out.contains("was not trusted"), "{again:?}");
+    }
 }
 
 impl Ran {
