@@ -1,6 +1,7 @@
 //! `postil doctor`: what was found, what is wrong with it, and the way out. Of the model: which one and why, where its
 //! key comes from, what it holds and costs, and whether it answers.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,9 +138,11 @@ fn trust(session: &Session, root: &Path) -> Told {
 }
 
 fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
-    let there = match file.exists() {
-        true => "read",
-        false => "none, and none is needed",
+    let there = match file.try_exists() {
+        Ok(false) => "none, and none is needed",
+        // A pipe is waited for when it is opened.
+        Ok(true) if file.is_file() && File::open(file).is_ok() => "read",
+        _ => "not read",
     };
     let whole = format!("{} ({there})", file.display());
     let is_of = |problem: &Problem| problem.file.as_deref() == Some(file);

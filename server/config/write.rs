@@ -17,6 +17,10 @@ pub fn write_model(folders: &Folders, model: Option<&str>) -> anyhow::Result<()>
     let named = folders.config_file();
     let file = std::fs::canonicalize(&named).unwrap_or(named);
     let shown = file.display();
+    // A pipe never ends.
+    if std::fs::metadata(&file).is_ok_and(|file| !file.is_file()) {
+        bail!("{shown} is no ordinary file, and is left as it is");
+    }
     let old = match std::fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),

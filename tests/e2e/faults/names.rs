@@ -82,7 +82,7 @@ fn pipes_named_like_settings_and_rules_are_not_waited_for() {
 }
 
 /// What a command says with `pipe` in its way, which it does not wait for.
-fn said(workspace: &Workspace, pipe: &str, args: &[&str]) -> String {
+pub(super) fn said(workspace: &Workspace, pipe: &str, args: &[&str]) -> String {
     let mut postil = workspace.command("timeout");
     postil
         .arg("60")

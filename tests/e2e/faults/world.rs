@@ -1,5 +1,6 @@
 //! What happens to a file while it is worked on.
 
+use super::names::said;
 use super::*;
 
 fn asked_in(editor: &Editor, path: &str) -> Value {
@@ -302,4 +303,19 @@ fn attack_12_what_threads_say_is_shown_as_text_without_links_that_act_or_hidden_
         let action = action.to_string();
         assert!(!hidden(&action) && !action.contains("\\u00"), "{action}");
     }
+}
+
+#[test]
+fn a_pipe_named_like_the_users_own_settings_is_not_waited_for() {
+    let workspace = Workspace::new();
+    workspace.configure("");
+    let pipe = workspace.config_file();
+    std::fs::remove_file(&pipe).expect("it was there");
+    let made = workspace.command("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let said = |args: &[&str]| said(&workspace, "config.toml", args);
+    let told = said(&["model", "offline"]);
+    assert!(told.contains("is no ordinary file"), "{told}");
+    let told = said(&["doctor"]);
+    assert!(told.contains("config.toml (not read)"), "{told}");
 }
