@@ -333,7 +333,7 @@ pub(super) enum Command {
 pub(super) struct ReplyArgs {
     /// The thread's id, or four digits of it or more; with --all a file or folder
     #[arg(value_name = "ID|PATH", add = offers(complete::pending))]
-    pub target: Option<String>,
+    pub target: Option<OsString>,
     /// Every pending thread
     #[arg(long)]
     pub all: bool,

@@ -32,9 +32,11 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         )));
     }
     let session = cx.session()?;
+    let id = args.target.as_ref().filter(|_| !args.all);
+    let id = id.map(|id| id.to_string_lossy().into_owned());
     // A thread that waits for the author can be answered by another agent alone.
     let is_answered = || {
-        let (_, thread) = session.find_thread(args.target.as_deref()?, None).ok()?;
+        let (_, thread) = session.find_thread(id.as_deref()?, None).ok()?;
         Some(thread.status == Status::AwaitingUser)
     };
     let another =
@@ -50,7 +52,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         asked: false,
     };
     if args.dry_run {
-        let id = args.target.unwrap_or_default();
+        let id = id.unwrap_or_default();
         let preview = session.preview(&id, &options).await?;
         session.shutdown().await;
         show(cx, &preview);
@@ -59,7 +61,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
     // A turn here reads and writes the disk, and what is unsaved in an editor is not there.
     let mut unsaved = way::unsaved(cx).await?;
     let jobs = usize::from(args.jobs);
-    let one = args.resume.is_some() || !args.all && args.target.is_some();
+    let one = args.resume.or(id);
     let mut well = true;
     let mut stopped = None;
     // As each ends: what was answered is told though the next one is interrupted.
@@ -76,7 +78,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
                 // With whoever reads gone, or nobody to ask, the others would be begun in vain.
                 return !cx.out.is_gone() && !end.unanswered;
             }
-            Err((id, error)) if one => stopped = Some((id, error)),
+            Err((id, error)) if one.is_some() => stopped = Some((id, error)),
             Err((id, error)) => {
                 well = false;
                 let file = session.find_thread(&id, None).ok();
@@ -89,19 +91,23 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         true
     };
     let events = cx.out.json.then_some(cx.out);
-    let answered = if one {
-        let id = args.resume.or(args.target).unwrap_or_default();
+    let answered = if let Some(id) = one.clone() {
         let path = match options.resume {
             true => session.open_run(&id).map(|(_, path)| path),
             false => session.find_thread(&id, None).map(|(view, _)| view.path),
         };
-        // What cannot be found is told by the turn itself.
+        let file = match &path {
+            Ok(path) => Some(session.relative(path)).filter(|file| unsaved.contains(file)),
+            // It may stand in the editor alone.
+            Err(Error::UnknownThread(_)) if !unsaved.is_empty() => way::shown_in(cx, &id).await?,
+            // What cannot be found is told by the turn itself.
+            Err(_) => None,
+        };
+        if let Some(file) = file {
+            let error = Error::Other(not_saved(&file));
+            return Ok(not_begun(cx, &session, &id, &options, &error));
+        }
         if let Ok(path) = path {
-            let file = session.relative(&path);
-            if unsaved.contains(&file) {
-                let error = Error::Other(not_saved(&file));
-                return Ok(not_begun(cx, &session, &id, &options, &error));
-            }
             way::is_free(cx, &path).await?;
         }
         let none = || Ok(Vec::new());

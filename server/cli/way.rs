@@ -116,6 +116,15 @@ pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
         .collect())
 }
 
+/// The file in which the editor shows a thread with this id, or beginning of one.
+pub(super) async fn shown_in(cx: &Cx, id: &str) -> Result<Option<String>, Stop> {
+    let listed: Option<Value> = through_editor(cx, &verbs::GET_THREADS, &json!({})).await?;
+    let threads = listed.as_ref().and_then(|list| list["threads"].as_array());
+    let mut threads = threads.into_iter().flatten();
+    let thread = threads.find(|one| one["id"].as_str().is_some_and(|own| own.starts_with(id)));
+    Ok(thread.and_then(|thread| thread["file"].as_str().map(str::to_owned)))
+}
+
 /// Of `files` (canonical) those that an editor which has another folder open shows as the disk does not have them, each
 /// with that folder.
 pub(super) async fn unsaved_elsewhere(

@@ -127,3 +127,16 @@ fn a_thread_that_cannot_be_begun_is_named() {
     assert_eq!(told.code, 1, "{told:?}");
     assert_eq!(told.json()["thread_id"], id.as_str(), "{told:?}");
 }
+
+#[test]
+fn a_file_whose_name_is_no_utf8_is_answered_by_its_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = Workspace::new();
+    let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
+    std::fs::write(workspace.root().join(name), "# AUTHOR: why?\n").expect("written");
+    let mut command = workspace.postil();
+    command.args(["reply", "--model", "offline", "--all"]);
+    let told = ran(command.arg(name).output().expect("postil runs"));
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(pending(&workspace), json!(0), "{told:?}");
+}

@@ -229,6 +229,12 @@ fn a_turn_leaves_a_file_that_is_not_saved_in_an_editor() {
     );
     assert!(workspace.read("c.rs").contains("// AGENT: "));
     assert_eq!(workspace.read("src/main.rs"), MAIN);
+    // One that stands in the editor alone.
+    editor.splice("src/main.rs", 0..0, "// AUTHOR: and here?\n");
+    let shown = editor.wait_codes("src/main.rs", &["pending", "pending"]);
+    let there = shown[0]["data"]["thread_id"].as_str().expect("an id");
+    let args = ["reply", there, "--model", "offline"];
+    postil(&workspace, &args).refused("src/main.rs has changes in the editor that are not saved");
     editor.save("src/main.rs");
     editor.diagnostics("src/main.rs");
     postil(&workspace, &args).ok();
