@@ -1,11 +1,15 @@
 //! Whether a folder is trusted: for good, or by an editor's word for this session.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Error, Session};
 use crate::host::Question;
 use crate::os;
 use crate::trust;
+
+/// How often it is looked whether a folder was trusted elsewhere.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl Session {
     pub fn is_trusted(&self, root: &Path) -> bool {
@@ -26,6 +30,13 @@ impl Session {
     /// The editor has asked its user, who does not trust the folder: it is not asked again here.
     pub(crate) fn is_declined(&self, root: &Path) -> bool {
         self.session_trust.get(root).is_some_and(|answer| !*answer)
+    }
+
+    /// Returns once the folder is trusted, by whomever.
+    pub(super) async fn until_trusted(&self, root: &Path) {
+        while !self.is_trusted(root) {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// The editor's own answer (`initializationOptions.trusted`); for this session alone.

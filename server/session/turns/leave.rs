@@ -66,7 +66,12 @@ impl Session {
             return false;
         }
         if !self.is_trusted(root) {
-            let answer = host.ask(self.ask_for_trust(root)).await;
+            let answer = tokio::select! {
+                biased;
+                answer = host.ask(self.ask_for_trust(root)) => answer,
+                // By another command of the editor, or in a terminal.
+                () = self.until_trusted(root) => Some(0),
+            };
             // Nobody is there, or the editor cannot ask: told once.
             if answer.is_none() && before.is_none() && !task.cancel.is_cancelled() {
                 let folder = present::visible(&root.to_string_lossy());
@@ -79,7 +84,9 @@ impl Session {
                 *self.turns.untrusted.entry(root.to_owned()).or_default() += 1;
                 return false;
             }
-            if let Err(error) = self.trust(root) {
+            if !self.is_trusted(root)
+                && let Err(error) = self.trust(root)
+            {
                 self.host.message(Level::Error, &error.to_string());
                 return false;
             }

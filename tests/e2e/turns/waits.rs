@@ -229,3 +229,25 @@ fn a_question_that_came_with_its_file_is_named_by_its_line() {
     );
     editor.wait_text(FILE, |text| text.contains("AGENT: Yes."));
 }
+
+/// In a terminal, or by another command of the editor.
+#[test]
+fn a_turn_that_asks_for_trust_goes_on_once_the_folder_is_trusted() {
+    let bench = Bench::new(vec![Step::text("Done.")]);
+    let options = Options {
+        env: bench.env(),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&bench.workspace, options);
+    editor.state().choices = vec![NEVER.to_owned()];
+    editor.open(FILE);
+    editor.splice(FILE, 0..0, "// AUTHOR: write it?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_message(QUESTION, |_| true);
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Done."));
+    editor.wait_message("$/cancelRequest", |_| true);
+}
