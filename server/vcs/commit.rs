@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use super::program::{Setting, git, path_of, quiet_settings, untrusted};
+use super::program::{Setting, git, literally, path_of, quiet_settings, untrusted};
 use crate::os;
 
 /// Why git did not do it, in its own words where it had some.
@@ -85,12 +85,13 @@ pub fn is_partly_staged(place: &Place) -> bool {
         // Then nothing is committed either.
         return false;
     };
+    let spec = literally(place.file.as_os_str());
     let differs = |from: &[&str]| {
         let mut args: Vec<&OsStr> = ["diff", "--quiet", "--no-ext-diff", "--no-textconv"]
             .map(OsStr::new)
             .into();
         args.extend(from.iter().map(OsStr::new));
-        args.extend([OsStr::new("--"), place.file.as_os_str()]);
+        args.extend([OsStr::new("--"), &spec]);
         git(&place.top, &quiet, &args, None).is_ok_and(|out| out.status.code() == Some(1))
     };
     differs(&["--cached"]) && differs(&[])
@@ -108,10 +109,11 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
     };
     submodules_can_be_read(place)?;
     let file = place.file.as_os_str();
+    let spec = literally(file);
     let run = |args: &[&OsStr]| git(&place.top, &quiet, args, None);
     let with_file = |args: &[&str]| {
         let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        args.extend([OsStr::new("--"), file]);
+        args.extend([OsStr::new("--"), &spec]);
         run(&args)
     };
     let oid = |of: &OsStr| -> Result<Option<Vec<u8>>, GitError> {
@@ -153,7 +155,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
     let outcome = added.and_then(|()| {
         // The message by a pipe: an argument has a greatest length.
         let args = ["commit", "--quiet", "--only", "--file=-", "--"].map(OsStr::new);
-        let args: Vec<&OsStr> = args.into_iter().chain([file]).collect();
+        let args: Vec<&OsStr> = args.into_iter().chain([spec.as_os_str()]).collect();
         when_unlocked(|| git(&place.top, &quiet, &args, Some(message)))
     });
     if let Err(error) = outcome {
@@ -163,7 +165,13 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         if !is_made {
             // By itself: another program may have staged files since.
             if takes_out
-                && let Err(error) = when_unlocked(|| with_file(&["update-index", "--force-remove"]))
+                && let Err(error) = when_unlocked(|| {
+                    run(&["update-index", "--force-remove", "--"]
+                        .map(OsStr::new)
+                        .into_iter()
+                        .chain([file])
+                        .collect::<Vec<_>>())
+                })
             {
                 tracing::error!(%error, "a file that was not committed is staged still");
             }

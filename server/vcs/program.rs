@@ -234,7 +234,6 @@ fn prepared(
         .args(args)
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_EDITOR", "true")
-        .env("GIT_LITERAL_PATHSPECS", "1")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C.UTF-8");
     // Of the repository whose hook runs us, perhaps; the file may be another's.
@@ -247,6 +246,7 @@ fn prepared(
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_NAMESPACE",
         "GIT_PREFIX",
+        "GIT_LITERAL_PATHSPECS",
     ] {
         command.env_remove(name);
     }
@@ -257,6 +257,14 @@ fn prepared(
             .env("GIT_ALLOW_PROTOCOL", "none");
     }
     Ok(command)
+}
+
+/// The one file of this name, whatever is in it. Said by each name and not to git as a whole (`GIT_LITERAL_PATHSPECS`),
+/// for hooks would hear that too, and `*.py` be no pattern there.
+pub(super) fn literally(file: &OsStr) -> OsString {
+    let mut spec = OsString::from(":(literal)");
+    spec.push(file);
+    spec
 }
 
 /// A path as git prints it.

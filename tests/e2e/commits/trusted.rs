@@ -360,3 +360,15 @@ fn what_guarded_links_lead_to_is_asked_about() {
         "{said}"
     );
 }
+
+/// What a hook asks git for is what it is asked for in any commit.
+#[test]
+fn a_hook_looks_for_files_by_patterns() {
+    let it = Repository::new();
+    it.hook(
+        "pre-commit",
+        "[ \"$(git diff --cached --name-only -- '*.py')\" = a.py ] || exit 1",
+    );
+    it.trust();
+    assert_eq!(it.clear_as_it_is().0, Some(0));
+}
