@@ -58,5 +58,8 @@ fn beside(server: &Arc<Server>) {
 }
 
 fn ask(server: &Arc<Server>, method: &'static str, params: Value) {
-    server.client.ask(method, params, &server.runtime);
+    // Whoever asks again once it has shut the server down is refused.
+    if !server.publisher.is_over() {
+        server.client.ask(method, params, &server.runtime);
+    }
 }
