@@ -1,7 +1,7 @@
 //! Reading runs and rounds. A page is one seek in the index (run, seq), however long the run is.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::page::{self, Format, Page, Rounds};
@@ -175,24 +175,41 @@ impl Store {
 
     /// The newest rounds that hold all of `words`.
     pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
-        // Each word a quoted string, so that nothing of it is taken for the query language of FTS5.
-        let query: Vec<String> = words
+        let (parts, whole): (Vec<&str>, Vec<&str>) = words
             .split_whitespace()
-            .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
-            .collect();
-        if query.is_empty() {
-            return Ok(Vec::new());
-        }
+            .partition(|word| word.chars().any(is_unspaced));
+        // Each word a quoted string, so that nothing of it is taken for the query language of FTS5.
+        let quoted = |word: &&str| format!("\"{}\"", word.replace('"', "\"\""));
+        let query: Vec<String> = whole.iter().map(quoted).collect();
+        // The table of words has a row of such characters as one.
+        let (snippet, from, matches) = match (query.is_empty(), parts.is_empty()) {
+            (true, true) => return Ok(Vec::new()),
+            (true, false) => ("rounds.content", "rounds", None),
+            (false, _) => (
+                "snippet(words, 0, '', '', '…', 24)",
+                "words JOIN rounds ON rounds.num = words.rowid",
+                Some("words MATCH ?"),
+            ),
+        };
+        let holds = parts.iter().map(|_| "instr(rounds.content, ?) > 0");
+        let conditions: Vec<&str> = matches.into_iter().chain(holds).collect();
+        let sql = format!(
+            "SELECT runs.*, rounds.seq, rounds.role, rounds.time, {snippet} AS snippet
+             FROM {from} JOIN runs ON runs.num = rounds.run
+             WHERE {} ORDER BY rounds.num DESC LIMIT {}",
+            conditions.join(" AND "),
+            limit_of(limit)
+        );
+        let query = matches.map(|_| query.join(" "));
+        let given = query.as_deref().into_iter().chain(parts.iter().copied());
         let connection = self.light();
         let read = || -> rusqlite::Result<Vec<Hit>> {
-            let mut statement = connection.prepare(
-                "SELECT runs.*, rounds.seq, rounds.role, rounds.time,
-                        snippet(words, 0, '', '', '…', 24) AS snippet
-                 FROM words JOIN rounds ON rounds.num = words.rowid JOIN runs ON runs.num = rounds.run
-                 WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",
-            )?;
-            let rows = statement.query_map(params![query.join(" "), limit_of(limit)], |row| {
-                let snippet: String = row.get("snippet")?;
+            let mut statement = connection.prepare(&sql)?;
+            let rows = statement.query_map(params_from_iter(given), |row| {
+                let mut snippet: String = row.get("snippet")?;
+                if let (None, Some(part)) = (matches, parts.first()) {
+                    snippet = around(&snippet, part);
+                }
                 Ok(Hit {
                     run: run_from(row)?,
                     seq: number(row, "seq")?,
@@ -205,6 +222,32 @@ impl Store {
         };
         read().map_err(|e| self.fault(e))
     }
+}
+
+/// Whether a character is of a script that puts no blanks between words, or endings on them (Korean).
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{fff}' // Thai, Lao, Tibetan
+        | '\u{1000}'..='\u{109f}' // Burmese
+        | '\u{1780}'..='\u{17ff}' // Khmer
+        | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' // kana
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' // Han
+        | '\u{ac00}'..='\u{d7af}' // Hangul
+    )
+}
+
+/// A text about where a part of it stands.
+fn around(text: &str, part: &str) -> String {
+    const CHARACTERS: usize = 40;
+    let at = text.find(part).unwrap_or(0);
+    let before = text[..at].char_indices().rev().nth(CHARACTERS - 1);
+    let start = before.map_or(0, |(at, _)| at);
+    let behind = text[at..]
+        .char_indices()
+        .nth(CHARACTERS + part.chars().count());
+    let end = behind.map_or(text.len(), |(behind, _)| at + behind);
+    let [first, last] = [start > 0, end < text.len()].map(|more| if more { "…" } else { "" });
+    format!("{first}{}{last}", &text[start..end])
 }
 
 /// A run's rounds as the page takes them.
