@@ -184,7 +184,7 @@ impl ServerHandler for Handler {
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         // That they did was seen in the order of the wire.
         let _ = self.shared.places(&context.peer).await;
-        self.shared.log.list_changed().await;
+        self.shared.log.list_changed();
     }
 
     async fn set_level(
@@ -232,7 +232,7 @@ impl ServerHandler for Handler {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let outcome = self.run(verb, &arguments, &context).await;
         if outcome.is_ok() && verb.effect.writes() {
-            self.shared.log.list_changed().await;
+            self.shared.log.list_changed();
         }
         Ok(result(outcome).into())
     }
