@@ -163,10 +163,11 @@ async fn look(
     }
 }
 
-/// That it moved is no change of a thread: an author types above it.
+/// That it moved is no change of a thread, nor is one of the code beside it: an author types.
 fn without_lines(mut thread: Value) -> Value {
     if let Some(thread) = thread.as_object_mut() {
         thread.remove("start_line");
+        thread.remove("beside");
         let messages = thread.get_mut("thread").and_then(Value::as_array_mut);
         for message in messages.into_iter().flatten() {
             if let Some(message) = message.as_object_mut() {
