@@ -122,10 +122,10 @@ async fn look(
     uri: &str,
     before: &Watched,
 ) -> Result<Watched, Failure> {
-    let places = shared.places(peer).await?;
+    let found = shared.places(peer).await?;
     let ask = async |verb: &Verb, arguments: Value| {
         let cancel = CancellationToken::new();
-        route::call(shared, &places, verb, &arguments, &cancel).await
+        route::call(shared, &found, verb, &arguments, &cancel).await
     };
     match resources::parse(uri) {
         Some(Named::Thread(id)) => {
