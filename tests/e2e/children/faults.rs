@@ -204,6 +204,21 @@ async fn one_that_hangs_is_timed_out_cancelled_and_begun_anew() {
 }
 
 #[tokio::test]
+async fn requests_that_wait_side_by_side_are_no_sign_that_it_hangs() {
+    let bench = Bench::with_limits(json!({"on": {"textDocument/definition": "hang"}}), quick());
+    let path = bench.write("a.scripted", "x");
+    bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+    for answer in futures::future::join_all((0..3).map(|_| bench.define(&path))).await {
+        assert!(
+            matches!(answer, Err(ChildError::TimedOut(_, 1))),
+            "{answer:?}"
+        );
+    }
+    bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+    assert_eq!(bench.children.states()[0].restarts, 0);
+}
+
+#[tokio::test]
 async fn one_that_is_stopped_harms_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().canonicalize().unwrap();
