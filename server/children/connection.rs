@@ -507,25 +507,32 @@ impl Connection {
         let Some(path) = uri::to_file(&params.uri) else {
             return;
         };
-        let version = params
-            .version
-            .or_else(|| locked(&self.documents).version(&path));
         {
+            let documents = locked(&self.documents);
             let mut published = locked(&self.published);
             published.insert(
                 path.clone(),
                 Published {
-                    version,
+                    version: params.version.or_else(|| documents.version(&path)),
                     is_named: params.version.is_some(),
                     items: params.diagnostics.to_owned(),
                 },
             );
-            let bytes = published
-                .values()
-                .map(|p| p.items.get().len())
-                .sum::<usize>();
-            if bytes > MAX_PUBLISHED || published.len() > MAX_PUBLISHED_FILES {
-                published.retain(|p, _| *p == path);
+            for pass in 0..3 {
+                let items = published.values().map(|p| p.items.get().len());
+                let bytes: usize = items.sum();
+                if bytes <= MAX_PUBLISHED && published.len() <= MAX_PUBLISHED_FILES {
+                    break;
+                }
+                // Those of a document that it was told of go last: it says nothing anew of one that stays as it is.
+                published.retain(|file, one| {
+                    let is_told = documents.version(file).is_some();
+                    match pass {
+                        0 => is_told || one.items.get() != "[]",
+                        1 => is_told || *file == path,
+                        _ => *file == path,
+                    }
+                });
             }
         }
         self.publications.send_modify(|n| *n += 1);

@@ -334,6 +334,19 @@ async fn frames_of_every_kind_are_borne() {
 }
 
 #[tokio::test]
+async fn diagnostics_of_what_is_open_outlast_those_of_many_other_files() {
+    let on = json!({"on": {"textDocument/definition": "flood"}});
+    let bench = Bench::with_limits(on, patient());
+    let path = bench.open("a.scripted", "scripted", 1, "BAD name\n");
+    for _ in 0..2 {
+        let found = bench.children.diagnostics(&path, &bench.cancel).await;
+        let (items, fresh) = found.unwrap();
+        assert_eq!((items.len(), fresh), (1, true), "{items:?}");
+        bench.define(&path).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn one_that_breaks_the_protocol_for_good_is_ended() {
     if !is_alone("one_that_breaks_the_protocol_for_good_is_ended").await {
         return;
