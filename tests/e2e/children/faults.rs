@@ -203,6 +203,35 @@ async fn one_that_hangs_is_timed_out_cancelled_and_begun_anew() {
     assert_eq!(bench.children.states()[0].restarts, 0);
 }
 
+/// Who asks on behalf of an editor has the editor's patience, and another answer to give.
+#[tokio::test]
+async fn the_engine_waits_for_a_slow_start_and_the_editor_for_the_time_of_a_request() {
+    let options = json!({"on": {"initialize": "slow"}, "slow": 2});
+    let bench = Bench::with_limits(options, quick());
+    let path = bench.write("a.scripted", "def name BAD\n");
+    let (editors, places, diagnostics) = tokio::join!(
+        bench.define(&path),
+        bench.children.definition(&path, 5, &bench.cancel),
+        bench.children.diagnostics(&path, &bench.cancel),
+    );
+    assert!(
+        matches!(editors, Err(ChildError::TimedOut(_, 1))),
+        "{editors:?}"
+    );
+    assert_eq!(places.unwrap()[0].column, 4);
+    assert_eq!(diagnostics.unwrap().0.len(), 1);
+
+    let bench = Bench::with_limits(json!({"start": "hang"}), quick());
+    let path = bench.write("a.scripted", "def name\n");
+    let asked = bench.children.definition(&path, 5, &bench.cancel);
+    let cancel = async {
+        bench.logged("its start", |log| !log.is_empty()).await;
+        bench.cancel.cancel();
+    };
+    let (answer, ()) = tokio::join!(asked, cancel);
+    assert!(matches!(answer, Err(ChildError::Cancelled)), "{answer:?}");
+}
+
 #[tokio::test]
 async fn requests_that_wait_side_by_side_are_no_sign_that_it_hangs() {
     let bench = Bench::with_limits(json!({"on": {"textDocument/definition": "hang"}}), quick());
