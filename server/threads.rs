@@ -25,8 +25,8 @@ mod why;
 
 pub use again::{again, is_unchanged, renamed, stands_twice};
 pub use beginning::{Beginning, beginning};
-pub use beside::{Beside, is_elsewhere, line_beside};
-pub use identity::{ids, is_whole, normal, renumbered, resolve, words};
+pub use beside::{Beside, code_beside, is_elsewhere, line_beside};
+pub use identity::{alike, ids, is_whole, normal, renumbered, resolve, words};
 pub use mention::{Mention, mentions, place, typed_mention};
 pub use near::near_misses;
 pub use pieces::Pieces;

@@ -35,7 +35,7 @@ struct Asking<'a> {
     method: &'a str,
     params: Value,
     encoding: Encoding,
-    /// The texts are needed afterwards.
+    /// The engine itself asks: the texts are needed afterwards.
     keep: bool,
     begun: Instant,
     timeout: Duration,
@@ -85,13 +85,18 @@ impl Children {
             timeout,
             cancel,
         };
+        // The engine waits as for an index. An editor has other answers for a person who waits.
+        let start = match keep {
+            true => timeout * INDEXING_FACTOR,
+            false => timeout,
+        };
         let mut again = only_reads(method) && !partial;
         loop {
             let child = tokio::select! {
                 child = self.child_of(file, language) => child?,
                 () = cancel.cancelled() => return Err(ChildError::Cancelled),
             };
-            let answer = match child.connection(timeout, cancel).await {
+            let answer = match child.connection(start, cancel).await {
                 Ok(connection) => {
                     let answer = self.ask_once(&connection, &asking).await;
                     child.touch();
@@ -232,7 +237,8 @@ impl Children {
     ) -> Result<(Vec<Value>, bool), ChildError> {
         let timeout = Duration::from_secs(self.shared.limits().timeout.max(1));
         let child = self.child_of(file, None).await?;
-        let connection = child.connection(timeout, cancel).await?;
+        let start = timeout * INDEXING_FACTOR;
+        let connection = child.connection(start, cancel).await?;
         self.open(&connection, file);
         let asking = Asking {
             file,

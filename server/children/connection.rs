@@ -31,8 +31,6 @@ const MAX_PUBLISHED_FILES: usize = 4096;
 const MAX_MADE: usize = 10_000;
 /// How many times the time of a request it may take while the child is indexing.
 pub const INDEXING_FACTOR: u32 = 6;
-/// Requests in a row that time out, with no sign of life, until the child is ended and started anew.
-const MAX_SILENT: u32 = 2;
 
 /// Diagnostics as published.
 pub struct Published {
@@ -78,7 +76,8 @@ pub struct Connection {
     ended: CancellationToken,
     reason: OnceLock<String>,
     heard: AtomicU64,
-    silent: AtomicU32,
+    /// When a request first timed out with no sign of life, since one was answered last.
+    silent: Mutex<Option<Instant>>,
     bad: AtomicU32,
 }
 
@@ -139,7 +138,7 @@ impl Connection {
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
             heard: AtomicU64::new(0),
-            silent: AtomicU32::new(0),
+            silent: Mutex::default(),
             bad: AtomicU32::new(0),
             row,
         })
@@ -282,7 +281,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 answer = &mut answered => {
-                    self.silent.store(0, Ordering::Relaxed);
+                    *locked(&self.silent) = None;
                     return answer.unwrap_or_else(|_| Err(self.stopped()));
                 }
                 () = cancel.cancelled() => return Err(ChildError::Cancelled),
@@ -292,20 +291,21 @@ impl Connection {
                         deadline += timeout.min(Duration::from_secs(1));
                         continue;
                     }
-                    return Err(self.timed_out(begun.elapsed(), heard, indexing));
+                    return Err(self.timed_out(begun, heard, indexing));
                 }
             }
         }
     }
 
-    fn timed_out(&self, waited: Duration, heard: u64, indexing: bool) -> ChildError {
+    fn timed_out(&self, begun: Instant, heard: u64, indexing: bool) -> ChildError {
         let command = self.row.command.clone();
-        let seconds = waited.as_secs();
-        if self.heard.load(Ordering::Relaxed) == heard
-            && self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT
-        {
-            // It hangs; a new one may not.
-            self.end("it hangs");
+        let seconds = begun.elapsed().as_secs();
+        if self.heard.load(Ordering::Relaxed) == heard {
+            let first = *locked(&self.silent).get_or_insert_with(Instant::now);
+            // Two in a row: it hangs, and a new one may not. Those that wait side by side for a slow one are as one.
+            if begun >= first {
+                self.end("it hangs");
+            }
         }
         if indexing {
             self.activity.give_up();
@@ -507,25 +507,32 @@ impl Connection {
         let Some(path) = uri::to_file(&params.uri) else {
             return;
         };
-        let version = params
-            .version
-            .or_else(|| locked(&self.documents).version(&path));
         {
+            let documents = locked(&self.documents);
             let mut published = locked(&self.published);
             published.insert(
                 path.clone(),
                 Published {
-                    version,
+                    version: params.version.or_else(|| documents.version(&path)),
                     is_named: params.version.is_some(),
                     items: params.diagnostics.to_owned(),
                 },
             );
-            let bytes = published
-                .values()
-                .map(|p| p.items.get().len())
-                .sum::<usize>();
-            if bytes > MAX_PUBLISHED || published.len() > MAX_PUBLISHED_FILES {
-                published.retain(|p, _| *p == path);
+            for pass in 0..3 {
+                let items = published.values().map(|p| p.items.get().len());
+                let bytes: usize = items.sum();
+                if bytes <= MAX_PUBLISHED && published.len() <= MAX_PUBLISHED_FILES {
+                    break;
+                }
+                // Those of a document that it was told of go last: it says nothing anew of one that stays as it is.
+                published.retain(|file, one| {
+                    let is_told = documents.version(file).is_some();
+                    match pass {
+                        0 => is_told || one.items.get() != "[]",
+                        1 => is_told || *file == path,
+                        _ => *file == path,
+                    }
+                });
             }
         }
         self.publications.send_modify(|n| *n += 1);

@@ -133,6 +133,7 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
                 file,
                 thread,
                 lossy,
+                ..
             } => (one_line(file), thread, lossy),
             Listed::Unparsed { file, .. } => {
                 let file = one_line(file);

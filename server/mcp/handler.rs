@@ -72,12 +72,12 @@ impl Handler {
         // A call may be faster than what `initialized` has us do.
         self.shared.log.connect(&context.peer);
         let running = async {
-            let places = self.shared.places(&context.peer).await?;
+            let found = self.shared.places(&context.peer).await?;
             let (told, cancel) = (&self.shared.told, &context.ct);
-            told.check(&self.shared, &places, verb, arguments, cancel)
+            told.check(&self.shared, &found.places, verb, arguments, cancel)
                 .await?;
-            let answer = route::call(&self.shared, &places, verb, arguments, cancel).await?;
-            told.note(&places, verb, arguments, &answer.value);
+            let answer = route::call(&self.shared, &found, verb, arguments, cancel).await?;
+            told.note(&found.places, verb, arguments, &answer.value);
             Ok(answer)
         };
         let running = AssertUnwindSafe(running).catch_unwind();
@@ -184,7 +184,7 @@ impl ServerHandler for Handler {
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         // That they did was seen in the order of the wire.
         let _ = self.shared.places(&context.peer).await;
-        self.shared.log.list_changed().await;
+        self.shared.log.list_changed();
     }
 
     async fn set_level(
@@ -232,7 +232,7 @@ impl ServerHandler for Handler {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let outcome = self.run(verb, &arguments, &context).await;
         if outcome.is_ok() && verb.effect.writes() {
-            self.shared.log.list_changed().await;
+            self.shared.log.list_changed();
         }
         Ok(result(outcome).into())
     }

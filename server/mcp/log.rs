@@ -35,12 +35,16 @@ impl Log {
         }
     }
 
-    /// Threads or runs may be others than were listed.
-    pub async fn list_changed(&self) {
-        if let Some(peer) = self.peer.get() {
+    /// Threads or runs may be others than were listed. No answer waits for it: a client that has closed its input is
+    /// told of nothing any more, but still reads its answers.
+    pub fn list_changed(&self) {
+        let Some(peer) = self.peer.get().cloned() else {
+            return;
+        };
+        tokio::spawn(async move {
             // It is gone: nobody to tell.
             let _ = peer.notify_resource_list_changed().await;
-        }
+        });
     }
 
     pub fn set_level(&self, level: LoggingLevel) {

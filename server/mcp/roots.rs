@@ -35,7 +35,26 @@ pub(super) struct Place {
     last: Mutex<String>,
 }
 
-type Places = Result<Vec<Arc<Place>>, Failure>;
+/// A root that cannot be used, and why.
+pub(super) struct Missing {
+    pub root: PathBuf,
+    pub why: String,
+}
+
+/// What the client's roots lead to.
+#[derive(Default)]
+pub(super) struct Found {
+    pub places: Vec<Arc<Place>>,
+    pub missing: Vec<Missing>,
+}
+
+impl Found {
+    /// Why something may be where nobody can look.
+    pub fn failure(&self) -> Option<Failure> {
+        let missing = self.missing.first();
+        missing.map(|missing| Failure::new("file", &missing.why))
+    }
+}
 
 pub(super) struct Workspaces {
     pub folders: Folders,
@@ -43,8 +62,9 @@ pub(super) struct Workspaces {
     pub subscriptions: Subscriptions,
     pub told: Told,
     fallback: PathBuf,
-    /// Asked for at the first call, and again when the client says that they changed.
-    places: RwLock<Arc<OnceCell<Places>>>,
+    /// Asked for at the first call, and again when the client says that they changed or when one that was missing is
+    /// there.
+    found: RwLock<Arc<OnceCell<Arc<Found>>>>,
     /// Of the roots that were known before.
     known: RwLock<Vec<Arc<Place>>>,
 }
@@ -57,31 +77,48 @@ impl Workspaces {
             subscriptions: Subscriptions::default(),
             told: Told::default(),
             fallback,
-            places: RwLock::default(),
+            found: RwLock::default(),
             known: RwLock::default(),
         }
     }
 
     pub fn roots_changed(&self) {
-        *self.places.write().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+        *self.found.write().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
 
-    pub async fn places(self: &Arc<Self>, peer: &Peer) -> Places {
-        let cell = self
-            .places
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        cell.get_or_init(|| self.find(peer)).await.clone()
+    fn cell(&self) -> Arc<OnceCell<Arc<Found>>> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        found.clone()
     }
 
-    async fn find(self: &Arc<Self>, peer: &Peer) -> Places {
+    /// At least one place, or why there is none.
+    pub async fn places(self: &Arc<Self>, peer: &Peer) -> Result<Arc<Found>, Failure> {
+        let cell = self.cell();
+        let is_there = |missing: &Missing| missing.root.is_dir();
+        let known = cell.get();
+        if known.is_some_and(|known| known.missing.iter().any(is_there)) {
+            let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+            // Once, of several calls that see it.
+            if Arc::ptr_eq(&found, &cell) {
+                *found = Arc::default();
+            }
+        }
+        let cell = self.cell();
+        let found = cell.get_or_init(|| self.find(peer)).await.clone();
+        if found.places.is_empty() {
+            let none = || Failure::new("file", "there is no workspace folder");
+            return Err(found.failure().unwrap_or_else(none));
+        }
+        Ok(found)
+    }
+
+    async fn find(self: &Arc<Self>, peer: &Peer) -> Arc<Found> {
         let roots = match self.ask(peer).await {
             Some(roots) => roots,
             None => vec![self.fallback.clone()],
         };
-        let mut places: Vec<Arc<Place>> = Vec::new();
-        let mut problem = None;
+        let mut found = Found::default();
+        let places = &mut found.places;
         for root in roots {
             match self.place(&root) {
                 Ok(place) if places.iter().all(|known| known.root != place.root) => {
@@ -90,7 +127,7 @@ impl Workspaces {
                 Ok(_) => {}
                 Err(why) => {
                     self.log.say(Level::Warning, &why);
-                    problem = Some(why);
+                    found.missing.push(Missing { root, why });
                 }
             }
         }
@@ -104,11 +141,7 @@ impl Workspaces {
         {
             gone.session.shutdown().await;
         }
-        if places.is_empty() {
-            let why = problem.unwrap_or_else(|| String::from("there is no workspace folder"));
-            return Err(Failure::new("file", why));
-        }
-        Ok(places)
+        Arc::new(found)
     }
 
     /// The client's roots; `None`: it has none to tell.

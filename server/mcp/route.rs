@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::roots::{Place, Workspaces};
+use super::roots::{Found, Place, Workspaces};
 use crate::bridge::{self, Listed, NoAnswer};
 use crate::host::Level;
 use crate::os;
@@ -18,12 +18,13 @@ type Outcome = Result<Answer, Failure>;
 /// A call on whichever of the places it is about.
 pub(super) async fn call(
     shared: &Arc<Workspaces>,
-    places: &[Arc<Place>],
+    found: &Found,
     verb: &Verb,
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Outcome {
-    if let [place] = places {
+    let places = found.places.as_slice();
+    if let ([place], []) = (places, found.missing.as_slice()) {
         return on(shared, place, verb, arguments, cancel).await;
     }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
@@ -45,15 +46,15 @@ pub(super) async fn call(
         | "process_all_actions"
         | "workflow_list"
         | "workflow_search"
-        | "buffer_read" => all(shared, places, verb, arguments, cancel).await,
+        | "buffer_read" => all(shared, found, verb, arguments, cancel).await,
         "respond_to_thread" | "dismiss_thread" => {
             let id = text("thread_id").unwrap_or_default();
-            let (place, id) = thread(shared, places, id, cancel).await?;
+            let (place, id) = thread(shared, found, id, cancel).await?;
             let mut arguments = arguments.clone();
             arguments["thread_id"] = json!(id);
             on(shared, place, verb, &arguments, cancel).await
         }
-        "workflow_thread" => first(shared, places, verb, arguments, cancel).await,
+        "workflow_thread" => first(shared, found, verb, arguments, cancel).await,
         _ => {
             // No file, or a wrong call: any place says so.
             let place = places.first().ok_or_else(Failure::defect)?;
@@ -106,21 +107,21 @@ pub(super) fn place_of<'a>(
     }
 }
 
-/// The answers of every place as one; each item says where it is from. A place that gives none is told of.
+/// The answers of every place as one; each item says where it is from. A root that gives none is told of.
 async fn all(
     shared: &Arc<Workspaces>,
-    places: &[Arc<Place>],
+    found: &Found,
     verb: &Verb,
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Outcome {
     let mut together = json!({});
     let mut failed = Vec::new();
-    for place in places {
+    for place in &found.places {
         let mut value = match on(shared, place, verb, arguments, cancel).await {
             Ok(answer) => answer.value,
             Err(failure) => {
-                failed.push((place, failure));
+                failed.push((&place.root, failure));
                 continue;
             }
         };
@@ -137,12 +138,17 @@ async fn all(
         }
         join(&mut together, value);
     }
-    if failed.len() == places.len() {
+    if failed.len() == found.places.len() {
         let first = failed.into_iter().next();
         return Err(first.map_or_else(Failure::defect, |(_, failure)| failure));
     }
-    for (place, failure) in failed {
-        let told = json!({"root": place.root.to_string_lossy(), "error": failure.message});
+    let failed = failed
+        .iter()
+        .map(|(root, failure)| (*root, &failure.message));
+    let missing = found.missing.iter();
+    let missing = missing.map(|missing| (&missing.root, &missing.why));
+    for (root, why) in failed.chain(missing) {
+        let told = json!({"root": root.to_string_lossy(), "error": why});
         join(&mut together, json!({"unavailable": [told]}));
         if let Some(success) = together.get_mut("success") {
             *success = json!(false);
@@ -191,13 +197,13 @@ fn join(together: &mut Value, more: Value) {
 /// The place and full id of a thread: a prefix has to be unique over all places.
 async fn thread<'a>(
     shared: &Arc<Workspaces>,
-    places: &'a [Arc<Place>],
+    found: &'a Found,
     id: &str,
     cancel: &CancellationToken,
 ) -> Result<(&'a Arc<Place>, String), Failure> {
     let mut all: Vec<(&Arc<Place>, String)> = Vec::new();
-    let mut failed = None;
-    for place in places {
+    let mut failed = found.failure();
+    for place in &found.places {
         match on(shared, place, &verbs::GET_THREADS, &json!({}), cancel).await {
             Ok(answer) => {
                 let threads = answer.value.get("threads").and_then(Value::as_array);
@@ -219,7 +225,10 @@ async fn thread<'a>(
         // The first place words the error, unknown or too short, unless it may be where nobody can look.
         [] => match failed {
             Some(failure) => Err(failure),
-            None => Ok((places.first().ok_or_else(Failure::defect)?, id.to_owned())),
+            None => {
+                let first = found.places.first().ok_or_else(Failure::defect)?;
+                Ok((first, id.to_owned()))
+            }
         },
         several => {
             let candidates: Vec<String> = several
@@ -239,13 +248,13 @@ async fn thread<'a>(
 /// The first place that knows the run.
 async fn first(
     shared: &Arc<Workspaces>,
-    places: &[Arc<Place>],
+    found: &Found,
     verb: &Verb,
     arguments: &Value,
     cancel: &CancellationToken,
 ) -> Outcome {
-    let mut failed: Option<Failure> = None;
-    for place in places {
+    let mut failed = found.failure();
+    for place in &found.places {
         match on(shared, place, verb, arguments, cancel).await {
             Ok(answer) => return Ok(answer),
             // That a history cannot be read says more than that another has no such run.

@@ -4,6 +4,7 @@
 //! looked at in turn while there are any, at the place where it was found last.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ impl Subscriptions {
         if resources::parse(uri).is_none() {
             return Err(refused(String::from(resources::NAMES)));
         }
-        let now = look(shared, peer, uri, &Watched::default()).await;
+        let now = look(shared, peer, uri, &Watched::default(), &mut Lists::new()).await;
         let now = now.map_err(|failure| refused(failure.message))?;
         if now.state.is_null() {
             return Err(refused(format!(
@@ -89,9 +90,10 @@ async fn watch(shared: std::sync::Weak<Workspaces>, peer: Peer) {
             }
             state.watched.clone()
         };
+        let mut lists = Lists::new();
         for (uri, before) in watched {
             // What cannot be looked at now may be by and by.
-            let Ok(now) = look(&shared, &peer, &uri, &before).await else {
+            let Ok(now) = look(&shared, &peer, &uri, &before, &mut lists).await else {
                 continue;
             };
             if now == before {
@@ -115,30 +117,43 @@ async fn watch(shared: std::sync::Weak<Workspaces>, peer: Peer) {
     }
 }
 
+/// What a look around has listed already, by the file; by none: everywhere. Nothing where that failed.
+type Lists = HashMap<Option<String>, Option<Value>>;
+
 /// A resource as it is now: first where it was before.
 async fn look(
     shared: &Shared,
     peer: &Peer,
     uri: &str,
     before: &Watched,
+    lists: &mut Lists,
 ) -> Result<Watched, Failure> {
-    let places = shared.places(peer).await?;
+    let found = shared.places(peer).await?;
     let ask = async |verb: &Verb, arguments: Value| {
         let cancel = CancellationToken::new();
-        route::call(shared, &places, verb, &arguments, &cancel).await
+        route::call(shared, &found, verb, &arguments, &cancel).await
     };
     match resources::parse(uri) {
         Some(Named::Thread(id)) => {
-            let in_file = before.file.as_ref().map(|file| json!({"path": file}));
+            let in_file = before.file.clone().map(Some);
             // One that was gone before is not looked for everywhere each time.
             let anywhere = before.file.is_none() || !before.state.is_null();
-            let anywhere = anywhere.then(|| json!({}));
-            for arguments in in_file.into_iter().chain(anywhere) {
+            for place in in_file.into_iter().chain(anywhere.then_some(None)) {
+                let all = json!({});
+                let in_file = |file: &String| json!({"path": file});
+                let arguments = place.as_ref().map_or(all, in_file);
+                let list = match lists.entry(place) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => {
+                        let listed = ask(&verbs::GET_THREADS, arguments).await;
+                        new.insert(listed.ok().map(|answer| answer.value))
+                    }
+                };
                 // The file may be gone.
-                let Ok(list) = ask(&verbs::GET_THREADS, arguments).await else {
+                let Some(list) = list else {
                     continue;
                 };
-                if let Ok(thread) = resources::thread(&list.value, id) {
+                if let Ok(thread) = resources::thread(list, id) {
                     let file = thread.get("file").and_then(Value::as_str);
                     return Ok(Watched {
                         file: file.map(str::to_owned),
@@ -163,10 +178,11 @@ async fn look(
     }
 }
 
-/// That it moved is no change of a thread: an author types above it.
+/// That it moved is no change of a thread, nor is one of the code beside it: an author types.
 fn without_lines(mut thread: Value) -> Value {
     if let Some(thread) = thread.as_object_mut() {
         thread.remove("start_line");
+        thread.remove("beside");
         let messages = thread.get_mut("thread").and_then(Value::as_array_mut);
         for message in messages.into_iter().flatten() {
             if let Some(message) = message.as_object_mut() {

@@ -25,6 +25,8 @@ struct Known {
     file: String,
     /// What was said, each as a hash.
     said: Vec<u64>,
+    /// The code beside it, where others of the file begin alike.
+    beside: Option<String>,
     /// How many threads of the file have the same first words, it among them.
     namesakes: usize,
     /// The list had all threads of the file.
@@ -89,6 +91,7 @@ impl Told {
                     let known = Known {
                         file: file.to_owned(),
                         said: said(thread),
+                        beside: text(thread, "beside").map(str::to_owned),
                         namesakes: count.copied().unwrap_or(1),
                         all,
                         stale: false,
@@ -128,6 +131,7 @@ impl Told {
             let gone = Known {
                 file: file.to_owned(),
                 said: Vec::new(),
+                beside: None,
                 namesakes: 1,
                 all: false,
                 stale: true,
@@ -171,7 +175,10 @@ impl Told {
             false => now.len() >= known.namesakes,
         };
         let alone = now.len() == 1 && known.namesakes == 1;
-        if !known.stale && as_many && (alone || said(thread).starts_with(&known.said)) {
+        // They may have changed their places, or one went and another came.
+        let same_code = known.beside.as_deref() == text(thread, "beside");
+        let same = same_code && (alone || said(thread).starts_with(&known.said));
+        if !known.stale && as_many && same {
             return Ok(());
         }
         Err(Failure::new(

@@ -373,7 +373,13 @@ impl Session {
                 } else if let Some(entry) = workspace.index.get(&file) {
                     match entry.unparsed {
                         Some(raw) => list.threads.push(unparsed(&relative, &raw)),
-                        None => add_threads(&mut list, &relative, &entry.threads, entry.lossy),
+                        None => {
+                            let alike = !threads::alike(&entry.threads).is_empty();
+                            let read = alike.then(|| workspace.tree.read(&file).ok()).flatten();
+                            let text = read.as_ref().map_or("", |read| &*read.text);
+                            let (threads, lossy) = (&entry.threads, entry.lossy);
+                            add_threads(&mut list, &relative, threads, text, lossy);
+                        }
                     }
                 }
             }
@@ -587,7 +593,7 @@ fn add_view(list: &mut ThreadList, file: &str, view: &View) {
     if threads::may_hold(view.text.as_bytes()) && view.syntax.is_malformed(&view.text) {
         list.threads.push(unparsed(file, &view.text));
     } else {
-        add_threads(list, file, &view.threads, view.lossy);
+        add_threads(list, file, &view.threads, &view.text, view.lossy);
     }
 }
 
@@ -598,11 +604,16 @@ fn unparsed(file: &str, text: &str) -> Listed {
     }
 }
 
-fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], lossy: bool) {
+/// `text`: that of the file; it is looked at where some of the threads begin alike.
+fn add_threads(list: &mut ThreadList, file: &str, threads: &[Thread], text: &str, lossy: bool) {
+    let alike = threads::alike(threads);
     let listed = threads.iter().map(|thread| Listed::Thread {
         file: file.to_owned(),
         thread: thread.clone(),
         lossy,
+        beside: alike
+            .contains(threads::words(&thread.id))
+            .then(|| threads::code_beside(thread, text)),
     });
     list.threads.extend(listed);
 }

@@ -32,6 +32,8 @@ pub enum Listed {
         thread: Thread,
         /// Not all of the file is UTF-8.
         lossy: bool,
+        /// The line of code beside it, where another thread of the file begins alike: it tells which is which.
+        beside: Option<String>,
     },
     /// A file that cannot be parsed, for a reader to fall back on.
     Unparsed { file: String, text: String },
@@ -80,12 +82,13 @@ impl ThreadList {
 
 impl Serialize for Listed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (file, thread, lossy) = match self {
+        let (file, thread, lossy, beside) = match self {
             Self::Thread {
                 file,
                 thread,
                 lossy,
-            } => (file, thread, *lossy),
+                beside,
+            } => (file, thread, *lossy, beside),
             Self::Unparsed { file, text } => {
                 let value = json!({"parse_error": true, "file": file, "raw_content": text});
                 return value.serialize(serializer);
@@ -105,6 +108,9 @@ impl Serialize for Listed {
         }
         if lossy {
             value["invalid_utf8"] = json!(true);
+        }
+        if let Some(beside) = beside {
+            value["beside"] = json!(beside);
         }
         value.serialize(serializer)
     }

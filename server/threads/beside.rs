@@ -57,21 +57,32 @@ pub fn line_beside(thread: &Thread, text: &str) -> String {
     line(thread, text).chars().take(ENOUGH).collect()
 }
 
-/// The code on the thread's own line, or the first line behind it that is not blank; of both only what no change of
-/// form touches.
+/// The line of code beside a thread as it is written, without the blanks around it.
+pub fn code_beside(thread: &Thread, text: &str) -> String {
+    code(thread, text).trim().chars().take(ENOUGH).collect()
+}
+
+/// What of the code beside a thread no change of form touches.
 fn line(thread: &Thread, text: &str) -> String {
+    let letters = code(thread, text).chars();
+    letters.filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// The code on the thread's own line, or the first line behind it that is not blank.
+fn code<'a>(thread: &Thread, text: &'a str) -> &'a str {
     let end = |message: &Message| line_end(text, message.range.end.max(message.marker.end));
-    let letters = |line: &str| -> String { line.chars().filter(|c| c.is_alphanumeric()).collect() };
     if thread.trailing
         && let Some(first) = thread.messages.first()
     {
         let from = line_start(text, first.marker.start);
-        return letters(text.get(from..first.marker.start).unwrap_or_default());
+        return text.get(from..first.marker.start).unwrap_or_default();
     }
     let behind = thread.messages.last().map_or(0, end);
     let behind = text.get(behind..).unwrap_or_default();
-    let mut lines = behind.lines().map(letters);
-    lines.find(|line| !line.is_empty()).unwrap_or_default()
+    let mut lines = behind.lines();
+    lines
+        .find(|line| line.contains(char::is_alphanumeric))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

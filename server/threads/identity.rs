@@ -1,6 +1,6 @@
 //! The names of threads: of a file's path and the first thing the author said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
@@ -81,6 +81,12 @@ pub fn renumbered(threads: &[Thread], gone: &[String]) -> Vec<(String, String)> 
 /// What of an id stands for the first words.
 pub fn words(id: &str) -> &str {
     id.split_once('-').map_or(id, |(words, _)| words)
+}
+
+/// The words with which several of a file's threads begin.
+pub fn alike(threads: &[Thread]) -> HashSet<&str> {
+    let ids = threads.iter().map(|thread| thread.id.as_str());
+    ids.filter(|id| words(id) != *id).map(words).collect()
 }
 
 /// An id, or the beginning of one, as somebody types it: as ids are written here.

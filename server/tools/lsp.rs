@@ -1,7 +1,7 @@
 //! `lsp`: what the language's own server knows of the code.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -152,7 +152,7 @@ impl Tool for Lsp {
     }
     fn description(&self) -> String {
         String::from(
-            "Asks the language server of a file: where a name is defined, implemented or used, what it is, what is wrong in the file, which symbols there are. Answers are lines `path:line:column: text`, counted from 1, columns in bytes.",
+            "Asks the language server of a file: where a name is defined, implemented or used, what it is, what is wrong in the file, which symbols there are. Answers are lines `path:line:column: text`, counted from 1, columns in bytes; of a file outside the workspace without its text.",
         )
     }
     fn parameters(&self) -> Value {
@@ -297,19 +297,29 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// Of what stands in a file: nothing where it is outside of the workspace. What a file includes decides where its
+    /// server leads to, and nobody was asked about that one.
+    fn inside<'t>(&self, file: &Path, text: &'t str) -> &'t str {
+        match self.cx.tree.relative(file) {
+            Some(_) => text,
+            None => "",
+        }
+    }
+
     fn places(&self, places: &[Place], action: Action) -> String {
         if places.is_empty() {
             return format!("No {} found of what stands at {}.", action.name(), self.at);
         }
         let mut out = String::new();
         for place in places.iter().take(MAX_PLACES) {
+            let text = self.inside(&place.path, &place.text);
             let _ = writeln!(
                 out,
                 "{}:{}:{}: {}",
                 self.cx.shown(&place.path),
                 place.line + 1,
                 place.column + 1,
-                place.text.trim()
+                text.trim()
             );
         }
         rest(&mut out, places.len());
@@ -421,6 +431,7 @@ impl<'a> Asked<'a> {
             let document = Document::new(&file.text, 0);
             let at = document.position(edit.range.start, Encoding::Utf8);
             let old = file.text.get(edit.range.clone()).unwrap_or_default();
+            let old = self.inside(&file.path, old);
             let _ = writeln!(
                 out,
                 "{}:{}:{}: `{old}` -> `{}`",

@@ -572,6 +572,22 @@ fn a_client_may_leave_without_a_word() {
 }
 
 #[test]
+fn a_write_is_answered_to_a_client_that_has_said_all_it_had_to_say() {
+    for _ in 0..3 {
+        let workspace = workspace();
+        let mut agent = Agent::start(&workspace);
+        let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
+        let arguments = json!({"thread_id": id, "response": "So."});
+        let call = json!({"name": "respond_to_thread", "arguments": arguments});
+        let asked = agent.ask("tools/call", call);
+        agent.close_input();
+        let done = agent.answer(asked).expect("an answer");
+        assert_eq!(done["structuredContent"]["success"], true, "{done}");
+        assert!(agent.end().success());
+    }
+}
+
+#[test]
 fn progress_is_told_to_who_asks_for_it() {
     let workspace = workspace();
     let mut agent = Agent::start(&workspace);

@@ -33,6 +33,37 @@ fn at(action: &str, line: u32, column: u32) -> Value {
 }
 
 #[tokio::test]
+async fn lsp_shows_no_text_of_a_file_outside_the_workspace() {
+    let library = tempfile::tempdir().unwrap();
+    let folder = library.path().canonicalize().unwrap();
+    let file = folder.join("x.scripted");
+    std::fs::write(&file, "password def hidden\n").unwrap();
+    let b = bench(json!({"library": folder}));
+    // Nor over a link that lies inside.
+    std::os::unix::fs::symlink(&file, b.root.join("link.scripted")).unwrap();
+    b.write("a.scripted", "hidden\n");
+    let file = file.display();
+    let outside = format!("{file}:1:14: \n");
+    assert_eq!(b.ok("lsp", at("definition", 1, 1)).await, outside);
+    let all = format!("{outside}a.scripted:1:1: hidden\n");
+    let mut told: Vec<String> = b
+        .ok("lsp", at("references", 1, 1))
+        .await
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    told.sort();
+    let mut expected: Vec<&str> = all.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+    let mut rename = at("rename", 1, 1);
+    rename["new_name"] = json!("other");
+    let renamed = b.ok("lsp", rename).await;
+    has(&renamed, &format!("{file}:1:14: `` -> `other`"));
+    has(&renamed, "a.scripted:1:1: `hidden` -> `other`");
+}
+
+#[tokio::test]
 async fn lsp_answers_in_lines() {
     let b = bench(json!({}));
     assert_eq!(

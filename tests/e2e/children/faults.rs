@@ -203,6 +203,50 @@ async fn one_that_hangs_is_timed_out_cancelled_and_begun_anew() {
     assert_eq!(bench.children.states()[0].restarts, 0);
 }
 
+/// Who asks on behalf of an editor has the editor's patience, and another answer to give.
+#[tokio::test]
+async fn the_engine_waits_for_a_slow_start_and_the_editor_for_the_time_of_a_request() {
+    let options = json!({"on": {"initialize": "slow"}, "slow": 2});
+    let bench = Bench::with_limits(options, quick());
+    let path = bench.write("a.scripted", "def name BAD\n");
+    let (editors, places, diagnostics) = tokio::join!(
+        bench.define(&path),
+        bench.children.definition(&path, 5, &bench.cancel),
+        bench.children.diagnostics(&path, &bench.cancel),
+    );
+    assert!(
+        matches!(editors, Err(ChildError::TimedOut(_, 1))),
+        "{editors:?}"
+    );
+    assert_eq!(places.unwrap()[0].column, 4);
+    assert_eq!(diagnostics.unwrap().0.len(), 1);
+
+    let bench = Bench::with_limits(json!({"start": "hang"}), quick());
+    let path = bench.write("a.scripted", "def name\n");
+    let asked = bench.children.definition(&path, 5, &bench.cancel);
+    let cancel = async {
+        bench.logged("its start", |log| !log.is_empty()).await;
+        bench.cancel.cancel();
+    };
+    let (answer, ()) = tokio::join!(asked, cancel);
+    assert!(matches!(answer, Err(ChildError::Cancelled)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn requests_that_wait_side_by_side_are_no_sign_that_it_hangs() {
+    let bench = Bench::with_limits(json!({"on": {"textDocument/definition": "hang"}}), quick());
+    let path = bench.write("a.scripted", "x");
+    bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+    for answer in futures::future::join_all((0..3).map(|_| bench.define(&path))).await {
+        assert!(
+            matches!(answer, Err(ChildError::TimedOut(_, 1))),
+            "{answer:?}"
+        );
+    }
+    bench.ask(&path, "textDocument/hover", 0, 0).await.unwrap();
+    assert_eq!(bench.children.states()[0].restarts, 0);
+}
+
 #[tokio::test]
 async fn one_that_is_stopped_harms_no_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -315,6 +359,19 @@ async fn frames_of_every_kind_are_borne() {
         let grown = resident().saturating_sub(before);
         assert!(grown < 16 << 20, "{how}: {grown} bytes more");
         assert_eq!(bench.children.states()[0].restarts, 0, "{how}");
+    }
+}
+
+#[tokio::test]
+async fn diagnostics_of_what_is_open_outlast_those_of_many_other_files() {
+    let on = json!({"on": {"textDocument/definition": "flood"}});
+    let bench = Bench::with_limits(on, patient());
+    let path = bench.open("a.scripted", "scripted", 1, "BAD name\n");
+    for _ in 0..2 {
+        let found = bench.children.diagnostics(&path, &bench.cancel).await;
+        let (items, fresh) = found.unwrap();
+        assert_eq!((items.len(), fresh), (1, true), "{items:?}");
+        bench.define(&path).await.unwrap();
     }
 }
 

@@ -217,9 +217,14 @@ impl Agent {
             .expect("a result")
     }
 
+    /// Says nothing more, and reads on.
+    pub fn close_input(&mut self) {
+        drop(self.pipe.take());
+    }
+
     /// Hangs up and waits for the end.
     pub fn end(&mut self) -> ExitStatus {
-        drop(self.pipe.take());
+        self.close_input();
         while let Ok(Some(_)) = self.messages.recv_timeout(DEADLINE) {}
         self.process.wait().expect("it ends")
     }

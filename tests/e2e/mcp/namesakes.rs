@@ -94,3 +94,46 @@ fn an_id_is_another_threads_where_the_author_has_asked_the_same_above() {
         "{text}"
     );
 }
+
+#[test]
+fn an_id_is_another_threads_where_as_many_stand_beside_other_code() {
+    let of = |code: &[&str]| -> String {
+        let threads = code
+            .iter()
+            .map(|code| format!("// AUTHOR: same?\nfn {code}() {{}}\n\n"));
+        threads.collect()
+    };
+    // The first goes and the same is asked elsewhere; two functions are swapped.
+    for now in [["b", "c", "d"], ["b", "a", "c"]] {
+        let (workspace, mut agent) = bench(&of(&["a", "b", "c"]));
+        let list = agent.call("get_threads", json!({}));
+        assert_eq!(list["threads"][1]["beside"], "fn b() {}");
+        let all = ids(&mut agent, json!({"status": "pending"}));
+        workspace.write(FILE, of(&now));
+        assert_refused(&mut agent, "respond_to_thread", &all[0]);
+        assert_refused(&mut agent, "dismiss_thread", &all[1]);
+        assert_eq!(workspace.read(FILE), of(&now));
+        // Listed again, an id is what it says.
+        ids(&mut agent, json!({}));
+        let answer = json!({"thread_id": all[0], "response": "So."});
+        agent.call("respond_to_thread", answer);
+        let text = workspace.read(FILE);
+        let answered = "// AUTHOR: same?\n// AGENT: So.\n// AUTHOR:\nfn b() {}\n";
+        assert!(text.contains(answered), "{text}");
+        // What an answer adds is no change.
+        let answer = json!({"thread_id": all[1], "response": "And so."});
+        agent.call("respond_to_thread", answer);
+    }
+}
+
+#[test]
+fn the_last_one_left_of_two_is_not_answered_for_the_other() {
+    let (workspace, mut agent) =
+        bench("// AUTHOR: why?\na();\n\n// AUTHOR: why?\n// AGENT: So.\nb();\n");
+    let all = ids(&mut agent, json!({"status": "pending"}));
+    assert_eq!(all.len(), 1);
+    let now = "a();\n\n// AUTHOR: why?\n// AGENT: So.\nb();\n";
+    workspace.write(FILE, now);
+    assert_refused(&mut agent, "respond_to_thread", &all[0]);
+    assert_eq!(workspace.read(FILE), now);
+}

@@ -164,7 +164,43 @@ fn a_root_that_is_no_folder_is_told() {
         &workspace,
         &[&workspace.path("gone"), &workspace.path("one")],
     );
-    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 1);
+    let list = agent.call("get_threads", json!({}));
+    assert_eq!(list["summary"]["total"], 1);
+    assert_eq!(list["threads"][0]["root"], json!(workspace.path("one")));
+    let unavailable = &list["unavailable"][0];
+    assert_eq!(unavailable["root"], json!(workspace.path("gone")));
+    let error = unavailable["error"].as_str().expect("why");
+    assert!(error.contains("gone cannot be used"), "{error}");
+    // It may be there.
+    let answer = json!({"thread_id": "ffffffff", "response": "Yes."});
+    let (sentence, _) = agent.refused("respond_to_thread", answer);
+    assert!(sentence.contains("gone cannot be used"), "{sentence}");
+    let (sentence, _) = agent.refused("workflow_thread", json!({"run_id": "ffffffff"}));
+    assert!(sentence.contains("gone cannot be used"), "{sentence}");
+    let answer = json!({"thread_id": id_of(&list, "a.rs"), "response": "Yes."});
+    assert_eq!(agent.call("respond_to_thread", answer)["file"], "a.rs");
+}
+
+#[test]
+fn a_root_that_is_made_later_is_served_from_then_on() {
+    let workspace = two();
+    let later = workspace.path("later");
+    for roots in [vec![&later], vec![&workspace.path("one"), &later]] {
+        let roots: Vec<&std::path::Path> = roots.iter().map(|root| root.as_path()).collect();
+        let mut agent = Agent::with_roots(&workspace, &roots);
+        match roots.len() {
+            1 => drop(agent.refused("get_threads", json!({}))),
+            _ => drop(agent.call("get_threads", json!({}))),
+        }
+        workspace.write("later/c.rs", "// AUTHOR: third?\nfn c() {}\n");
+        let list = agent.call("get_threads", json!({}));
+        assert_eq!(list["summary"]["total"], roots.len(), "{list}");
+        assert_eq!(list.get("unavailable"), None, "{list}");
+        let answer = json!({"thread_id": id_of(&list, "c.rs"), "response": "Yes."});
+        agent.call("respond_to_thread", answer);
+        assert!(workspace.read("later/c.rs").contains("// AGENT: Yes.\n"));
+        std::fs::remove_dir_all(&later).expect("removed");
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -178,4 +180,51 @@ fn a_socket_of_another_user_is_told_of_as_long_as_its_place_is_held() {
     assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
     other.kill().expect("ended");
     other.wait().expect("ended");
+}
+
+/// Each look around asks once for a file, however many of its threads are watched.
+#[test]
+fn threads_of_one_file_that_are_subscribed_to_are_asked_for_together() {
+    const THREADS: usize = 40;
+    let workspace = workspace();
+    let socket = workspace.data().join("s.sock");
+    point(&workspace, "editor", &socket);
+    let listener = UnixListener::bind(socket).expect("a socket");
+    let is_changed = Arc::new(AtomicBool::new(false));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (changed, counted) = (is_changed.clone(), calls.clone());
+    std::thread::spawn(move || {
+        loop {
+            let Some(mut stream) = next(&listener) else {
+                continue;
+            };
+            let is_changed = changed.load(Ordering::SeqCst);
+            if is_changed {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+            let said = if is_changed { "and how?" } else { "why?" };
+            let threads = (0..THREADS).map(|n| {
+                json!({"id": format!("{n:08x}"), "file": "src/a.rs", "start_line": 1,
+                    "status": "pending", "thread": [{"role": "author", "line": 1, "text": said}]})
+            });
+            let threads: Vec<Value> = threads.collect();
+            let answer = json!({"answer": {"value": {"buffers": [], "threads": threads}}});
+            let _ = writeln!(stream, "{answer}");
+        }
+    });
+    let mut agent = Agent::start(&workspace);
+    let uris = (0..THREADS).map(|n| format!("postil://thread/{n:08x}"));
+    let uris: Vec<String> = uris.collect();
+    for uri in &uris {
+        let subscribed = agent.request("resources/subscribe", json!({"uri": uri}));
+        subscribed.expect("subscribed");
+    }
+    is_changed.store(true, Ordering::SeqCst);
+    for uri in &uris {
+        agent.wait_note("notifications/resources/updated", |told| {
+            told["uri"] == uri.as_str()
+        });
+    }
+    let calls = calls.load(Ordering::SeqCst);
+    assert!(calls < THREADS / 2, "{calls} calls");
 }
