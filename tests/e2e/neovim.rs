@@ -19,6 +19,7 @@ mod roots;
 mod seen;
 mod sessions;
 mod stops;
+mod swap;
 mod unfit;
 
 use std::process::Command;

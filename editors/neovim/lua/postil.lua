@@ -559,6 +559,16 @@ function M.takes(buffer)
   return types == nil or types and vim.list_contains(types, vim.bo[buffer].filetype)
 end
 
+-- Starts the servers of all files that are open, for a command that is about their texts: one that none has open would
+-- be told of the disk.
+function M.start_open()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and M.takes(buffer) then
+      M.start(buffer)
+    end
+  end
+end
+
 -- A buffer was opened, or got a name or a type.
 function M.begin(buffer)
   if not vim.api.nvim_buf_is_valid(buffer) then

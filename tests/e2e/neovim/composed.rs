@@ -8,6 +8,7 @@ use super::python_project;
 
 in_both!(
     a_composed_text_is_sent_once_when_its_window_is_closed,
+    a_text_that_was_sent_before_an_end_that_did_not_come_is_not_sent_again,
     a_composed_text_outlives_its_server,
     a_composed_thread_goes_where_its_line_went,
     who_has_composed_is_back_in_the_window_they_came_from,
@@ -89,6 +90,31 @@ fn a_composed_text_is_sent_once_when_its_window_is_closed(program: &str) {
     for word in ["five", "six", "seven"] {
         assert_eq!(text.matches(word).count(), 1, "{text}");
     }
+}
+
+fn a_text_that_was_sent_before_an_end_that_did_not_come_is_not_sent_again(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    // The file is changed by what is sent, so that it keeps Neovim from ending.
+    let refused = |nvim: &mut Nvim, text: &str| {
+        nvim.keys(":write<CR>:qall<CR>");
+        let sent = format!("{OF_FILE}:find('AUTHOR: {text}\\n', 1, true)");
+        nvim.wait("the text", &sent);
+        nvim.keys("<CR><Esc>");
+        nvim.wait("the hint", "vim.iter(vim.api.nvim_list_wins()):any(function(w) return vim.wo[w].winbar:find('sent; :q closes', 1, true) end)");
+        nvim.ex("call win_gotoid(win_findbuf(bufnr('postil://'))[0])");
+    };
+    typed_in(&mut nvim, ":4Postil! new", "one");
+    refused(&mut nvim, "one");
+    nvim.keys(":wq<CR>");
+    nvim.wait("the file", "vim.bo.buftype == ''");
+    // Another text is a further message; the same again is none.
+    compose(&mut nvim, "two");
+    refused(&mut nvim, "two");
+    nvim.keys(":wincmd p<CR>:write<CR>:wincmd p<CR>A more<Esc>:write<CR>u:write<CR>");
+    nvim.wait("the hint", "vim.wo.winbar:find('sent; :q closes', 1, true)");
+    nvim.keys("A and three<Esc>:wq<CR>");
+    nvim.wait_text("# AUTHOR: one\n# AUTHOR: two\n# AUTHOR: two and three\ndef load");
 }
 
 fn a_composed_text_outlives_its_server(program: &str) {

@@ -165,10 +165,21 @@ impl Nvim {
 
     /// Waits until `condition` (a Lua expression) is true, or something.
     pub fn wait(&mut self, what: &str, condition: &str) -> Value {
+        self.wait_for(what, |nvim| nvim.lua(&format!("return {condition}")))
+    }
+
+    /// Waits until it is in this mode, also in one in which it answers nothing else.
+    pub fn wait_mode(&mut self, mode: &str) {
+        self.wait_for(&format!("the mode `{mode}`"), |nvim| {
+            Value::Bool(nvim.call("nvim_get_mode", json!([]))["mode"] == mode)
+        });
+    }
+
+    fn wait_for(&mut self, what: &str, look: impl Fn(&mut Self) -> Value) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
             let seen = self.shared.lock().news;
-            let value = self.lua(&format!("return {condition}"));
+            let value = look(self);
             if !matches!(value, Value::Null | Value::Bool(false)) {
                 return value;
             }

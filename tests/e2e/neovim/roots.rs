@@ -7,6 +7,7 @@ use super::plugin::{NONE, in_both, open, question};
 use super::python_project;
 use super::unfit::said;
 use crate::harness::Workspace;
+use crate::peers;
 
 in_both!(
     a_restart_keeps_all_buffers,
@@ -17,6 +18,7 @@ in_both!(
     a_repository_in_another_may_have_its_own,
     a_project_beside_a_lone_file_has_its_own_server,
     a_project_is_asked_about_before_a_file_is_open,
+    a_list_after_the_end_of_the_server_has_what_is_not_saved,
 );
 
 /// The buffers of every server, each with its root.
@@ -277,4 +279,40 @@ fn what_a_name_has_in_back_quotes_is_not_run(program: &str) {
         "{named}"
     );
     assert!(!workspace.path("ran").exists());
+}
+
+fn a_list_after_the_end_of_the_server_has_what_is_not_saved(program: &str) {
+    let lspconfig = peers::pointed_to("POSTIL_LSPCONFIG").unwrap_or_default();
+    for way in ["setup", "enable", "lspconfig"] {
+        if way == "enable" && program == "nvim" || way == "lspconfig" && lspconfig.is_empty() {
+            continue;
+        }
+        let workspace = python_project();
+        workspace.write("asked.py", "# AUTHOR: saved?\nx = 1\n");
+        let env = [("POSTIL_WAY", way), ("POSTIL_LSPCONFIG", &lspconfig)];
+        let mut nvim = Nvim::start_as(program, &workspace, &env, json!({}));
+        nvim.edit(&workspace.path("asked.py"));
+        nvim.wait_codes("pending");
+        nvim.keys("ggO<CR><Esc>Go# AUTHOR: typed?<Esc>");
+        nvim.wait_codes("pending pending");
+        nvim.edit(&workspace.path("notes.py"));
+        nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+        // Killed, and stopped by the author.
+        let ends = [
+            "vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):each(function(child) vim.uv.kill(child, 'sigkill') end)",
+            "require('postil.client').stop(vim.lsp.get_clients()[1])",
+        ];
+        for end in ends {
+            nvim.lua(end);
+            let none = "#vim.lsp.get_clients({ _uninitialized = true }) == 0";
+            nvim.wait("its end", none);
+            nvim.lua("vim.fn.setqflist({}, 'r')");
+            nvim.keys(":Postil! threads<CR>");
+            nvim.wait("the list", "#vim.fn.getqflist() > 0");
+            let list = "vim.tbl_map(function(item) return item.lnum end, vim.fn.getqflist())";
+            assert_eq!(nvim.lua(&format!("return {list}")), json!([3, 5]), "{way}");
+            let all = format!("{ATTACHED} == 'work: asked.py notes.py'");
+            nvim.wait("both buffers", &all);
+        }
+    }
 }

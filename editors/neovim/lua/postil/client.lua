@@ -80,19 +80,26 @@ function M.all()
   return vim.lsp.get_clients({ name = "postil" })
 end
 
--- The same; where none runs, that of the current folder is started and waited for. Else a sentence.
+-- The same; where none runs, those of the open files, or else that of the current folder, are started and waited for.
+-- Else a sentence.
 function M.some()
   local found = M.all()
   if #found > 0 then
     return found
   end
-  local why = #vim.lsp.get_clients({ name = "postil", _uninitialized = true }) == 0 and postil.start_here()
+  local function begun()
+    return #vim.lsp.get_clients({ name = "postil", _uninitialized = true })
+  end
+  if begun() == 0 then
+    postil.start_open()
+  end
+  local why = begun() == 0 and postil.start_here()
   if why then
     return {}, why
   end
   vim.wait(3000, function()
     found = M.all()
-    return #found > 0
+    return #found > 0 and #found == begun()
   end, 20)
   return found, "its server is being started; try again in a moment"
 end

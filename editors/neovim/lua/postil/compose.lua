@@ -83,10 +83,14 @@ local function send_all()
   end
 end
 
--- While it still has its window.
+-- While it still has its window, which may stay: Neovim does not end where the file that it is in is not written.
 local function send_early(buffer)
   local text = composed[buffer]
   local done = sent(text)
+  if done then
+    text.sent = text.said
+    text.hint("sent; :q closes")
+  end
   text.said = nil
   vim.bo[buffer].modified = not done
   return done
@@ -154,12 +158,12 @@ function compose(text, lines)
   -- It may be off for all that is opened: `:set nomodifiable`.
   bo.modifiable = true
   bo.buftype, bo.bufhidden, bo.swapfile, bo.filetype = "acwrite", "wipe", false, "markdown"
-  local function hint(what)
+  function text.hint(what)
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
       vim.wo[window].winbar = ("%s (%s)"):format(text.prompt, what):gsub("%%", "%%%%")
     end
   end
-  hint(":wq sends, :q! drops")
+  text.hint(":wq sends, :q! drops")
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(lines, "\n"))
   bo.modified = false
   vim.api.nvim_create_autocmd("BufWriteCmd", {
@@ -176,7 +180,11 @@ function compose(text, lines)
         return postil.say("there is nothing to say yet; `:q!` closes", vim.log.levels.WARN)
       end
       vim.bo[buffer].modified = false
-      hint("sent when this window is closed")
+      if said == text.sent then
+        text.said = nil
+        return text.hint("sent; :q closes")
+      end
+      text.hint("sent when this window is closed")
       if leaving then
         -- `:wqall` has been at the file already.
         local saved = vim.api.nvim_buf_is_loaded(text.source) and not vim.bo[text.source].modified

@@ -105,6 +105,23 @@ function M.read(buffer, quiet)
   load(client, buffer)
 end
 
+-- Opens a buffer by a command, or says why it is not. A swap file is an error to Neovim, whatever is answered to its
+-- question: within Lua that would end what goes on with the file.
+function M.opens(buffer, command)
+  command.mods = vim.tbl_extend("force", { emsg_silent = true }, command.mods or {})
+  vim.v.errmsg = ""
+  local ran, why = pcall(vim.cmd, command)
+  if vim.api.nvim_get_current_buf() == buffer then
+    return true
+  end
+  why = ran and vim.v.errmsg or why
+  local asked = not ran and why:find("interrupt") or why:find("E325:", 1, true)
+  why = asked and "as was answered to the question about its swap file" or why:gsub("^.-(E%d+:)", "%1")
+  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buffer), ":.")
+  postil.say(("%s is not opened: %s"):format(name, why), vim.log.levels.ERROR)
+  return false
+end
+
 local lengths = {
   ["utf-8"] = string.len,
   ["utf-16"] = vim.fn.strutf16len,
@@ -116,7 +133,11 @@ M.is_behind = false
 
 -- Shows a file: in this window where it is there already, for Neovim's own handler takes the first of all tabs.
 local function show_file(params, client)
-  local here = vim.uri_to_bufnr(params.uri) == vim.api.nvim_get_current_buf()
+  local buffer = vim.uri_to_bufnr(params.uri)
+  if not vim.api.nvim_buf_is_loaded(buffer) and not M.opens(buffer, { cmd = "buffer", args = { buffer } }) then
+    return { success = false }
+  end
+  local here = buffer == vim.api.nvim_get_current_buf()
   local place = { uri = params.uri, range = params.selection }
   local how = { reuse_win = not here, focus = params.takeFocus }
   local shown = vim.lsp.util.show_document(place, client.offset_encoding, how)

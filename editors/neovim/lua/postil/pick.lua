@@ -67,9 +67,8 @@ function M.go_to(found)
   vim.cmd("normal! m'")
   -- Not `:edit`, which refuses the file one is in as soon as something is typed.
   if buffer ~= vim.api.nvim_get_current_buf() then
-    local went, why = pcall(vim.cmd.buffer, buffer)
-    if not went then
-      return postil.say(why:gsub("^.-(E%d+:)", "%1"), vim.log.levels.ERROR)
+    if not require("postil.conversation").opens(buffer, { cmd = "buffer", args = { buffer } }) then
+      return
     end
     vim.bo.buflisted = true
   end

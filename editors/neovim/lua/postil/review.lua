@@ -39,10 +39,14 @@ local function compare(before, file, change)
   end
 end
 
+-- Shows one file, if it can be opened; its tab.
 local function diff(client, change, turn)
   -- Below the current folder by its short name, as all else is shown.
   local short = vim.fn.fnamemodify(vim.uri_to_fname(change.uri), ":.")
-  vim.cmd.tabnew({ vim.fn.fnameescape(short), mods = { keepalt = true } })
+  local opened = { cmd = "tabnew", args = { vim.fn.fnameescape(short) }, mods = { keepalt = true } }
+  if not require("postil.conversation").opens(vim.fn.bufadd(short), opened) then
+    return
+  end
   local file = vim.api.nvim_get_current_win()
   local name = ("postil://before/%s/%s"):format(turn.run_id, change.file)
   local buffer = vim.fn.bufexists(name) == 1 and vim.fn.bufadd(name)
@@ -56,6 +60,7 @@ local function diff(client, change, turn)
   compare(vim.api.nvim_get_current_win(), file, change)
   vim.api.nvim_set_current_win(file)
   require("postil.conversation").to_first_change()
+  return vim.api.nvim_get_current_tabpage()
 end
 
 -- Reads a buffer that has nothing but its name, and shows the diff with the file that is in its tab. What is undone, or
@@ -80,7 +85,8 @@ function M.read(buffer, quiet)
       return close()
     end
     local file = vim.uri_to_bufnr(change.uri)
-    vim.fn.bufload(file)
+    -- It is loaded also where there is a swap file, which would be an error.
+    vim.cmd.call({ ("bufload(%d)"):format(file), mods = { emsg_silent = true } })
     fill(buffer, client, change, answer, file)
     for _, before in ipairs(vim.fn.win_findbuf(buffer)) do
       for _, window in ipairs(vim.api.nvim_tabpage_list_wins(vim.api.nvim_win_get_tabpage(before))) do
@@ -101,10 +107,12 @@ function M.open(client, id)
     end
     local first
     for index = 1, math.min(#files, MOST) do
-      diff(client, files[index], answer)
-      first = first or vim.api.nvim_get_current_tabpage()
+      local tab = diff(client, files[index], answer)
+      first = first or tab
     end
-    vim.api.nvim_set_current_tabpage(first)
+    if first then
+      vim.api.nvim_set_current_tabpage(first)
+    end
     if #files > MOST then
       vim.ui.select(vim.list_slice(files, MOST + 1), {
         prompt = ("%d files changed; review also"):format(#files),
