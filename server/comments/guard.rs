@@ -201,15 +201,24 @@ fn html(text: &str) -> bool {
         pairs.any(|(these, those)| is_one_of(these, open) && is_one_of(those, name))
             || open.eq_ignore_ascii_case("colgroup") && !name.eq_ignore_ascii_case("col")
     };
+    // It takes this for the end of the text, and a comment that it stands in for none.
+    if text.contains('\0') {
+        return false;
+    }
     let mut open: Vec<&str> = Vec::new();
+    let mut comments_end = true;
     let mut rest = text;
     while let Some((_, behind)) = rest.split_once('<') {
         rest = behind;
-        if let Some(comment) = rest.strip_prefix("!--") {
-            rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+        if let Some(comment) = rest.strip_prefix("!--").filter(|_| comments_end) {
+            match comment.split_once("-->") {
+                Some((_, behind)) => rest = behind,
+                None => comments_end = false,
+            }
             continue;
         }
-        let tag = rest.strip_prefix('/').unwrap_or(rest);
+        rest = rest.trim_start();
+        let tag = rest.strip_prefix('/').map_or(rest, str::trim_start);
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | ':');
         let (name, behind) = tag.split_at(tag.find(|c| !is_name(c)).unwrap_or(tag.len()));
         if name.is_empty() {
@@ -220,13 +229,14 @@ fn html(text: &str) -> bool {
             open.truncate(at.unwrap_or(open.len()));
         } else if !is_one_of(VOID, name) {
             while open.pop_if(|one| ends(one, name)).is_some() {}
-            let end = memchr::memchr2(b'<', b'>', behind.as_bytes()).unwrap_or(behind.len());
-            if behind[..end].ends_with('/') {
+            let (end, behind) = behind_attributes(behind);
+            rest = behind;
+            if end == "/>" {
                 continue;
             }
             open.push(name);
-            if is_one_of("script style", name) {
-                rest = behind_raw(behind, name);
+            if end == ">" && is_one_of("script style", name) {
+                rest = behind_raw(rest, name);
             }
         }
         let held: usize = open.iter().map(|name| name.len() + 2).sum();
@@ -235,6 +245,37 @@ fn html(text: &str) -> bool {
         }
     }
     true
+}
+
+/// What ends a start tag, nothing where the next one begins first, and the text behind it.
+fn behind_attributes(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let length = loop {
+        match bytes.get(at) {
+            None | Some(b'<') => break 0,
+            Some(b'>') => break 1,
+            Some(b'/') if bytes.get(at + 1) == Some(&b'>') => break 2,
+            Some(b'=') => {
+                let is_blank = |at: &usize| bytes[*at].is_ascii_whitespace();
+                let value = (at + 1..bytes.len()).find(|at| !is_blank(at));
+                at = value.unwrap_or(bytes.len());
+                at += match bytes.get(at) {
+                    // One that does not end is none.
+                    Some(quote @ (b'"' | b'\'')) => {
+                        memchr::memchr(*quote, &bytes[at + 1..]).map_or(1, |end| end + 2)
+                    }
+                    _ => {
+                        let ends = |b: &u8| b.is_ascii_whitespace() || b"<>\"'=".contains(b);
+                        let rest = &bytes[at..];
+                        rest.iter().position(ends).unwrap_or(rest.len())
+                    }
+                };
+            }
+            Some(_) => at += 1,
+        }
+    };
+    (&text[at..at + length], &text[at + length..])
 }
 
 /// From the end tag of a script or a style on, whose text has no tags.
@@ -273,7 +314,7 @@ mod tests {
             "<p>a<div>b</div>".repeat(300),
             "<dt>a<dd>b".repeat(300),
             "<tr><td>a<td>b".repeat(300),
-            "<br><img src=a><x-y/>".repeat(300),
+            "<br><img src=a><x-y/><x a = \"b > c\" d=e/f />".repeat(300),
             "<div><b>a</b>".repeat(100) + &"</div>".repeat(100),
             "<!-- <b> -->".repeat(300),
             long.repeat(2),
@@ -283,6 +324,12 @@ mod tests {
         for page in [
             "<b>".repeat(129),
             "<B a='>'>c</i>".repeat(129),
+            "< b>".repeat(129),
+            "<a href=/x/>".repeat(129),
+            "<b a=\"/>\">".repeat(129),
+            "<b a=\"</b>\">".repeat(129),
+            "<!-- ".to_owned() + &"<b>".repeat(129),
+            "<script ".to_owned() + &"<b>".repeat(129),
             "<p><li>".repeat(129),
             format!("<{}>", "a".repeat(999)),
         ] {
