@@ -151,6 +151,11 @@ pub trait Host: Send + Sync {
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 
+    /// Whether a question is closed as soon as nobody waits for its answer.
+    fn withdraws(&self) -> bool {
+        false
+    }
+
     /// `false`: somebody is there, but questions cannot be shown to them, as [`Self::ask`] has found.
     fn shows_questions(&self) -> bool {
         true

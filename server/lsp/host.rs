@@ -198,6 +198,11 @@ impl Host for EditorHost {
         is_hidden.then(|| conversation::file_of(&uri)).flatten()
     }
 
+    /// By `$/cancelRequest` (LSP 3.17 §Cancellation Support).
+    fn withdraws(&self) -> bool {
+        true
+    }
+
     async fn ask(&self, question: Question) -> Option<usize> {
         let server = self.server.upgrade()?;
         let actions: Vec<Value> = question

@@ -91,6 +91,10 @@ impl Host for Live {
         }
     }
 
+    fn withdraws(&self) -> bool {
+        self.host.withdraws()
+    }
+
     fn shows_questions(&self) -> bool {
         self.host.shows_questions()
     }

@@ -66,11 +66,15 @@ impl Session {
             return false;
         }
         if !self.is_trusted(root) {
+            // By another command of the editor, or in a terminal.
+            let mut elsewhere = false;
             let answer = tokio::select! {
                 biased;
                 answer = host.ask(self.ask_for_trust(root)) => answer,
-                // By another command of the editor, or in a terminal.
-                () = self.until_trusted(root) => Some(0),
+                () = self.until_trusted(root), if host.withdraws() => {
+                    elsewhere = true;
+                    Some(0)
+                }
             };
             // Nobody is there, or the editor cannot ask: told once.
             if answer.is_none() && before.is_none() && !task.cancel.is_cancelled() {
@@ -84,9 +88,10 @@ impl Session {
                 *self.turns.untrusted.entry(root.to_owned()).or_default() += 1;
                 return false;
             }
-            if !self.is_trusted(root)
-                && let Err(error) = self.trust(root)
-            {
+            if elsewhere && !self.is_trusted(root) {
+                return false;
+            }
+            if !elsewhere && let Err(error) = self.trust(root) {
                 self.host.message(Level::Error, &error.to_string());
                 return false;
             }
