@@ -179,7 +179,7 @@ pub fn commit_file(place: &Place, message: &str, run_hooks: bool) -> Result<Comm
         }
         tracing::warn!(%error, "git made the commit and complained behind it");
     }
-    let id = made(&run, head.as_deref(), file)?.or(oid(OsStr::new("HEAD"))?);
+    let id = made(&run, head.as_deref(), &spec)?.or(oid(OsStr::new("HEAD"))?);
     let id = id.map(|id| String::from_utf8_lossy(&id).trim().to_owned());
     let short = ["rev-parse", "--short", id.as_deref().unwrap_or("HEAD")].map(OsStr::new);
     let hash = run(&short)?;
@@ -207,7 +207,7 @@ fn submodules_can_be_read(place: &Place) -> Result<(), GitError> {
     Ok(())
 }
 
-/// The newest commit of the file since HEAD was `head`: HEAD itself may be one that a hook or another program made.
+/// The newest commit of the file (a pathspec) since HEAD was `head`: HEAD itself may be one that a hook or another program made.
 fn made(
     run: &impl Fn(&[&OsStr]) -> Result<Output, GitError>,
     head: Option<&[u8]>,

@@ -1,5 +1,7 @@
 //! Commits that meet each other, or another program that writes into the repository.
 
+use std::ffi::OsStr;
+
 use serde_json::json;
 
 use super::ends::SLOW;
@@ -50,6 +52,20 @@ fn the_commit_that_is_told_is_the_one_that_was_made() {
     let told = done["commit_hash"].as_str().expect("a hash");
     let subject = it.git(&["log", "-1", "--format=%s", told]);
     assert_eq!(subject, "Clear review threads from a.py\n");
+
+    // As a pattern, the name would fit that of the hook's file.
+    let it = Repository::new();
+    it.hook(
+        "post-commit",
+        "test -e once && exit; touch once; echo more >> b.py; git commit -qm Hook b.py",
+    );
+    it.workspace.write("[ab].py", ASKED);
+    let root = it.workspace.root();
+    let done = it.clear_file(root, OsStr::new("[ab].py"), &[]).ok();
+    assert_eq!(it.git(&["log", "-1", "--format=%s"]), "Hook\n");
+    let told = done["commit_hash"].as_str().expect("a hash");
+    let subject = it.git(&["log", "-1", "--format=%s", told]);
+    assert_eq!(subject, "Clear review threads from [ab].py\n");
 }
 
 #[test]
