@@ -24,13 +24,15 @@ pub(super) async fn call(
     cancel: &CancellationToken,
 ) -> Outcome {
     let places = found.places.as_slice();
-    if let ([place], []) = (places, found.missing.as_slice()) {
-        return on(shared, place, verb, arguments, cancel).await;
-    }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let path = text("path")
         .or_else(|| text("file"))
         .filter(|path| !path.is_empty());
+    if let [place] = places
+        && (found.missing.is_empty() || path.is_some())
+    {
+        return on(shared, place, verb, arguments, cancel).await;
+    }
     if let Some(path) = path {
         let (place, path) = place_of(places, path)?;
         let mut arguments = arguments.clone();
@@ -147,12 +149,14 @@ async fn all(
         .map(|(root, failure)| (*root, &failure.message));
     let missing = found.missing.iter();
     let missing = missing.map(|missing| (&missing.root, &missing.why));
+    if failed.len() > 0
+        && let Some(success) = together.get_mut("success")
+    {
+        *success = json!(false);
+    }
     for (root, why) in failed.chain(missing) {
         let told = json!({"root": root.to_string_lossy(), "error": why});
         join(&mut together, json!({"unavailable": [told]}));
-        if let Some(success) = together.get_mut("success") {
-            *success = json!(false);
-        }
     }
     // Each place gave its newest.
     for (list, time, most) in [

@@ -171,6 +171,8 @@ fn a_root_that_is_no_folder_is_told() {
     assert_eq!(unavailable["root"], json!(workspace.path("gone")));
     let error = unavailable["error"].as_str().expect("why");
     assert!(error.contains("gone cannot be used"), "{error}");
+    let done = agent.call("process_all_actions", json!({}));
+    assert_ne!(done["success"], json!(false), "{done}");
     // It may be there.
     let answer = json!({"thread_id": "ffffffff", "response": "Yes."});
     let (sentence, _) = agent.refused("respond_to_thread", answer);
