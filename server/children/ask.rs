@@ -75,7 +75,7 @@ impl Children {
             }
         }
         let partial = params.get("partialResultToken").is_some();
-        let asking = Asking {
+        let mut asking = Asking {
             file,
             method,
             params,
@@ -98,6 +98,8 @@ impl Children {
             };
             let answer = match child.connection(start, cancel).await {
                 Ok(connection) => {
+                    // What its start took is not taken from its index.
+                    asking.begun = Instant::now();
                     let answer = self.ask_once(&connection, &asking).await;
                     child.touch();
                     if let Ok(exchange) = &answer {
