@@ -99,7 +99,10 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         let file = match &path {
             Ok(path) => Some(session.relative(path)).filter(|file| unsaved.contains(file)),
             // It may stand in the editor alone.
-            Err(Error::UnknownThread(_)) if !unsaved.is_empty() => way::shown_in(cx, &id).await?,
+            Err(Error::UnknownThread(_)) if !unsaved.is_empty() => {
+                let shown = way::shown_in(cx, &id).await?;
+                shown.filter(|file| unsaved.contains(file))
+            }
             // What cannot be found is told by the turn itself.
             Err(_) => None,
         };

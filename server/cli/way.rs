@@ -15,6 +15,7 @@ use crate::bridge::{self, Listed, NoAnswer, Open};
 use crate::os;
 use crate::present::visible;
 use crate::session::Error;
+use crate::threads;
 use crate::verbs::{self, Verb};
 
 /// Told where an editor's document was changed.
@@ -118,10 +119,11 @@ pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
 
 /// The file in which the editor shows a thread with this id, or beginning of one.
 pub(super) async fn shown_in(cx: &Cx, id: &str) -> Result<Option<String>, Stop> {
+    let id = threads::normal(id);
     let listed: Option<Value> = through_editor(cx, &verbs::GET_THREADS, &json!({})).await?;
     let threads = listed.as_ref().and_then(|list| list["threads"].as_array());
     let mut threads = threads.into_iter().flatten();
-    let thread = threads.find(|one| one["id"].as_str().is_some_and(|own| own.starts_with(id)));
+    let thread = threads.find(|one| one["id"].as_str().is_some_and(|own| own.starts_with(&id)));
     Ok(thread.and_then(|thread| thread["file"].as_str().map(str::to_owned)))
 }
 

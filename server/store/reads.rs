@@ -191,7 +191,9 @@ impl Store {
                 Some("words MATCH ?"),
             ),
         };
-        let holds = parts.iter().map(|_| "instr(rounds.content, ?) > 0");
+        let holds = parts
+            .iter()
+            .map(|_| "instr(lower(rounds.content), lower(?)) > 0");
         let conditions: Vec<&str> = matches.into_iter().chain(holds).collect();
         let sql = format!(
             "SELECT runs.*, rounds.seq, rounds.role, rounds.time, {snippet} AS snippet
@@ -239,7 +241,8 @@ fn is_unspaced(c: char) -> bool {
 /// A text about where a part of it stands.
 fn around(text: &str, part: &str) -> String {
     const CHARACTERS: usize = 40;
-    let at = text.find(part).unwrap_or(0);
+    let at = text.to_ascii_lowercase().find(&part.to_ascii_lowercase());
+    let at = at.unwrap_or(0);
     let before = text[..at].char_indices().rev().nth(CHARACTERS - 1);
     let start = before.map_or(0, |(at, _)| at);
     let behind = text[at..]

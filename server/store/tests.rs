@@ -449,7 +449,7 @@ fn search_finds_words_that_have_no_blanks_around_them() {
     let store = store.open().unwrap();
     let run = store.begin("3f9a01bc", "a.rs", "m").unwrap();
     let long = "変数".repeat(100) + "の名前を load に変更してください" + &"。".repeat(100);
-    for text in [long.as_str(), "이 변수를 바꿔", "rename load"] {
+    for text in [long.as_str(), "이 변수를 바꿔", "rename load", "API를"] {
         store.append(&run.id, "author", Map::new(), text).unwrap();
     }
     let found = |words: &str| -> Vec<u64> {
@@ -457,9 +457,10 @@ fn search_finds_words_that_have_no_blanks_around_them() {
         hits.iter().map(|hit| hit.seq).collect()
     };
     assert_eq!(found("名前"), [1]);
-    assert_eq!(found("変更 load"), [1]);
     assert_eq!(found("load"), [3, 1]);
+    assert_eq!(found("変更 load"), [1]);
     assert_eq!(found("변수"), [2]);
+    assert_eq!(found("api를"), [4]);
     assert_eq!(found("名字"), [0; 0]);
     let snippet = store.search("名前", 5).unwrap().remove(0).snippet;
     assert!(snippet.contains("の名前を") && snippet.chars().count() < 100);
