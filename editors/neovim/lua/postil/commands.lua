@@ -175,6 +175,10 @@ M.all = {
       call.text = ""
       one(call, function(thread)
         call.text = text
+        -- From the window of its run, too, it is the file that is written into.
+        if call.run and thread.uri and vim.fn.bufloaded(vim.uri_to_fname(thread.uri)) == 1 then
+          call.buffer = vim.uri_to_bufnr(thread.uri)
+        end
         compose.text_for(call, "say", "Say in this thread", "reply", function()
           return thread
         end)
