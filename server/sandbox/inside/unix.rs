@@ -23,6 +23,11 @@ pub(super) fn carry_out(order: Order) -> anyhow::Result<ExitCode> {
 }
 
 fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        wait_for_first();
+    }
     anyhow::ensure!(is_held()?, "postil is gone");
     #[cfg(target_os = "linux")]
     {
@@ -32,8 +37,6 @@ fn become_command(order: &Order) -> anyhow::Result<std::convert::Infallible> {
             super::super::way::hand_over()?;
         }
     }
-    #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // No terminal to be typed into. It is one already where bubblewrap saw to it.
     let _ = rustix::process::setsid();
     order.limits.apply().context("the limits")?;
@@ -72,8 +75,23 @@ fn are_in_place(mounted: &[Mounted]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the one that sent the order is there still: it holds its end until we begin. Bubblewrap asks for a signal of
-/// its parent's death when it is up, which comes too late where that died before; from here on it does not.
+/// Waits until bubblewrap's first process waits for us. It asks for a signal of its parent's death after it has begun us,
+/// which comes too late where that died before.
+#[cfg(target_os = "linux")]
+fn wait_for_first() {
+    let is_first = rustix::process::getppid().is_some_and(Pid::is_init);
+    let sleeps = || {
+        let stat = std::fs::read_to_string("/proc/1/stat").unwrap_or_default();
+        let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+        state.starts_with('S')
+    };
+    let mut looks = 0..1000;
+    while is_first && !sleeps() && looks.next().is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Whether the one that sent the order is there still: it holds its end until we begin.
 fn is_held() -> std::io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, poll};
     let input = std::io::stdin();
@@ -134,11 +152,18 @@ fn end_all(command: u32) {
     }
     for _ in 0..1000 {
         let left = os::descendants(std::process::id());
-        if left.is_empty() {
+        if left.is_empty() && !cfg!(target_os = "linux") {
             return;
         }
         left.into_iter().for_each(os::kill);
-        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        // That none was seen says little: one that ended just then may have begun another. That we have no child does.
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
         std::thread::yield_now();
     }
 }
