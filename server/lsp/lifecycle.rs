@@ -300,10 +300,16 @@ pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
     }
 }
 
-/// The settings as the client gives them now.
-fn configure(server: &Arc<Server>, mut section: Value) {
+/// The settings as the client gives them now. What is no object changes nothing, but `null`: it has none
+/// (LSP 3.17 §Configuration Request), or none any more.
+fn configure(server: &Arc<Server>, section: Value) {
     let Some(session) = server.session.get() else {
         return;
+    };
+    let mut section = match section {
+        Value::Null => json!({}),
+        section @ Value::Object(_) => section,
+        _ => return,
     };
     // An editor that does not tell a workspace's settings from the user's may hand on what a workspace says is theirs.
     if !server.capabilities().knows_own_settings
@@ -330,12 +336,7 @@ async fn pull_settings(server: &Arc<Server>) {
         .await
     {
         Ok(Value::Array(mut sections)) if !sections.is_empty() => {
-            match sections.swap_remove(0) {
-                section @ Value::Object(_) => configure(server, section),
-                // It has none (LSP 3.17 §Configuration Request), or none any more.
-                Value::Null => configure(server, json!({})),
-                _ => {}
-            }
+            configure(server, sections.swap_remove(0));
         }
         Ok(_) => {}
         Err(error) => tracing::info!("the client has no settings for us: {error}"),
@@ -366,12 +367,7 @@ fn configuration_changed(server: &Arc<Server>, mut params: Value) {
         .get_mut("settings")
         .and_then(|all| all.as_object_mut())
     {
-        match settings.remove("postil") {
-            Some(section @ Value::Object(_)) => configure(server, section),
-            // There are none any more.
-            None | Some(Value::Null) => configure(server, json!({})),
-            Some(_) => {}
-        }
+        configure(server, settings.remove("postil").unwrap_or_default());
     }
 }
 

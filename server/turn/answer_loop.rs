@@ -35,6 +35,13 @@ struct Spent {
     cost: f64,
 }
 
+impl Spent {
+    fn add(&mut self, tokens: u64, cost: f64) {
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.cost += cost;
+    }
+}
+
 /// The newest call.
 #[derive(Default)]
 struct Same {
@@ -186,8 +193,7 @@ impl Loop<'_> {
             let (answer, lost) = self.ask().await;
             for usage in lost {
                 let (tokens, cost) = (usage.total(), self.model.cost(&usage).unwrap_or(0.0));
-                self.spent.tokens = self.spent.tokens.saturating_add(tokens);
-                self.spent.cost += cost;
+                self.spent.add(tokens, cost);
                 self.recorder.usage(tokens, cost).await?;
             }
             let answer = match answer {

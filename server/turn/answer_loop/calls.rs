@@ -147,8 +147,7 @@ do something else, or answer.",
         let took = json!(millis(begun.elapsed()));
         // Kept in the history by who asked.
         let (tokens, cost) = self.cx.second.take();
-        self.spent.tokens = self.spent.tokens.saturating_add(tokens);
-        self.spent.cost += cost;
+        self.spent.add(tokens, cost);
         let mut step = Step::default();
         let mut asked = self.cx.take_question();
         let mut question = None;

@@ -20,8 +20,7 @@ impl Loop<'_> {
         self.added = 0;
         self.full = answer.usage.total();
         let cost = self.model.cost(&answer.usage);
-        self.spent.tokens = self.spent.tokens.saturating_add(self.full);
-        self.spent.cost += cost.unwrap_or(0.0);
+        self.spent.add(self.full, cost.unwrap_or(0.0));
 
         let calls = self.calls(&mut answer);
         let said: Vec<&str> = answer
