@@ -1,10 +1,11 @@
 //! The diagnostics of a file, and those that a client pulls (LSP 3.17 §Pull Diagnostics).
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::sync::broadcast::error::TryRecvError;
 use tower_lsp::jsonrpc::Result;
 
 use super::to_proto::Diagnostics;
@@ -18,6 +19,9 @@ mod workspace;
 
 pub(super) use last::Last;
 pub(super) use workspace::workspace;
+
+/// How often a pull is begun anew because its document changed: who types on is told by the pulls that follow.
+const OVERTAKEN: usize = 4;
 
 /// The diagnostics of a file, and the version they belong to where it is open.
 pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32>, Diagnostics) {
@@ -124,9 +128,28 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
     }
     let items = match server.is_apart(uri) {
         true => Diagnostics::new(uri),
-        false => of(&server, server.session()?, &path).1,
+        false => newest(&server, server.session()?, &path),
     };
     Ok(report(&server, uri, &items, previous))
+}
+
+/// Pulls are answered side by side: one that was overtaken by a change would otherwise be told after that change's, and
+/// a client shows what came last.
+fn newest(server: &Server, session: &Session, path: &Path) -> Diagnostics {
+    let mut last = Diagnostics::new("");
+    for _ in 0..OVERTAKEN {
+        let mut news = server.publisher.news();
+        last = of(server, session, path).1;
+        let about = |told: std::result::Result<Option<PathBuf>, TryRecvError>| match told {
+            Ok(changed) => Some(changed.as_deref() == Some(path)),
+            Err(TryRecvError::Lagged(_)) => Some(true),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        };
+        if !std::iter::from_fn(|| about(news.try_recv())).any(|is_changed| is_changed) {
+            break;
+        }
+    }
+    last
 }
 
 /// A `DocumentDiagnosticReport`.

@@ -572,7 +572,7 @@ async fn unused_children_end_and_there_are_never_too_many() {
         rows.to_vec(),
         Limits {
             max_children: 1,
-            idle: 1,
+            idle: 3,
             ..limits()
         },
     );
@@ -590,8 +590,8 @@ async fn unused_children_end_and_there_are_never_too_many() {
     let second = bench.log_of("two")[0]["pid"].as_u64().unwrap();
     assert!(is_alive(second));
     assert!(
-        gone(second, Duration::from_secs(5)).await,
-        "unused for a second"
+        gone(second, Duration::from_secs(10)).await,
+        "unused for three seconds"
     );
     bench.define(&two).await.unwrap();
     assert!(
