@@ -54,7 +54,7 @@ use crate::sandbox::Processes;
 use crate::store::Store;
 use crate::trust::{self, Risk};
 
-use permit::{each_time, permit, quoted};
+use permit::{each_time, permit};
 
 pub use ask_user::Asked;
 pub use change::{FileChange, Patience, Unchanged, change_file, minimal_edits};
@@ -62,7 +62,7 @@ pub use consult::{Asking, Beside};
 pub use images::{Image, Images};
 pub use input::{parse, schema};
 pub use memory::facts;
-pub use permit::Gate;
+pub use permit::{Gate, quoted};
 pub use plan::Plan;
 pub use todo::{Todos, todo_lines};
 pub use told::Told;
@@ -203,6 +203,36 @@ pub trait Tool: Send + Sync {
     async fn call(&self, cx: &Context, input: Value) -> Output;
 }
 
+/// Something that is done outside of our own tools, named as one of them.
+pub struct Deed {
+    pub tool: &'static str,
+    pub risk: Risk,
+    /// What it is about, as rules and questions name it.
+    pub about: String,
+    /// What a rule may name to deny it, beside that.
+    pub denied_by: Vec<String>,
+    /// The file that is changed, by the name it was given, where [`change_file`] does it.
+    pub name: Option<String>,
+    /// The whole of it: two may be about one thing.
+    pub input: String,
+    /// Why it is asked whatever was allowed before.
+    pub always: Option<String>,
+}
+
+impl Deed {
+    pub fn new(tool: &'static str, risk: Risk, about: String) -> Self {
+        Self {
+            tool,
+            risk,
+            about,
+            denied_by: Vec::new(),
+            name: None,
+            input: String::new(),
+            always: None,
+        }
+    }
+}
+
 /// Every tool there is, and what the settings say of them.
 pub struct Registry {
     tools: Vec<Arc<dyn Tool>>,
@@ -272,33 +302,41 @@ impl Registry {
         self.tool(name).is_some_and(|tool| tool.watches())
     }
 
-    /// Whether something may be done that is not carried out here, as if a tool of this name did it. `always`:
-    /// why it is asked whatever was allowed before.
+    fn is_switched_off(&self, name: &str) -> bool {
+        self.settings.disabled_tools.iter().any(|d| d == name)
+    }
+
+    /// Whether all of this may be done that is not carried out here, as if tools of ours did it.
     ///
     /// # Errors
     /// Why not.
-    pub async fn may(
-        &self,
-        cx: &Context,
-        (name, risk): (&str, Risk),
-        abouts: &[String],
-        input: &str,
-        always: Option<&str>,
-    ) -> Result<(), String> {
-        if risk > Risk::Read {
-            may_change(cx, name)?;
-        }
-        let decide = |about: &String| trust::decide(&self.settings, name, risk, about);
-        if let Some(about) = abouts.iter().find(|about| decide(about) == Action::Deny) {
-            return Err(format!(
-                "{} is not allowed by the author's permissions.",
-                quoted(about).0
-            ));
-        }
-        for about in abouts {
-            if always.is_some() || decide(about) == Action::Ask {
-                permit(cx, name, risk, about, input, always).await?;
+    pub async fn may(&self, cx: &Context, deeds: &[Deed]) -> Result<(), String> {
+        let decide =
+            |deed: &Deed, about: &str| trust::decide(&self.settings, deed.tool, deed.risk, about);
+        // Nobody is asked about one thing where another is denied.
+        for deed in deeds {
+            if self.is_switched_off(deed.tool) {
+                return Err(switched_off(deed.tool));
             }
+            if deed.risk > Risk::Read {
+                may_change(cx, deed.tool)?;
+            }
+            let mut abouts = std::iter::once(&deed.about).chain(&deed.denied_by);
+            if let Some(about) = abouts.find(|about| decide(deed, about) == Action::Deny) {
+                return Err(format!(
+                    "{} is not allowed by the author's permissions.",
+                    quoted(about).0
+                ));
+            }
+        }
+        for deed in deeds {
+            let (about, always) = (&deed.about, deed.always.as_deref());
+            // As in a call of a tool.
+            let later = deed.name.is_some() && trust::guarded(cx.tree.root(), about).is_some();
+            if always.is_some() || !later && decide(deed, about) == Action::Ask {
+                permit(cx, deed.tool, deed.risk, about, &deed.input, always).await?;
+            }
+            ask_for_names(cx, deed.name.iter().cloned().collect()).await?;
         }
         Ok(())
     }
@@ -308,8 +346,8 @@ impl Registry {
         let Some(tool) = self.tool(name) else {
             return Err(format!("Unknown tool: {name}"));
         };
-        if self.settings.disabled_tools.iter().any(|d| d == name) {
-            return Err(format!("Tool {name} is disabled by user config."));
+        if self.is_switched_off(name) {
+            return Err(switched_off(name));
         }
         let risk = tool.risk();
         let looks = tool.looks(&input);
@@ -415,6 +453,10 @@ async fn ask_for_names(cx: &Context, names: Vec<String>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn switched_off(name: &str) -> String {
+    format!("Tool {name} is disabled by user config.")
 }
 
 fn denied(name: &str, about: &str) -> String {

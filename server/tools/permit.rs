@@ -348,9 +348,9 @@ pub(super) async fn permit(
         about: Some(about),
     };
     let identity = format!(
-        "{}\0{tool}\0{input}\0{}",
+        "{}\0{tool}\0{argument}\0{input}\0{}",
         root.display(),
-        each_time.is_some()
+        each_time.unwrap_or_default()
     );
     gate.ask(cx, identity, asked).await
 }
@@ -376,7 +376,7 @@ pub(super) async fn each_time(cx: &Context, text: String) -> Result<(), String> 
 const SHOWN: usize = 800;
 
 /// For a question: one line, nothing that steers or hides, and whether it is all there.
-pub(super) fn quoted(text: &str) -> (String, bool) {
+pub fn quoted(text: &str) -> (String, bool) {
     let mut line = String::new();
     // Line ends are shown: an editor that leaves them out would show another command.
     for c in text.chars() {

@@ -23,12 +23,14 @@ use crate::acp::{
 use crate::files::FileError;
 use crate::os;
 use crate::present::{collapsed, cut, visible};
-use crate::tools::{Context, FileChange, Known, Registry, change_file};
+use crate::tools::{Context, Deed, FileChange, Known, Registry, change_file};
+use crate::trust::Risk;
 use crate::{sandbox, vcs};
 
 use super::answer_loop::answer_text;
 use super::{Job, Outcome, Recorder, context, metadata, millis, report};
 use disk::Disk;
+use permission::Wish;
 
 /// Characters of a tool's input and output in the history.
 const MAX_ROUND: usize = 120_000;
@@ -456,6 +458,7 @@ impl Client for Work<'_> {
     }
 
     async fn permission(&self, asked: Asked) -> Option<usize> {
+        let says = asked.call.output.clone();
         // Asked before it is told of, by some.
         let call = {
             let state = self.state();
@@ -468,7 +471,11 @@ impl Client for Work<'_> {
             call
         };
         self.disk.look_at(&files(&call));
-        let chosen = permission::decide(self, &call, &asked.choices).await;
+        let wish = Wish {
+            call: &call,
+            says: says.as_deref(),
+        };
+        let chosen = permission::decide(self, wish, &asked.choices).await;
         // While it waited for the answer it did nothing: what the author saved meanwhile is no change of its own.
         self.disk.look_at(&files(&call));
         let now = Some(SystemTime::now());
@@ -487,6 +494,8 @@ impl Client for Work<'_> {
         limit: Option<u32>,
     ) -> Result<String, String> {
         let resolved = self.cx.tree.resolve(path).map_err(|e| e.to_string())?;
+        let deed = Deed::new("file_read", Risk::Read, self.cx.shown(&resolved));
+        self.registry.may(self.cx, &[deed]).await?;
         let read = self.cx.tree.read(&resolved).map_err(|error| {
             if let FileError::NotFound(_) = error {
                 // It knows now.
@@ -506,6 +515,12 @@ impl Client for Work<'_> {
 
     async fn write(&self, path: &Path, text: &str) -> Result<(), String> {
         let resolved = self.cx.tree.resolve(path).map_err(|e| e.to_string())?;
+        let deed = Deed {
+            name: Some(path.display().to_string()),
+            input: text.to_owned(),
+            ..permission::change(self.cx, &resolved)
+        };
+        self.registry.may(self.cx, &[deed]).await?;
         let is_gone = matches!(self.cx.tree.read(&resolved), Err(FileError::NotFound(_)));
         // Once: whoever was told may make it.
         if is_gone && self.cx.seen.remove(&resolved).is_some() {

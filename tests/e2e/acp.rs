@@ -4,11 +4,13 @@
 mod another; // two in one thread
 mod asking; // what it wants to do, and who decides
 mod beside; // what its commands change
+mod bound; // what it asks is shown whole, and what is allowed is bound to it
 mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end
 mod poisoned; // what the tools of others say of themselves
 mod proposed; // nothing is configured, and one is found
 mod real; // the real programs
+mod ruled; // the author's rules and settings
 mod writing; // what it changes, through us and past us
 
 use std::path::Path;
@@ -73,6 +75,13 @@ pub(super) fn note(workspace: &Workspace, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {name} in {noted:?}"))
 }
 
+/// Each that it noted under this name.
+pub(super) fn all(workspace: &Workspace, name: &str) -> Vec<Value> {
+    let noted = noted(workspace);
+    let found = noted.iter().filter_map(|line| line.get(name).cloned());
+    found.collect()
+}
+
 /// The request of this method that the agent got.
 pub(super) fn request(workspace: &Workspace, method: &str) -> Value {
     let noted = noted(workspace);
@@ -90,6 +99,14 @@ pub(super) fn editor(workspace: &Workspace) -> Editor {
             ..Options::default()
         },
     )
+}
+
+/// The same with more of the user's settings.
+pub(super) fn workspace_under(script: &Value, settings: &str) -> Workspace {
+    let workspace = workspace(script);
+    let config = std::fs::read_to_string(workspace.config_file()).expect("settings");
+    workspace.configure(&format!("{config}{settings}"));
+    workspace
 }
 
 /// An editor with the file open; the question was typed there.

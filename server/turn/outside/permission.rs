@@ -1,11 +1,19 @@
 //! What an outside agent asks before it does it: decided by the rules, grants and questions of our own tools.
 
-use serde_json::Value;
+mod input;
 
-use crate::acp::{Call, Choice, Kind};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::acp::{Call, Choice, Diff, Kind};
+use crate::files::FileError;
+use crate::tools::{Context, Deed, quoted};
 use crate::trust::{self, Risk};
 
-use super::{Work, files, title};
+use super::{Work, files};
+use input::{Input, word};
 
 /// Tools of our own MCP server, as agents name them; with us they only read.
 const OURS: &[&str] = &["mcp__postil__", "postil_"];
@@ -13,35 +21,28 @@ const OURS: &[&str] = &["mcp__postil__", "postil_"];
 const OUTSIDE: &str = "It lies outside of the workspace.";
 const NAMELESS: &str = "It does not say which file.";
 
-/// What is to be done, as our own tools would be named for it, and what it is about.
-struct Matter {
-    tool: &'static str,
-    risk: Risk,
-    about: Vec<String>,
-    /// Why it is asked whatever was allowed before.
-    always: Option<String>,
+/// What is asked for: the call as far as it is known, and the words that came with the question.
+pub(super) struct Wish<'a> {
+    pub(super) call: &'a Call,
+    pub(super) says: Option<&'a str>,
 }
 
 /// The index of the choice. What lasts is kept here, where it can be shown and revoked, so the agent is told
 /// of this once alone.
-pub(super) async fn decide(work: &Work<'_>, call: &Call, choices: &[Choice]) -> Option<usize> {
+pub(super) async fn decide(work: &Work<'_>, wish: Wish<'_>, choices: &[Choice]) -> Option<usize> {
     let pick = |allows: bool| {
         let once = choices.iter().position(|c| c.allows == allows && !c.always);
         once.or_else(|| choices.iter().position(|c| c.allows == allows))
     };
-    let Some(matter) = matter(work, call) else {
+    let Some(mut deeds) = wish.deeds(work).await else {
         return pick(false);
     };
-    let input = call.input.as_ref().map(ToString::to_string);
-    let input = input.unwrap_or_else(|| call.id.clone());
-    let asked = work.registry.may(
-        work.cx,
-        (matter.tool, matter.risk),
-        &matter.about,
-        &input,
-        matter.always.as_deref(),
-    );
-    match asked.await {
+    let input = wish.call.input.as_ref().map(Value::to_string);
+    let input = input.unwrap_or_else(|| wish.call.id.clone());
+    for deed in &mut deeds {
+        deed.input.clone_from(&input);
+    }
+    match work.registry.may(work.cx, &deeds).await {
         Ok(()) => pick(true),
         Err(why) => {
             tracing::info!("{}: {why}", work.agent.title);
@@ -50,143 +51,226 @@ pub(super) async fn decide(work: &Work<'_>, call: &Call, choices: &[Choice]) -> 
     }
 }
 
-/// `None`: it is refused without a question.
-fn matter(work: &Work<'_>, call: &Call) -> Option<Matter> {
-    let kind = call.kind.unwrap_or(Kind::Other);
-    let input = |names: &[&str]| {
-        let all = names.iter();
-        let mut all = all.filter_map(|name| call.input.as_ref()?.get(name));
-        all.find_map(in_words)
-    };
-    let shown = || title(call);
-    // Neither cut nor in one line: by these words it is decided.
-    let whole = || {
-        let title = call.title.clone().filter(|title| !title.trim().is_empty());
-        title.unwrap_or_else(shown)
-    };
-    let tree = &work.cx.tree;
-    let mut about = Vec::new();
-    let mut always = None;
-    match kind {
-        Kind::Edit | Kind::Delete | Kind::Move => {
-            let files = files(call);
-            for file in &files {
-                // What lies outside the root is no business of the turn.
-                let resolved = tree.resolve(file).ok()?;
-                let name = tree.relative(&resolved)?;
-                if let Some(why) = trust::guarded_as(tree.root(), file, &name) {
-                    always = Some(format!("{name}: {why}."));
-                }
-                about.push(name);
+/// A change of a file of the workspace, by its resolved path, named as a tool of ours that makes it.
+pub(super) fn change(cx: &Context, resolved: &Path) -> Deed {
+    let is_new = matches!(cx.tree.read(resolved), Err(FileError::NotFound(_)));
+    let tool = if is_new { "file_write" } else { "file_edit" };
+    Deed::new(tool, Risk::Write, cx.shown(resolved))
+}
+
+impl Wish<'_> {
+    /// What is to be done, as our own tools would be named for it. `None`: it is refused without a question.
+    async fn deeds(&self, work: &Work<'_>) -> Option<Vec<Deed>> {
+        let input = Input(self.call.input.as_ref());
+        match self.call.kind.unwrap_or(Kind::Other) {
+            Kind::Edit | Kind::Delete | Kind::Move => self.changes(work, input).await,
+            // What an agent takes for a look can be a command all the same.
+            Kind::Read | Kind::Search if input.command().is_none() => {
+                Some(self.looks(work.cx, input))
             }
-            if files.is_empty() {
-                always = Some(NAMELESS.to_owned());
-                about.push(shown());
-            }
-            Some(Matter {
-                tool: "file_edit",
-                risk: Risk::Write,
-                about,
-                always,
-            })
+            Kind::Execute | Kind::Read | Kind::Search => Some(vec![self.runs(work.cx, input)]),
+            Kind::Fetch => Some(vec![self.fetches(input)]),
+            Kind::Think => Some(vec![Deed::new("think", Risk::Read, self.whole())]),
+            Kind::Other => Some(vec![self.other()]),
         }
-        Kind::Execute => {
-            let command = input(&["command", "cmd"]);
-            if command.is_none() {
-                always = Some(String::from("It does not say which command."));
-            }
-            Some(Matter {
-                tool: "bash",
-                risk: Risk::Run,
-                about: vec![command.unwrap_or_else(whole)],
-                always,
-            })
+    }
+
+    async fn changes(&self, work: &Work<'_>, input: Input<'_>) -> Option<Vec<Deed>> {
+        let tree = &work.cx.tree;
+        let mut named = files(self.call);
+        if named.is_empty() {
+            named.extend(input.files().into_iter().map(PathBuf::from));
         }
-        Kind::Fetch => Some(Matter {
-            tool: "web_fetch",
-            risk: Risk::Send,
-            about: vec![input(&["url", "query"]).unwrap_or_else(shown)],
-            always,
-        }),
-        Kind::Read | Kind::Search => {
-            for file in files(call) {
-                match tree.resolve(&file).ok().and_then(|r| tree.relative(&r)) {
-                    Some(name) => about.push(name),
-                    None => {
-                        always = Some(OUTSIDE.to_owned());
-                        about.push(file.display().to_string());
-                    }
-                }
-            }
-            if about.is_empty() {
-                about.push(shown());
-            }
-            Some(Matter {
-                tool: "file_read",
-                risk: Risk::Read,
-                about,
-                always,
-            })
+        let mut deeds = Vec::new();
+        for file in &named {
+            // What lies outside the root is no business of the turn.
+            inside(work.cx, Path::new(""), file)?;
+            let mut deed = change(work.cx, &tree.resolve(file).ok()?);
+            let guarded = trust::guarded_as(tree.root(), file, &deed.about);
+            deed.always = guarded.map(|why| format!("{}: {why}.", deed.about));
+            deeds.push(deed);
         }
-        Kind::Think => Some(Matter {
-            tool: "think",
-            risk: Risk::Read,
-            about: vec![shown()],
-            always,
-        }),
-        Kind::Other => {
-            // A title is what a tool says of itself: it counts where nothing names the tool.
-            let name = call.name.as_deref().or(call.title.as_deref());
-            let ours = name.is_some_and(|name| {
-                let rest = OURS.iter().find_map(|start| name.strip_prefix(start));
-                rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
-            });
-            Some(Matter {
-                tool: if ours { "think" } else { "bash" },
-                risk: if ours { Risk::Read } else { Risk::Run },
-                about: vec![whole()],
-                always,
-            })
+        if deeds.is_empty() {
+            let mut deed = Deed::new("file_edit", Risk::Write, self.whole());
+            deed.always = Some(NAMELESS.to_owned());
+            deeds.push(deed);
         }
+        if tree.overlay().is_some_and(|overlay| overlay.is_on()) {
+            let past = self.past_review(work).await;
+            for deed in &mut deeds {
+                let why = deed.always.take();
+                deed.always = Some(why.map_or(past.clone(), |why| format!("{why} {past}")));
+            }
+        }
+        Some(deeds)
+    }
+
+    /// With the diff, which the author sees here or nowhere.
+    async fn past_review(&self, work: &Work<'_>) -> String {
+        let past = format!("{} makes it by itself, past your review", work.agent.title);
+        let diffs = self.call.diffs.iter();
+        let diff: String = diffs.map(|diff| unified(work.cx, diff)).collect();
+        if diff.is_empty() {
+            return format!("{past}, and does not say what it changes.");
+        }
+        let run = &work.cx.run;
+        let name = format!("edit-{}.diff", run.get(..8).unwrap_or(run));
+        let file = work.cx.host.show_text(&name, &diff).await;
+        let file = file.map(|file| format!(" ({file})")).unwrap_or_default();
+        format!("{past}{file}: {}", quoted(&diff).0)
+    }
+
+    fn looks(&self, cx: &Context, input: Input<'_>) -> Vec<Deed> {
+        let folder = Path::new(input.folder().map_or("", |(_, folder)| folder));
+        let mut places: Vec<(&Path, PathBuf)> = files(self.call)
+            .into_iter()
+            .map(|file| (Path::new(""), file))
+            .collect();
+        let named = input.files().into_iter();
+        places.extend(named.map(|name| (folder, PathBuf::from(name))));
+        if places.is_empty() && input.folder().is_some() {
+            places.push((folder, PathBuf::new()));
+        }
+        let mut deeds: Vec<Deed> = Vec::new();
+        for (folder, name) in &places {
+            let inside = inside(cx, folder, name);
+            let always = inside.is_none().then(|| OUTSIDE.to_owned());
+            let about = inside.unwrap_or_else(|| folder.join(name).display().to_string());
+            let mut deed = Deed::new("file_read", Risk::Read, about);
+            deed.always = always;
+            deeds.push(deed);
+        }
+        if deeds.is_empty() {
+            let mut deed = Deed::new("file_read", Risk::Read, self.whole());
+            deed.always = Some(NAMELESS.to_owned());
+            deeds.push(deed);
+        }
+        deeds
+    }
+
+    fn runs(&self, cx: &Context, input: Input<'_>) -> Deed {
+        let Some((key, command)) = input.command() else {
+            let mut deed = Deed::new("bash", Risk::Run, self.whole());
+            deed.always = Some(String::from("It does not say which command."));
+            deed.denied_by = self.names();
+            return deed;
+        };
+        let (place_key, folder) = input.folder().unwrap_or_default();
+        let place = inside(cx, Path::new(folder), Path::new(""));
+        let outside = place
+            .is_none()
+            .then_some("It runs outside of the workspace.");
+        let destroys = trust::destroys(&command, cx.tree.root());
+        let why = [outside, destroys].into_iter().flatten();
+        let more = self.more(input, &command, &[key, place_key]);
+        // Rules, grants and questions are about the folder as well.
+        let about = match place.as_deref() {
+            Some(".") => command.clone(),
+            place => format!("cd {} && {command}", word(place.unwrap_or(folder))),
+        };
+        let mut deed = Deed::new("bash", Risk::Run, about);
+        deed.always = why
+            .map(str::to_owned)
+            .chain(more)
+            .reduce(|all, why| format!("{all} {why}"));
+        deed.denied_by.push(command);
+        deed
+    }
+
+    fn fetches(&self, input: Input<'_>) -> Deed {
+        let Some((key, address)) = input.address() else {
+            let mut deed = Deed::new("web_fetch", Risk::Send, self.whole());
+            deed.denied_by = self.names();
+            return deed;
+        };
+        let mut deed = Deed::new("web_fetch", Risk::Send, address.to_owned());
+        deed.always = self.more(input, address, &[key, "prompt", "format"]);
+        deed
+    }
+
+    fn other(&self) -> Deed {
+        // A title is what a tool says of itself: it counts where nothing names the tool.
+        let name = self.call.name.as_deref().or(self.call.title.as_deref());
+        let ours = name.is_some_and(|name| {
+            let rest = OURS.iter().find_map(|start| name.strip_prefix(start));
+            rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+        });
+        if ours {
+            return Deed::new("think", Risk::Read, self.whole());
+        }
+        // It is no command: a rule that allows one does not mean it, whatever its words.
+        let mut deed = Deed::new("bash", Risk::Run, format!("tool {}", self.whole()));
+        deed.denied_by = self.names();
+        deed
+    }
+
+    /// What it calls itself.
+    fn names(&self) -> Vec<String> {
+        let names = [&self.call.name, &self.call.title];
+        names.into_iter().flatten().cloned().collect()
+    }
+
+    /// All that is known of it, neither cut nor in one line: by these words it is decided.
+    fn whole(&self) -> String {
+        let mut parts = self.names();
+        parts.dedup();
+        parts.retain(|part| !part.trim().is_empty());
+        if parts.is_empty() {
+            parts.push(super::name(self.call));
+        }
+        let input = self.call.input.as_ref().filter(|input| !input.is_null());
+        parts.extend(input.map(Value::to_string));
+        if input.is_none() {
+            parts.extend(self.says.map(str::to_owned));
+        }
+        parts.join(" ")
+    }
+
+    /// What it asks for beside what it is `about`, which stands under these keys.
+    fn more(&self, input: Input<'_>, about: &str, keys: &[&str]) -> Option<String> {
+        let mut more = input.beside(keys);
+        if let Some(says) = self.says.map(str::trim)
+            && !says.is_empty()
+            && says != about.trim()
+            && !input.has(says)
+        {
+            more.insert(String::from("text"), Value::from(says));
+        }
+        if more.is_empty() {
+            return None;
+        }
+        let title = self.call.title.as_deref();
+        if let Some(title) = title.filter(|title| *title != about) {
+            more.insert(String::from("title"), Value::from(title));
+        }
+        let more = quoted(&Value::Object(more).to_string()).0;
+        Some(format!("It asks for more than that: {more}."))
     }
 }
 
-/// A command, which some agents give as the list of its words: as a shell reads it.
-fn in_words(value: &Value) -> Option<String> {
-    let quoted = |word: &Value| {
-        let word = word.as_str()?;
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-        Some(match !word.is_empty() && word.chars().all(is_plain) {
-            true => word.to_owned(),
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        })
+/// The name of a place in the workspace, to which it is relative; `.` for all of it.
+fn inside(cx: &Context, folder: &Path, name: &Path) -> Option<String> {
+    // Who reads these takes them for no name below a folder.
+    let is_elsewhere = |path: &Path| {
+        let path = path.to_string_lossy();
+        path.starts_with('~') || path.contains("://")
     };
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) if !words.is_empty() => {
-            let words: Option<Vec<String>> = words.iter().map(quoted).collect();
-            Some(words?.join(" "))
-        }
-        _ => None,
+    if is_elsewhere(folder) || is_elsewhere(name) {
+        return None;
     }
+    let resolved = cx.tree.resolve(folder.join(name)).ok()?;
+    let name = cx.tree.relative(&resolved)?;
+    Some(if name.is_empty() {
+        String::from(".")
+    } else {
+        name
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_list_of_words_is_a_command_as_a_shell_reads_it() {
-        let command = |value| in_words(&value);
-        assert_eq!(command(json!("a  b")).as_deref(), Some("a  b"));
-        assert_eq!(
-            command(json!(["sh", "-c", "it's; curl x", ""])).as_deref(),
-            Some(r"sh -c 'it'\''s; curl x' ''")
-        );
-        for none in [json!([]), json!(["a", 1]), json!({"a": "b"}), json!(null)] {
-            assert_eq!(command(none), None);
-        }
-    }
+fn unified(cx: &Context, diff: &Diff) -> String {
+    let shown = cx.shown(&diff.path);
+    TextDiff::from_lines(diff.before.as_deref().unwrap_or_default(), &diff.after)
+        .unified_diff()
+        .header(&format!("a/{shown}"), &format!("b/{shown}"))
+        .to_string()
 }

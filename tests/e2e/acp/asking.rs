@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FILE, asking, cli, note, noted, reply, request, trust, workspace};
+use super::{FILE, asking, cli, note, noted, reply, request, trust, workspace, workspace_under};
 
 fn edit() -> Value {
     json!({"toolCallId": "1", "title": "Edit net.rs", "kind": "edit", "files": [FILE]})
@@ -14,19 +14,21 @@ fn command() -> Value {
 
 /// What it was told, on the command line: nobody is there to be asked.
 fn told(ask: Value, settings: &str) -> Value {
+    told_and_said(ask, settings).0
+}
+
+/// The same, and what was said of it.
+pub(super) fn told_and_said(ask: Value, settings: &str) -> (Value, String) {
     let script = json!({"steps": [{"ask": ask}, {"say": "Done."}]});
-    let workspace = workspace(&script);
-    let path = workspace.path("../config/postil/config.toml");
-    let config = std::fs::read_to_string(&path).expect("settings");
-    std::fs::write(&path, format!("{config}{settings}")).expect("written");
+    let workspace = workspace_under(&script, settings);
     let (code, out, err) = reply(&workspace);
     // What nobody could be asked is told by the exit status.
     let is_asked = err.contains("nobody could be asked");
     assert_eq!(code, Some(i32::from(is_asked)), "{out}{err}");
-    note(&workspace, "permission")
+    (note(&workspace, "permission"), err)
 }
 
-fn chosen(id: &str) -> Value {
+pub(super) fn chosen(id: &str) -> Value {
     json!({"outcome": "selected", "optionId": id})
 }
 

@@ -1,0 +1,139 @@
+//! What agents put into the input of a call, by the names that they have for it.
+
+use serde_json::{Map, Value};
+
+const COMMANDS: &[&str] = &["command", "cmd"];
+const ADDRESSES: &[&str] = &["url", "query"];
+/// Where it is done.
+const FOLDERS: &[&str] = &[
+    "cwd",
+    "workdir",
+    "working_directory",
+    "workingDirectory",
+    "dir_path",
+    "directory",
+];
+const FILES: &[&str] = &[
+    "path",
+    "paths",
+    "file",
+    "file_path",
+    "filePath",
+    "absolute_path",
+    "notebook_path",
+];
+/// What tells of a call, and changes nothing of what it does.
+const DESCRIBES: &[&str] = &[
+    "description",
+    "command_description",
+    "reason",
+    "justification",
+    "timeout",
+    "timeout_ms",
+];
+/// What says nothing where it is not wanted.
+const SWITCHES: &[&str] = &[
+    "run_in_background",
+    "is_background",
+    "dangerouslyDisableSandbox",
+];
+
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a>(pub(super) Option<&'a Value>);
+
+impl<'a> Input<'a> {
+    fn get(self, key: &str) -> Option<&'a Value> {
+        self.0?.get(key)
+    }
+
+    /// As a shell reads it.
+    pub(super) fn command(self) -> Option<(&'static str, String)> {
+        let mut keys = COMMANDS.iter();
+        keys.find_map(|key| Some((*key, words(self.get(key)?)?)))
+    }
+
+    fn text(self, keys: &[&'static str]) -> Option<(&'static str, &'a str)> {
+        keys.iter()
+            .find_map(|key| Some((*key, self.get(key)?.as_str()?)))
+    }
+
+    pub(super) fn address(self) -> Option<(&'static str, &'a str)> {
+        self.text(ADDRESSES)
+    }
+
+    pub(super) fn folder(self) -> Option<(&'static str, &'a str)> {
+        self.text(FOLDERS)
+    }
+
+    /// Files and folders that it names.
+    pub(super) fn files(self) -> Vec<&'a str> {
+        let named = FILES.iter().filter_map(|key| self.get(key));
+        let each = named.flat_map(|value| match value {
+            Value::Array(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        });
+        each.filter_map(Value::as_str).collect()
+    }
+
+    /// Whether this text stands in it.
+    pub(super) fn has(self, text: &str) -> bool {
+        let all = self.0.and_then(Value::as_object).into_iter().flatten();
+        let mut texts = all.filter_map(|(_, value)| value.as_str());
+        texts.any(|known| known.trim() == text)
+    }
+
+    /// What it holds that stands under none of these keys and does more than describe it.
+    pub(super) fn beside(self, keys: &[&str]) -> Map<String, Value> {
+        let is_known = |key: &str, value: &Value| match value {
+            Value::Null => true,
+            Value::Bool(false) => SWITCHES.contains(&key),
+            Value::String(_) | Value::Number(_) => DESCRIBES.contains(&key),
+            _ => false,
+        };
+        let all = self.0.and_then(Value::as_object).into_iter().flatten();
+        all.filter(|(key, value)| !keys.contains(&key.as_str()) && !is_known(key, value))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// A command, which some agents give as the list of its words: as a shell reads it.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) if !words.is_empty() => {
+            let words: Option<Vec<String>> = words.iter().map(|w| w.as_str().map(word)).collect();
+            Some(words?.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// One word of a command, in quotes where it needs them.
+pub(super) fn word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_words_is_a_command_as_a_shell_reads_it() {
+        let command = |value| words(&value);
+        assert_eq!(command(json!("a  b")).as_deref(), Some("a  b"));
+        assert_eq!(
+            command(json!(["sh", "-c", "it's; curl x", ""])).as_deref(),
+            Some(r"sh -c 'it'\''s; curl x' ''")
+        );
+        for none in [json!([]), json!(["a", 1]), json!({"a": "b"}), json!(null)] {
+            assert_eq!(command(none), None);
+        }
+    }
+}
