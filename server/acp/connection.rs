@@ -56,7 +56,7 @@ enum Incoming {
     Write(WriteTextFileRequest, Responder<WriteTextFileResponse>),
 }
 
-/// The program; its group ends with this value.
+/// The program; it and all that it started end with this value.
 struct Program {
     child: Child,
     id: u32,
@@ -67,7 +67,10 @@ struct Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        // Those that lead a group of their own are found by their parents, which must live for that.
+        let left = self.child.id().map(os::descendants).unwrap_or_default();
         os::end_group(self.id, true);
+        left.into_iter().for_each(os::kill);
         children::unguard(self.id);
     }
 }

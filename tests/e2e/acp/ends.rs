@@ -315,9 +315,9 @@ fn its_own_limit_and_ours_pause() {
 
 #[test]
 fn a_cancel_ends_it_and_what_it_started() {
-    for deaf in [false, true] {
+    for (deaf, child) in [(false, "beside"), (true, "beside"), (true, "apart")] {
         let workspace = workspace(
-            &json!({"deaf": deaf, "steps": [{"child": true}, {"say": "Working"}, {"hang": true}]}),
+            &json!({"deaf": deaf, "steps": [{"child": child}, {"say": "Working"}, {"hang": true}]}),
         );
         let mut editor = asking(&workspace);
         editor
