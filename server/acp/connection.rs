@@ -125,6 +125,7 @@ pub async fn converse(
         cancel,
         connection,
         incoming,
+        early: FuturesUnordered::new(),
         strange,
     };
     match talk.hold(&brief).await {
@@ -209,6 +210,8 @@ struct Talk<'a> {
     cancel: &'a CancellationToken,
     connection: ConnectionTo<Peer>,
     incoming: mpsc::Receiver<Incoming>,
+    /// Requests that came before its turn, and are not answered yet.
+    early: FuturesUnordered<BoxFuture<'a, Result<(), Error>>>,
     strange: Strange,
 }
 
@@ -222,7 +225,7 @@ impl Talk<'_> {
         self.ask(&session.session_id, &brief.prompt).await
     }
 
-    async fn introduce(&self) -> Result<InitializeResponse, AcpError> {
+    async fn introduce(&mut self) -> Result<InitializeResponse, AcpError> {
         let files = FileSystemCapabilities::new()
             .read_text_file(true)
             .write_text_file(true);
@@ -253,7 +256,7 @@ impl Talk<'_> {
 
     /// A session; where a login is wanted and a key is set for one, that one is used.
     async fn open(
-        &self,
+        &mut self,
         brief: &Brief<'_>,
         introduced: &InitializeResponse,
     ) -> Result<NewSessionResponse, AcpError> {
@@ -267,7 +270,8 @@ impl Talk<'_> {
             );
         let request =
             NewSessionRequest::new(brief.root).mcp_servers(vec![McpServer::Stdio(server)]);
-        let open = || self.connection.send_request(request.clone()).block_task();
+        let (agent, connection) = (self.agent, self.connection.clone());
+        let open = || connection.send_request(request.clone()).block_task();
         let refused = match self.early(open()).await {
             Err(AcpError::NotLoggedIn(title, login)) => AcpError::NotLoggedIn(title, login),
             other => return other,
@@ -278,22 +282,17 @@ impl Talk<'_> {
             )
         };
         let is_set = |name: &str| {
-            self.agent
-                .env
-                .iter()
-                .any(|(n, v)| n == name && !v.is_empty())
+            let mut own = agent.env.iter();
+            own.any(|(n, v)| n == name && !v.is_empty())
                 || std::env::var_os(name).is_some_and(|value| !value.is_empty())
         };
-        let key = self
-            .agent
-            .keys
-            .iter()
-            .find(|(method, variable)| offered(method) && is_set(variable));
+        let mut keys = agent.keys.iter();
+        let key = keys.find(|(method, variable)| offered(method) && is_set(variable));
         let Some((method, _)) = key else {
             return Err(refused);
         };
         let login = AuthenticateRequest::new(method.clone());
-        let login = self.connection.send_request(login).block_task();
+        let login = connection.send_request(login).block_task();
         if self.early(login).await.is_err() {
             return Err(refused);
         }
@@ -301,7 +300,7 @@ impl Talk<'_> {
     }
 
     /// Puts the agent into a mode that changes nothing, where it has one; what it asks is refused anyway.
-    async fn hold_back(&self, session: &NewSessionResponse) {
+    async fn hold_back(&mut self, session: &NewSessionResponse) {
         let Some(modes) = &session.modes else { return };
         let mode = READ_ONLY_MODES.iter().find_map(|name| {
             modes
@@ -323,18 +322,36 @@ impl Talk<'_> {
         }
     }
 
-    /// The answer to a request before the turn begins.
+    /// The answer to a request before the turn begins. What comes meanwhile is taken, or the answer could not come:
+    /// what the agent tells is of no turn yet, what it asks is answered.
     async fn early<T>(
-        &self,
+        &mut self,
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, AcpError> {
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => Err(AcpError::Cancelled),
-            answer = answer => answer.map_err(|error| self.error(error)),
-            () = tokio::time::sleep(INTRODUCTION.min(self.agent.idle)) => {
-                Err(self.silent(INTRODUCTION.min(self.agent.idle)))
+        let patience = INTRODUCTION.min(self.agent.idle);
+        let silence = tokio::time::sleep(patience);
+        tokio::pin!(answer, silence);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(AcpError::Cancelled),
+                answer = &mut answer => return answer.map_err(|error| self.error(error)),
+                Some(incoming) = self.incoming.recv() => match incoming {
+                    Incoming::Update(_) => {}
+                    asked => self.early.push(answer_to(self.client, asked)),
+                },
+                Some(served) = self.early.next(), if !self.early.is_empty() => self.served(served),
+                // An agent that waits for us is not silent.
+                () = &mut silence, if self.early.is_empty() => {
+                    return Err(self.silent(patience));
+                }
             }
+        }
+    }
+
+    fn served(&self, served: Result<(), Error>) {
+        if let Err(error) = served {
+            tracing::debug!("{} did not take an answer: {error}", self.agent.title);
         }
     }
 
@@ -343,8 +360,7 @@ impl Talk<'_> {
         let request = PromptRequest::new(session.clone(), vec![text]);
         let mut answer: BoxFuture<'_, Result<PromptResponse, Error>> =
             Box::pin(self.connection.send_request(request).block_task());
-        let mut serving: FuturesUnordered<BoxFuture<'_, Result<(), Error>>> =
-            FuturesUnordered::new();
+        let mut serving = std::mem::take(&mut self.early);
         let mut running: HashSet<String> = HashSet::new();
         let mut message = None;
         let mut heard = Instant::now();
@@ -383,9 +399,7 @@ impl Talk<'_> {
                 }
                 Some(served) = serving.next(), if !serving.is_empty() => {
                     heard = Instant::now();
-                    if let Err(error) = served {
-                        tracing::debug!("{} did not take an answer: {error}", self.agent.title);
-                    }
+                    self.served(served);
                 }
                 answer = &mut answer => {
                     // What it said before it ended is all here by now.
@@ -444,7 +458,7 @@ impl Talk<'_> {
     }
 
     /// Why the program has ended: what it said, else how it ended.
-    async fn fell(&self, program: &mut Program) -> AcpError {
+    async fn fell(&mut self, program: &mut Program) -> AcpError {
         let title = self.agent.title.clone();
         let status = tokio::time::timeout(LEAVING, program.child.wait()).await;
         // A process that it left behind may hold the pipe open.

@@ -291,6 +291,16 @@ fn in_a_folder_that_is_not_trusted_it_is_not_started() {
 }
 
 #[test]
+fn what_it_tells_before_its_session_holds_up_nothing() {
+    let script = json!({"early": 200, "steps": [{"say": "Done."}]});
+    let workspace = super::workspace_with(&script, "idle = 5");
+    let (code, out, err) = reply(&workspace);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let answered = note(&workspace, "read");
+    assert!(answered["error"]["message"].is_string(), "{answered}");
+}
+
+#[test]
 fn its_own_limit_and_ours_pause() {
     let workspace =
         workspace(&json!({"steps": [{"say": "So far"}, {"stop": "max_turn_requests"}]}));
