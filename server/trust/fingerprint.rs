@@ -1,5 +1,7 @@
 //! What a workspace has that would make us run something, as a hash and in words.
 
+mod agents;
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -32,7 +34,8 @@ const SETTING: &str = "git's setting ";
 const MAX_FILES: usize = 500;
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The ordinary files and links among [`RUNS`], git's hooks and what their managers read. `None`: too many, or unreadable.
+/// The ordinary files and links among [`RUNS`], git's hooks and what their managers read, and what
+/// makes outside agents run something. `None`: too many, or unreadable.
 fn files(root: &Path) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in RUNS {
@@ -40,6 +43,7 @@ fn files(root: &Path) -> Option<Vec<PathBuf>> {
     }
     found.extend(hooks(root)?);
     found.extend(managed(root)?);
+    found.extend(agents::files(root)?);
     found.sort();
     found.dedup();
     Some(found)
@@ -248,6 +252,14 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
     }));
     if managed.len() > NAMED {
         all.push(String::from("There are more files of a manager of hooks."));
+    }
+    let of_agents = agents::files(root).unwrap_or_default();
+    all.extend(of_agents.iter().take(NAMED).map(|path| {
+        let shown = shown(path);
+        format!("`{shown}` can run, or say what runs, when an outside agent is started here.")
+    }));
+    if of_agents.len() > NAMED {
+        all.push(String::from("There are more such files of outside agents."));
     }
     let hooks = hooks(root).unwrap_or_default();
     let names: Vec<String> = hooks

@@ -360,6 +360,12 @@ pub fn protected(relative: &str) -> Option<&'static str> {
     })
 }
 
+/// Names of an agent's own files and folders, as most programs spell them.
+pub(super) fn of_agents() -> impl Iterator<Item = &'static str> {
+    let of_agents = NAMES.iter().filter(|(_, why)| *why == AGENT);
+    of_agents.map(|(name, _)| *name)
+}
+
 /// Whether a file or folder of this name is of a manager of git's hooks.
 pub(super) fn manages_hooks(name: &str) -> bool {
     let name = careless(name);

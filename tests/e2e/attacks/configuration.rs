@@ -272,6 +272,64 @@ fn attack_03_what_was_trusted_and_has_changed_is_asked_about_again() {
 }
 
 #[test]
+fn attack_03_what_an_outside_agent_would_run_is_asked_about_again() {
+    let ground = Ground::new(vec![]);
+    let w = &ground.workspace;
+    w.git(&["init", "-q"]);
+    let trusted = || !all(&ground.run(&["doctor"])).contains("not trusted");
+    ground.trust();
+    let hook =
+        r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    let files = [
+        (".claude/settings.json", hook),
+        (
+            ".claude/agents/x.md",
+            "---\nname: x\nhooks: {}\n---\nHelp.\n",
+        ),
+        (".claude/commands/x.md", "Say what !`git status` says.\n"),
+        (
+            ".claude/skills/x/SKILL.md",
+            "---\nallowed-tools: Bash\n---\nHelp.\n",
+        ),
+        (".codex/config.toml", "[mcp_servers.x]\ncommand = 'true'\n"),
+        (".gemini/settings.json", hook),
+        (".qwen/commands/x.toml", "prompt = '!{true}'\n"),
+        ("opencode.json", "{}"),
+        (".opencode/plugin/x.ts", "export const x = 1\n"),
+        (".github/hooks/x.json", "{}"),
+    ];
+    for (file, text) in files {
+        w.write(file, text);
+        assert!(!trusted(), "{file}");
+        let said = all(&ground.run(&["trust", "."]));
+        assert!(
+            said.contains(&format!("`{file}` can run, or say")),
+            "{said}"
+        );
+        ground.trust();
+        assert!(trusted(), "{file}");
+    }
+    // Pulled, a hook changes.
+    w.write(".claude/settings.json", hook.replace("true", "sh"));
+    assert!(!trusted());
+    ground.trust();
+    // What runs nothing is no reason to ask, nor what nobody else can have sent.
+    for (file, text) in [
+        (".claude/commands/y.md", "Say what the tests say.\n"),
+        (".claude/skills/x/check.py", "print(1)\n"),
+        (".claude/worktrees/a/b/c/d/e/f/g/x.json", "{}"),
+        (".opencode/node_modules/a/b/c/d/e/f/g/x.json", "{}"),
+        (".claude/settings.local.json", hook),
+        ("CLAUDE.md", "Be brief.\n"),
+    ] {
+        w.write(file, text);
+        assert!(trusted(), "{file}");
+    }
+    w.git(&["add", "-f", ".claude/settings.local.json"]);
+    assert!(!trusted(), "it came with the repository");
+}
+
+#[test]
 fn attack_03_what_git_would_run_is_named_before_it_is_trusted() {
     let ground = Ground::new(vec![]);
     let w = &ground.workspace;
