@@ -136,6 +136,10 @@ impl Wish<'_> {
             let inside = inside(cx, folder, name);
             let always = inside.is_none().then(|| OUTSIDE.to_owned());
             let about = inside.unwrap_or_else(|| folder.join(name).display().to_string());
+            // Most name it twice.
+            if deeds.iter().any(|known| known.about == about) {
+                continue;
+            }
             let mut deed = Deed::new("file_read", Risk::Read, about);
             deed.always = always;
             deeds.push(deed);

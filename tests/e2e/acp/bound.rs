@@ -145,6 +145,11 @@ fn what_it_reads_is_taken_from_its_input_where_it_names_no_file() {
             );
         }
     }
+    // Named twice, it is asked once.
+    let mut twice = read("read", json!({"file_path": "/root/.ssh/id_rsa"}));
+    twice["files"] = json!(["/root/.ssh/id_rsa"]);
+    let (_, said) = told_and_said(twice, "");
+    assert_eq!(said.matches("wants to read").count(), 1, "{said}");
     let denied =
         "[[permissions.rules]]\ntool = 'file_read'\npattern = 'secrets/*'\naction = 'deny'\n";
     for (input, answer) in [

@@ -64,10 +64,12 @@ fn what_it_reads_through_us_is_held_by_rules() {
 /// A file that runs something is asked about, once, by whatever name.
 #[test]
 fn attack_04_what_it_writes_through_us_is_asked_where_it_can_run() {
-    let script = json!({"steps": [write(".envrc"), write(".vimrc"), {"say": "Done."}]});
+    let script = json!({"steps": [write(".envrc"), write("sub/.vimrc"), {"say": "Done."}]});
     let linked = |workspace: &crate::harness::Workspace| {
         workspace.write("src/other.rs", "fn other() {}\n");
-        std::os::unix::fs::symlink("src/other.rs", workspace.path(".vimrc")).expect("linked");
+        workspace.write("sub/x", "");
+        std::os::unix::fs::symlink("../src/other.rs", workspace.path("sub/.vimrc"))
+            .expect("linked");
     };
     let alone = workspace(&script);
     linked(&alone);
