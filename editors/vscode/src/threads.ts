@@ -149,7 +149,8 @@ export function buttons(thread: Thread): string[] | undefined {
 /** What a question offers, below it: a link for each answer that gives it. Empty: nothing. */
 export function offers(uri: string, thread: Thread): string {
     const links = (thread.choices ?? []).map((text) => {
-        const choice = encodeURIComponent(JSON.stringify([{ uri, thread_id: thread.id, text }]));
+        // The editor decodes it twice.
+        const choice = encodeURIComponent(encodeURIComponent(JSON.stringify([{ uri, thread_id: thread.id, text }])));
         const whole = choice.replace(/[()]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
         return `[${escape(text)}](command:${CHOOSE}?${whole})`;
     });

@@ -168,15 +168,17 @@ test("which threads a filter lets through", () => {
 
 test("each answer that a question offers is a link that gives it, whatever stands in it", () => {
     const asked = thread("a", 0, ["author", "x"], ["agent", "Which\none?"], ["author", ""]);
-    assert.equal(offers("file:///a.rs", asked), "");
+    const uri = "file:///c%23%20100%25%20%5Bx%5D/a%3F.rs";
+    assert.equal(offers(uri, asked), "");
     assert.equal(question(asked), "Which one?");
     asked.choices = ["(a) f(x)](command:evil)", "(b) [y](https://z)"];
-    const links = [...offers("file:///a.rs", asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
+    const links = [...offers(uri, asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
     assert.equal(links.length, 2);
     for (const [index, [, , target]] of links.entries()) {
         const [command, argument] = (target ?? "").split("?");
         assert.equal(command, "command:postil.choose");
-        assert.deepEqual(JSON.parse(decodeURIComponent(argument ?? "")), [{ uri: "file:///a.rs", thread_id: "a", text: asked.choices[index] }]);
+        // As VS Code does: of the link, and of what is behind its `?`.
+        assert.deepEqual(JSON.parse(decodeURIComponent(decodeURIComponent(argument ?? ""))), [{ uri, thread_id: "a", text: asked.choices[index] }]);
     }
 });
 
