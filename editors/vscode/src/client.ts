@@ -178,6 +178,12 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
                     async () => (hooks.shows("codeLens") ? ((await next(document, token)) ?? []).map(plain) : []),
                     () => token.isCancellationRequested,
                 ),
+            // Threads have views of their own. The window makes an outline of each extension's symbols where there are several,
+            // and sticky scroll takes one of them; with `proxy.mode = "always"` the language's come from here.
+            provideDocumentSymbols: async (document, token, next) => {
+                const symbols = (await next(document, token)) ?? [];
+                return symbols.some(({ kind }) => kind !== vscode.SymbolKind.Event) ? symbols : [];
+            },
             handleDiagnostics: (uri, diagnostics, next) => {
                 next(uri, hooks.shows("diagnostics") ? diagnostics : []);
             },

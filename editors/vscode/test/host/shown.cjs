@@ -5,7 +5,7 @@ const path = require("node:path");
 const vscode = require("vscode");
 
 module.exports = ({ api, listen, servers, until }) => ({
-    async "a file folds and has the colours that it has without postil"(root) {
+    async "a file has the folds, the colours and the outline that it has without postil"(root) {
         const { known, server } = api();
         const shell = "run() {\n    if true; then\n        echo\n    fi\n}\n";
         const script = "export class A {\n    constructor(readonly a: number) {}\n    twice(): number {\n        return this.a * 2;\n    }\n}\n";
@@ -21,12 +21,13 @@ module.exports = ({ api, listen, servers, until }) => ({
                 const folds = (await vscode.commands.executeCommand("vscode.executeFoldingRangeProvider", uri)) ?? [];
                 const tokens = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokens", uri, new vscode.Range(0, 0, 20, 0));
                 const legend = await vscode.commands.executeCommand("vscode.provideDocumentRangeSemanticTokensLegend", uri);
-                seen[path.basename(uri.path)] = [folds.map(({ start, end }) => [start, end]), [...(tokens?.data ?? [])], legend?.tokenTypes];
+                const outline = (await vscode.commands.executeCommand("vscode.executeDocumentSymbolProvider", uri)) ?? [];
+                seen[path.basename(uri.path)] = [folds.map(({ start, end }) => [start, end]), [...(tokens?.data ?? [])], outline.map(({ name }) => name), legend?.tokenTypes];
             }
             return seen;
         };
         // The language's own server comes a while after its file.
-        const has = ([folds, data]) => folds.length > 0 && data.length > 0;
+        const has = (all) => all.slice(0, 3).every((seen) => seen.length > 0);
         await server.next(() => server.end());
         const without = await until("TypeScript tells of its files", async () => {
             const seen = await look();
