@@ -31,8 +31,12 @@ const LONGEST: usize = 160;
 /// A name of so many letters is asked for in the whole workspace.
 const LETTERS: usize = 2;
 
-/// What opens a list of its own accord: mentions and paths, and leaders of comments.
-pub(super) const TRIGGERS: [&str; 4] = ["@", "/", "#", "-"];
+/// What opens a list of its own accord: mentions, and what names of files are made of. No leader of a comment does: Enter
+/// behind an empty one begins a line.
+pub(super) const TRIGGERS: [&str; 3] = ["@", "/", "-"];
+
+/// `CompletionTriggerKind`: one of [`TRIGGERS`] was typed.
+const TRIGGER_CHARACTER: u64 = 2;
 
 /// `CompletionItemKind`s.
 const TEXT_FILE: u32 = 17;
@@ -78,9 +82,14 @@ pub(super) async fn complete(
     if let Some((typed, end)) = message {
         return mentions(server.clone(), session, place, typed, end, cancel).await;
     }
+    // `/` and `-` end a leader too.
+    let by_key = params
+        .get("context")
+        .and_then(|context| context.get("triggerKind")?.as_u64())
+        == Some(TRIGGER_CHARACTER);
     match threads::beginning(text, syntax, place.at) {
-        Some(beginning) => Ok(list(markers(&server, &place, &beginning), false)),
-        None => Ok(Value::Null),
+        Some(beginning) if !by_key => Ok(list(markers(&server, &place, &beginning), false)),
+        _ => Ok(Value::Null),
     }
 }
 

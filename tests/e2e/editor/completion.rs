@@ -12,15 +12,31 @@ fn capable(item: Value) -> Options {
     }
 }
 
-/// Opens `marked`, whose `$0` is the cursor, and asks there.
+/// Opens `marked`, whose `$0` is the cursor, and asks there by hand.
 fn ask(editor: &mut Editor, path: &str, language: &str, marked: &str) -> Value {
+    ask_as(editor, path, language, marked, &json!({"triggerKind": 1}))
+}
+
+/// The same with the key before the cursor, where a client asks by itself behind that.
+fn ask_by_key(editor: &mut Editor, path: &str, language: &str, marked: &str) -> Value {
+    let triggers = &editor.capabilities["completionProvider"]["triggerCharacters"];
+    let before = marked.split("$0").next().unwrap_or_default();
+    let key = json!(before.chars().next_back());
+    if triggers.as_array().is_none_or(|all| !all.contains(&key)) {
+        return Value::Null;
+    }
+    let context = json!({"triggerKind": 2, "triggerCharacter": key});
+    ask_as(editor, path, language, marked, &context)
+}
+
+fn ask_as(editor: &mut Editor, path: &str, language: &str, marked: &str, context: &Value) -> Value {
     let at = marked.find("$0").expect("a cursor");
     editor.open_text(path, language, &marked.replace("$0", ""));
     let before = &marked[..at];
     let line = before.matches('\n').count();
     let column = before.rsplit('\n').next().unwrap_or_default();
     let character = column.encode_utf16().count();
-    let params = json!({"textDocument": {"uri": editor.uri(path)}, "position": {"line": line, "character": character}});
+    let params = json!({"textDocument": {"uri": editor.uri(path)}, "position": {"line": line, "character": character}, "context": context});
     let answer = editor
         .request("textDocument/completion", params)
         .expect("completion is answered");
@@ -142,6 +158,34 @@ fn markers_are_offered_behind_a_leader_and_nowhere_else() {
         labels(&ask(&mut editor, "a.rs", "rust", answered)),
         ["AUTHOR:"]
     );
+}
+
+#[test]
+fn a_leader_that_is_typed_opens_no_list_of_its_own_accord() {
+    let workspace = Workspace::new();
+    workspace.write("src/my-net.rs", "fn connect() {}\n");
+    let mut editor = Editor::start_with(&workspace, capable(json!({})));
+    // Enter, which takes what a list has first, is to begin a line.
+    for (path, language, marked) in [
+        ("a.rs", "rust", "// First\n//$0\n"),
+        ("a.rs", "rust", "///$0\nfn a() {}\n"),
+        ("a.py", "python", "#$0\nx = 1\n"),
+        ("a.sql", "sql", "--$0\nselect 1;\n"),
+        ("a.html", "html", "<!--$0 -->\n"),
+    ] {
+        let answer = ask_by_key(&mut editor, path, language, marked);
+        assert_eq!(answer, Value::Null, "{marked}");
+        let answer = ask(&mut editor, path, language, marked);
+        assert_eq!(labels(&answer), ["AUTHOR:"], "{marked}");
+    }
+    for marked in [
+        "// AUTHOR: like @$0\n",
+        "// AUTHOR: like @src/$0\n",
+        "// AUTHOR: like @src/my-$0\n",
+    ] {
+        let answer = ask_by_key(&mut editor, "a.rs", "rust", marked);
+        assert_eq!(labels(&answer), ["@src/my-net.rs"], "{marked}");
+    }
 }
 
 #[test]
