@@ -153,7 +153,7 @@ pub enum Review {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Turn {
-    /// What begins a turn: `manual`, you do; `onSave`, saving does, for the threads that were typed here.
+    /// What begins a turn: `manual`, you do; `onSave`, saving by hand does, for the threads that were typed here.
     #[schemars(extend("x-order" = ["manual", "onSave"]))]
     pub trigger: Trigger,
     /// Whether the edits of a turn are shown before they are made: `off` or `ask`.

@@ -75,6 +75,8 @@ pub(super) struct Client {
     /// Sends what was typed just before a save only after it, unless it is asked before: eglot, as above. Such a change
     /// could not be told from a reload of the file (`session/provenance.rs`).
     pub sends_late: bool,
+    /// Tells why a buffer is saved.
+    pub says_why_saved: bool,
     /// What takes the keys when a question is shown: a list or a line at the bottom, whatever is being typed.
     pub questions_take_keys: bool,
     /// What an agent asks is shown as a message with buttons too: it has no place of ours for it, and a question of the
@@ -187,6 +189,7 @@ impl Client {
             knows_own_settings: opted("ownSettings"),
             waits_for_commands: name == Some("Eglot"),
             sends_late: name == Some("Eglot"),
+            says_why_saved: can("/textDocument/synchronization/willSave"),
             questions_take_keys: !opted("reviews")
                 && name.is_some_and(|name| TAKE_KEYS.contains(&name)),
             asks_in_messages: has("/window/showMessage")
@@ -352,6 +355,11 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     }
     if client.links {
         object.insert(String::from("documentLinkProvider"), json!({}));
+    }
+    if client.says_why_saved
+        && let Some(Value::Object(sync)) = object.get_mut("textDocumentSync")
+    {
+        sync.insert(String::from("willSave"), json!(true));
     }
     // The answer is always "nothing to change"; the request has eglot send its changes, and wait, before the disk is written.
     if client.sends_late

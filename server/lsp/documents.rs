@@ -25,6 +25,8 @@ pub(super) struct Documents {
     others: Others,
     /// Documents of which the server lost track, until they are opened anew or their whole text is sent.
     unfit: DashMap<PathBuf, ()>,
+    /// URIs that the client is about to save of its own accord, by a timer or because the author is elsewhere.
+    unasked: DashMap<String, ()>,
     /// The open URIs that child servers spell otherwise.
     other_names: DashMap<String, ()>,
     closed: Mutex<Closed>,
@@ -40,6 +42,7 @@ impl Default for Documents {
             open: DashMap::new(),
             others: Others::default(),
             unfit: DashMap::new(),
+            unasked: DashMap::new(),
             other_names: DashMap::new(),
             closed: Mutex::default(),
             count: watch::Sender::new(0),
@@ -139,6 +142,7 @@ pub(super) fn notification(
     let apply = match method {
         "textDocument/didOpen" => open,
         "textDocument/didChange" => change,
+        "textDocument/willSave" => will_save,
         "textDocument/didSave" => save,
         "textDocument/didClose" => close,
         _ => return false,
@@ -251,7 +255,18 @@ fn changes(params: &Value, known: i32) -> Result<(i32, Vec<Change>), String> {
         .ok_or_else(|| String::from("a change could not be read"))
 }
 
+/// `TextDocumentSaveReason`s: 1 by hand, 2 after a while, 3 as the editor loses the focus.
+fn will_save(server: &Arc<Server>, uri: &str, _: PathBuf, params: &Value) {
+    let unasked = &server.documents.unasked;
+    if matches!(params.get("reason").and_then(Value::as_u64), Some(2 | 3)) {
+        unasked.insert(uri.to_owned(), ());
+    } else {
+        unasked.remove(uri);
+    }
+}
+
 fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
+    let is_unasked = server.documents.unasked.remove(uri).is_some();
     let Some(session) = server.session.get().cloned() else {
         return;
     };
@@ -276,8 +291,9 @@ fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
         });
     }
     server.runtime.spawn_blocking(session.settle_saved(&path));
-    // What is known of the text may be no question any more, and its answer could not be written.
-    if !server.documents.is_unfit(&path) {
+    // What is known of the text may be no question any more, and its answer could not be written; half a sentence that
+    // the editor saves is none yet.
+    if !is_unasked && !server.documents.is_unfit(&path) {
         let saved = path.clone();
         server
             .runtime
@@ -290,6 +306,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
     let Some(session) = server.session.get() else {
         return;
     };
+    server.documents.unasked.remove(uri);
     let closed = &server.documents.closed;
     closed
         .lock()

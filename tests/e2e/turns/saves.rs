@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Bench, FILE};
-use crate::harness::Editor;
+use crate::harness::{Editor, Options};
 use crate::model::Step;
 
 fn on_save(script: Vec<Step>) -> (Bench, Editor) {
@@ -41,6 +41,49 @@ fn a_save_begins_a_turn_for_the_same_words_when_they_are_said_again() {
     editor.wait_codes(FILE, &["pending"]);
     editor.save(FILE);
     editor.wait_text(FILE, |text| text.contains("// AGENT: Three."));
+}
+
+#[test]
+fn a_save_that_nobody_asked_for_begins_nothing() {
+    let bench = Bench::new(vec![Step::text("Whole."), Step::text("Again.")]);
+    bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
+    let options = Options {
+        env: bench.env(),
+        initialization_options: json!({"trusted": true}),
+        capabilities: json!({"textDocument": {"synchronization": {"willSave": true}}}),
+        ..Options::default()
+    };
+    let editor = Editor::start_with(&bench.workspace, options);
+    assert_eq!(editor.capabilities["textDocumentSync"]["willSave"], true);
+    editor.open(FILE);
+    let will_save = |reason: u32| {
+        let document = json!({"uri": editor.uri(FILE)});
+        editor.notify(
+            "textDocument/willSave",
+            json!({"textDocument": document, "reason": reason}),
+        );
+    };
+    editor.splice(FILE, 0..0, "// AUTHOR: why does it\n");
+    editor.wait_codes(FILE, &["pending"]);
+    // After a while, and as the window lost the focus.
+    for reason in [2, 3] {
+        will_save(reason);
+        editor.save(FILE);
+    }
+    // What a save starts has been started when other commands have come and gone.
+    for _ in 0..3 {
+        assert_eq!(bench.runs().len(), 0);
+    }
+    // By hand, of a text that is saved already.
+    will_save(1);
+    editor.save(FILE);
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Whole."));
+    bench.wait_status("completed");
+    // An editor need not say why.
+    editor.replace(FILE, "// AUTHOR:\n", "// AUTHOR: and now?\n");
+    editor.wait_codes(FILE, &["pending"]);
+    editor.save(FILE);
+    editor.wait_text(FILE, |text| text.contains("// AGENT: Again."));
 }
 
 #[test]
