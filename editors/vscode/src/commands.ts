@@ -113,12 +113,20 @@ export function register(parts: Parts): Registered {
         return located;
     };
 
+    /** Runs a verb on a thread; pressed at one in the margin, its button may be gone as soon as it does. */
+    const run = async (verb: string, argument: unknown, named: object): Promise<void> => {
+        if (isCommentThread(argument)) {
+            await comments.teller.pressed();
+        }
+        await server.run(verb, named);
+    };
+
     const onThread =
         (verb: string) =>
         async (argument: unknown): Promise<void> => {
             const located = thread(argument);
             if (located) {
-                await server.run(verb, nameOf(located));
+                await run(verb, argument, nameOf(located));
             }
         };
 
@@ -134,7 +142,7 @@ export function register(parts: Parts): Registered {
         async (argument: unknown): Promise<void> => {
             const located = thread(argument);
             if (located && !isSecond(argument, located)) {
-                await server.run(verb, nameOf(located));
+                await run(verb, argument, nameOf(located));
             }
         };
 
@@ -249,7 +257,7 @@ export function register(parts: Parts): Registered {
         "postil.undoTurn": async (argument: unknown) => {
             const located = thread(argument);
             if (located && !isSecond(argument, located)) {
-                await server.run("undoTurn", { ...nameOf(located), turn: located.thread.changed_turn });
+                await run("undoTurn", argument, { ...nameOf(located), turn: located.thread.changed_turn });
                 await reviews.settle();
             }
         },

@@ -84,6 +84,12 @@ export function isReply({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && uri.toString(true).includes("postil.postil");
 }
 
+/** Whether the cursor is in one of our reply boxes. */
+function isReplying(): boolean {
+    const { activeTextEditor } = vscode.window;
+    return activeTextEditor !== undefined && isReply(activeTextEditor.document);
+}
+
 /** Whether it is the text in the box of a message. */
 export function isEdit({ uri }: vscode.TextDocument): boolean {
     return uri.scheme === "comment" && /\/commentinput-\d+-\d+\.md$/.test(uri.path);
@@ -101,11 +107,15 @@ function replies(): vscode.TextDocument[] {
 
 /** Whether there is a reply box in which something stands, or in which the cursor is: with its thread it would be lost. */
 function isWriting(): boolean {
-    const { activeTextEditor } = vscode.window;
     const shown = replies();
     // VS Code keeps the texts of boxes that are gone.
     const all = shown.length > 0 ? shown : vscode.workspace.textDocuments.filter(isReply);
-    return (activeTextEditor !== undefined && isReply(activeTextEditor.document)) || all.some((one) => one.getText() !== "");
+    return isReplying() || all.some((one) => one.getText() !== "");
+}
+
+/** Whether nothing is due but where it is. */
+function isPlace(due: Look): boolean {
+    return Object.keys(due).every((key) => key === "range");
 }
 
 function missing<Item>(before: Set<Item>, now: Set<Item>): number {
@@ -121,6 +131,8 @@ export class Teller implements vscode.Disposable {
     private since = Infinity;
     private sends = 0;
     private timer: NodeJS.Timeout | undefined;
+    /** The cursor was in a reply box when that was last told. */
+    private inBox = isReplying();
     /** Since when the files are seen that are. */
     private seen = new Map<string, number>();
     private readonly subscriptions = [
@@ -136,10 +148,13 @@ export class Teller implements vscode.Disposable {
                 this.since = Infinity;
             }
         }),
-        // Whoever is in the box of a message has the keyboard where the window would give it.
+        // Whoever is in the box of a message has the keyboard where the window would give it; who leaves a reply box loses
+        // nothing with it any more.
         vscode.window.onDidChangeActiveTextEditor((editor) => {
             this.since = Infinity;
-            if (editor && isEdit(editor.document)) {
+            const isFromBox = this.inBox;
+            this.inBox = isReplying();
+            if ((editor && isEdit(editor.document)) || (isFromBox && !this.inBox)) {
                 this.all();
             }
         }),
@@ -188,9 +203,18 @@ export class Teller implements vscode.Disposable {
      * might be elsewhere already.
      */
     leave(): void {
-        const { activeTextEditor } = vscode.window;
-        if (activeTextEditor && isReply(activeTextEditor.document)) {
+        if (isReplying()) {
             void vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+        }
+    }
+
+    /**
+     * A button in a thread's title was pressed that goes with it when the thread is made anew. By a key it has the keyboard,
+     * of which no extension is told; the box of whoever pressed it with the mouse has no button.
+     */
+    async pressed(): Promise<void> {
+        if (!isReplying()) {
+            await vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
         }
     }
 
@@ -218,6 +242,9 @@ export class Teller implements vscode.Disposable {
             due.label = AT_WORK;
         }
         this.prune(one);
+        if (isReplying() && isPlace(due)) {
+            return;
+        }
         if (this.isFree(one)) {
             if (this.isAt(one, view.range)) {
                 delete due.range;
@@ -226,7 +253,7 @@ export class Teller implements vscode.Disposable {
             return;
         }
         // Where the window has moved it with the text, its panel alone is to be told, when that takes nothing from anybody.
-        if (Object.keys(due).every((key) => key === "range" && this.isAt(one, this.place(one)))) {
+        if (isPlace(due) && (!due.range || this.isAt(one, this.place(one)))) {
             return;
         }
         if (one.notes.some((note) => note.edited)) {
@@ -321,17 +348,21 @@ export class Teller implements vscode.Disposable {
     }
 
     private set(one: Told, view: vscode.CommentThread): void {
-        const { range } = one.due;
-        if (range?.isEqual(view.range)) {
-            // The window moved it with the text. What is equal to what it was is not sent.
-            view.range = range.with(undefined, range.end.translate(0, 1));
-        }
-        Object.assign(view, one.due);
-        if (one.due.range) {
-            one.at = one.due.range.start.line;
+        const { range, ...look } = one.due;
+        Object.assign(view, look);
+        one.due = {};
+        if (range && isReplying()) {
+            // The window puts a thread that gets another place into its page anew, and with its box the keyboard is nowhere.
+            one.due.range = range;
+        } else if (range) {
+            if (range.isEqual(view.range)) {
+                // The window moved it with the text. What is equal to what it was is not sent.
+                view.range = range.with(undefined, range.end.translate(0, 1));
+            }
+            view.range = range;
+            one.at = range.start.line;
             one.astray = false;
         }
-        one.due = {};
     }
 
     private replace(one: Told): void {

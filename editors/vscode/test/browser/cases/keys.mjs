@@ -191,4 +191,20 @@ export async function keys(code, windows, model) {
     await answered(window, "Three.");
     ok(await window.writes(), "the keyboard is in the text");
     ok((await draft(window)).includes("not sent yet"), "the draft stays");
+
+    // In that box, in which an answer changes its thread; begun by a key in the thread's title.
+    await ask(window, "and at last?");
+    const action = window.page.locator('.review-widget .review-actions .action-label[aria-label^="Reply as Agent"]').first();
+    await window.again("the button has it", () => action.focus(window.short), () => action.evaluate((one) => one === document.activeElement));
+    await keyboard.press("Enter");
+    await window.until("it is at work", async () => (await head(window)).startsWith("Agent at work"));
+    ok(await window.writes(), "the keyboard is in the text when the button goes");
+    await typeReply(window, ", one");
+    const more = " two three four five six seven eight nine ten eleven twelve thirteen fourteen";
+    await typeWhile(window, model, more);
+    await answered(window, "Four.");
+    await keyboard.type(" end", { delay: 40 });
+    ok((await draft(window)).includes(`, one${more} end`), "all of it is in the box");
+    ok(await window.writes(".review-widget .comment-form"), "the keyboard is still in the box");
+    await window.toEditor();
 }

@@ -27,6 +27,8 @@ export const scripts = {
         { text: "Now.", held: true },
         { ...READ, held: true },
         { text: "Three.", held: true },
+        { ...READ, held: true },
+        { text: "Four.", held: true },
     ],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
