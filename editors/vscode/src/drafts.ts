@@ -63,6 +63,8 @@ export class Drafts implements vscode.Disposable {
     private readonly lost = new Set<Draft>();
     /** On their way into a file, which may take longer than a box is drawn. */
     private readonly sending = new Set<{ text: string }>();
+    /** What was sent from the boxes that the window empties then, by the names of these. */
+    private readonly pressed = new Map<string, string>();
     private readonly kept: Kept<Draft>;
     /** The editors that were there when that last changed. */
     private seen = editors();
@@ -181,15 +183,29 @@ export class Drafts implements vscode.Disposable {
             if (back) {
                 this.away.delete(back);
             }
-        } else if (!this.written.delete(key)) {
+        } else if (!this.empty(key)) {
             return;
         }
         this.keeping.ask();
     }
 
+    /** Nothing stands in a box any more; whether something did. What came to what was sent from it goes with that. */
+    private empty(box: string): boolean {
+        const draft = this.written.get(box);
+        const sent = this.pressed.get(box);
+        this.pressed.delete(box);
+        this.written.delete(box);
+        const more = sent === undefined ? "" : (draft?.text.startsWith(sent) ? draft.text.slice(sent.length) : (draft?.text ?? "")).trim();
+        if (draft && more !== "") {
+            this.give([{ ...draft, text: more }], "when the words before it were");
+        }
+        return draft !== undefined;
+    }
+
     /** Its box is gone: for good, or drawn anew, or until its file is seen again. */
     private shut(box: string): void {
         this.edits.delete(box);
+        this.pressed.delete(box);
         const draft = this.written.get(box);
         if (draft) {
             this.written.delete(box);
@@ -203,10 +219,19 @@ export class Drafts implements vscode.Disposable {
     async send<Done>(text: string, uri: vscode.Uri, write: () => Promise<Done>): Promise<Done> {
         const under = { text };
         this.sending.add(under);
+        const boxes = [...this.written].flatMap(([box, draft]) => (draft.text === text && draft.file === uri.toString() ? [box] : []));
+        for (const box of boxes) {
+            this.pressed.set(box, text);
+        }
         try {
             const done = await write();
             this.sent(text, uri);
             return done;
+        } catch (error) {
+            for (const box of boxes) {
+                this.pressed.delete(box);
+            }
+            throw error;
         } finally {
             this.sending.delete(under);
             // Their box may come again.

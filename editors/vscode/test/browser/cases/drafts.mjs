@@ -181,6 +181,15 @@ export async function drafts(code, windows) {
     await window.sees("// AUTHOR: why now, late");
     await window.until("it is shown", async () => (await margin(window))[0]?.[0] === "why now, late");
 
+    // What comes to words that are on their way goes with these from the box.
+    await typeReply(window, "sent");
+    await hang(slow[0]);
+    await pressIn(window, "Reply");
+    await typeReply(window, " and said on");
+    process.kill(Number(slow[0]), "SIGCONT");
+    await window.sees("// AUTHOR: sent");
+    await takeBack(window, "and said on", "a reply in b.rs had not been sent when the words before it were");
+
     await edit(" or not");
     await window.page.reload();
     await window.page.waitForSelector(".monaco-workbench");
