@@ -72,6 +72,10 @@ export class Known implements vscode.Disposable {
     /** Those that run and those that ran in this window. */
     readonly turns = new Map<string, Turn>();
 
+    /** What those had cost, in US dollars, when they were first told of here: other windows spent it. */
+    private readonly spent = new Map<string, number>();
+    private readonly since = Date.now();
+
     /** Files whose threads a server told of that is gone, and of which the one now has not said a word. */
     private readonly stale = new Set<string>();
 
@@ -161,6 +165,10 @@ export class Known implements vscode.Disposable {
 
     private toldTurns(params: TurnsParams): void {
         for (const turn of params.turns) {
+            if (!this.turns.has(turn.id)) {
+                // It may be told of only when it has ended.
+                this.spent.set(turn.id, Date.parse(turn.started) < this.since ? turn.cost : 0);
+            }
             this.turns.set(turn.id, turn);
         }
         const running = new Map(this.running().map((turn) => [turn.id, turn]));
@@ -241,9 +249,9 @@ export class Known implements vscode.Disposable {
         return [...this.turns.values()].filter((turn) => turn.running);
     }
 
-    /** What the turns of this window have cost. */
+    /** What the turns of this window have cost, in US dollars; of one that goes on here, since then. */
     cost(): number {
-        return [...this.turns.values()].reduce((sum, turn) => sum + turn.cost, 0);
+        return [...this.turns.values()].reduce((sum, turn) => sum + turn.cost - (this.spent.get(turn.id) ?? 0), 0);
     }
 
     threads(uri: vscode.Uri): Thread[] {

@@ -71,6 +71,21 @@ module.exports = ({ api, listen, servers, until }) => ({
         await vscode.workspace.fs.delete(uri);
         await until("all are gone", () => !comments.files.has(uri.toString()));
     },
+    async "what other windows spent on a run is not counted in this one"() {
+        const { known } = api();
+        const cents = () => Math.round(known.cost() * 100);
+        const before = cents();
+        const spent = () => cents() - before;
+        const tell = (id, started, cost) => known.toldTurns({ turns: [{ id, running: false, message: "", started, cost }] });
+        tell("theirs", "2020-01-02T03:04:05Z", 4);
+        assert.equal(spent(), 0);
+        tell("theirs", "2020-01-02T03:04:05Z", 4.25);
+        assert.equal(spent(), 25, "it went on here");
+        tell("ours", new Date().toISOString(), 0.5);
+        assert.equal(spent(), 75);
+        known.turns.delete("theirs");
+        known.turns.delete("ours");
+    },
     async "the view Threads shows and counts what its filter lets through"(root) {
         const { known, tree } = api();
         const before = new Map(known.files);
