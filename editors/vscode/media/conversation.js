@@ -35,10 +35,20 @@
         }
         return pre;
     };
+    /** What is folded is one text, for a search to find; its lines are made when it is unfolded: of a long run they are very many. */
+    const uncolored = new WeakMap();
+    const unfold = (details) => {
+        const text = uncolored.get(details);
+        if (!details.open || text === undefined) return;
+        uncolored.delete(details);
+        details.lastChild.replaceWith(body(text));
+    };
     const folded = (title, text, open) => {
         const details = make("details");
         details.open = open;
-        details.append(make("summary", "", title), body(text));
+        details.append(make("summary", "", title), open ? body(text) : make("pre", "", text));
+        if (!open) uncolored.set(details, text);
+        details.addEventListener("toggle", () => unfold(details));
         return details;
     };
     /** The input of an edit as what goes and what comes. */
@@ -115,6 +125,8 @@
         for (const [index, details] of box.querySelectorAll("details").entries()) {
             const key = `${round.seq}.${index}`;
             if (kept.turned.includes(key)) details.open = !details.open;
+            // At once: it is scrolled to where it was read.
+            unfold(details);
             details.firstChild.addEventListener("click", () => {
                 kept.turned = kept.turned.includes(key) ? kept.turned.filter((one) => one !== key) : [...kept.turned, key];
                 vscode.setState(kept);
