@@ -6,10 +6,11 @@ mod notes;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use sha2::{Digest as _, Sha256};
@@ -18,6 +19,9 @@ use crate::comments::{Syntax, detect};
 use crate::files::{FileError, Tree, head};
 use crate::text::hex;
 use crate::threads::{self, Thread};
+
+/// So many changes are kept for [`Index::lately`].
+const CHANGES: usize = 400;
 
 /// What the last look at a file on disk found.
 #[derive(Clone, PartialEq)]
@@ -40,10 +44,19 @@ pub struct Index {
     /// One scan at a time: the second finds the first one's answer in the cache.
     scan: Mutex<()>,
     fresh: Mutex<Fresh>,
+    /// Oldest first.
+    before: Mutex<VecDeque<Before>>,
     /// That files could not be read has been told, and no walk has succeeded since.
     told: AtomicBool,
     reads: AtomicUsize,
     scans: AtomicUsize,
+}
+
+/// What was known of a file until it changed.
+struct Before {
+    until: Instant,
+    path: PathBuf,
+    threads: Arc<Vec<Thread>>,
 }
 
 /// What a walk passed over.
@@ -125,21 +138,30 @@ impl Index {
             fresh.files.contains(file)
                 || fresh.folders.iter().any(|folder| file.starts_with(folder))
         };
-        let mut changed = Vec::new();
+        // What the first walk finds was there before.
+        let is_first = !self.is_scanned();
+        let is_noted = |changed: &[PathBuf]| !is_first && changed.len() < CHANGES;
+        let mut changed: Vec<PathBuf> = Vec::new();
         let mut found = HashSet::new();
         for hit in scan.hits {
             let Some(entry) = notes::from_bytes(&hit.bytes).filter(|_| !is_fresh(&hit.path)) else {
                 continue;
             };
             if !self.files.get(&hit.path).is_some_and(|old| *old == entry) {
-                self.files.insert(hit.path.clone(), entry);
+                let before = self.files.insert(hit.path.clone(), entry);
+                if is_noted(&changed) {
+                    self.note_before(&hit.path, before);
+                }
                 changed.push(hit.path.clone());
             }
             found.insert(hit.path);
         }
-        self.files.retain(|file, _| {
+        self.files.retain(|file, entry| {
             let stays = !file.starts_with(&below) || found.contains(file) || is_fresh(file);
             if !stays {
+                if is_noted(&changed) {
+                    self.note_before(file, Some(entry.clone()));
+                }
                 changed.push(file.clone());
             }
             stays
@@ -209,10 +231,14 @@ impl Index {
             .and_then(|bytes| read(&tree.relative(path)?, &bytes))
             // A watcher tells of ignored files too.
             .filter(|_| self.files.contains_key(path) || tree.lists(path));
-        match entry {
+        let is_known = entry.is_some();
+        let before = match entry {
             Some(entry) => self.files.insert(path.to_owned(), entry),
             None => self.files.remove(path).map(|(_, entry)| entry),
         };
+        if is_known || before.is_some() {
+            self.note_before(path, before);
+        }
         None
     }
 
@@ -222,7 +248,44 @@ impl Index {
         if fresh.scanning {
             fresh.folders.push(path.to_owned());
         }
-        self.files.retain(|file, _| !file.starts_with(path));
+        self.files.retain(|file, entry| {
+            let stays = !file.starts_with(path);
+            if !stays {
+                self.note_before(file, Some(entry.clone()));
+            }
+            stays
+        });
+    }
+
+    /// What was known of a file until now.
+    fn note_before(&self, path: &Path, before: Option<Entry>) {
+        let before = Before {
+            until: Instant::now(),
+            path: path.to_owned(),
+            threads: before.map(|entry| entry.threads).unwrap_or_default(),
+        };
+        let mut changes = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        if changes.len() >= CHANGES {
+            changes.pop_front();
+        }
+        changes.push_back(before);
+    }
+
+    /// The threads that a file had so long ago, as far as is known.
+    pub fn lately(&self, path: &Path, ago: Duration) -> Arc<Vec<Thread>> {
+        let changes = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = changes.iter().filter(|one| one.until.elapsed() < ago);
+        let first = since.find(|one| one.path == path);
+        let before = first.map(|one| one.threads.clone());
+        drop(changes);
+        let threads = before.or_else(|| Some(self.get(path)?.threads));
+        threads.unwrap_or_default()
+    }
+
+    /// What is known may be behind the disk: the next question walks.
+    pub fn distrust(&self) {
+        self.fresh().missed = true;
+        self.scanned.store(false, Ordering::Release);
     }
 
     pub fn get(&self, path: &Path) -> Option<Entry> {

@@ -3,6 +3,7 @@
 //! old one stays, and the author goes on in the new one.
 
 use std::cell::LazyCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,8 +63,8 @@ impl Session {
         }
     }
 
-    /// Of what is gone from the disk and what changed there, with nobody telling of a rename: a file that has threads of
-    /// one that is gone, where no other has them.
+    /// Of what is gone from the disk and what changed there, with nobody telling of a rename: a file that came to have
+    /// threads of one that is gone, where no other did.
     pub(super) fn follow_renames(&self, told: &[PathBuf], changed: &[PathBuf]) {
         if told.len() > MOST || changed.len() > MOST {
             return;
@@ -85,11 +86,19 @@ impl Session {
                     continue;
                 }
                 let has_them = |path: &&PathBuf| {
+                    // What asked the same all along is another, and so is what was answered by its own name.
+                    let before = workspace.index.lately(path, LATE);
+                    let before = threads::ids(&file, before.iter());
                     path.is_file()
                         && path.starts_with(workspace.root())
                         && self.view(path).is_ok_and(|view| {
                             let ids = threads::ids(&file, view.threads.iter());
-                            ids.iter().any(|id| open.contains(id))
+                            let mut pairs = ids.iter().zip(view.threads.iter());
+                            pairs.any(|(id, thread)| {
+                                open.contains(id)
+                                    && !before.contains(id)
+                                    && matches!(store.open_run(&thread.id), Ok(None))
+                            })
                         })
                 };
                 let mut found = changed.iter().filter(has_them);
@@ -139,6 +148,23 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// What cannot become a copy of the document of a thread any more: the open documents, and the files that have a thread
+    /// with the same first words.
+    pub(super) fn no_copies(&self, file: &str, thread: &Thread) -> HashSet<PathBuf> {
+        let words = threads::words(&thread.id);
+        let asks_it = |workspace: &Workspace, path: &Path| {
+            let threads = workspace.index.get(path).map(|entry| entry.threads);
+            let ids = threads.map(|threads| threads::ids(file, threads.iter()));
+            ids.is_some_and(|ids| ids.iter().any(|id| threads::words(id) == words))
+        };
+        let mut all: HashSet<PathBuf> = self.buffers.paths().into_iter().collect();
+        for workspace in self.workspaces() {
+            let files = workspace.index.files().into_iter();
+            all.extend(files.filter(|path| asks_it(&workspace, path)));
+        }
+        all
     }
 
     /// Where the author goes on who has saved the document of a turn under another name, and what its thread is called

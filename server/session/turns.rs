@@ -99,7 +99,7 @@ pub(super) struct Entry {
     concluding: Option<usize>,
     /// The thread and the others of its file, as it was asked.
     asked: Option<(Thread, Arc<Vec<Thread>>)>,
-    /// The documents that were open then, where its own was among them.
+    /// The files that no copy of its document is, where that was open: see [`Turns::opened_before`].
     beside: Option<Arc<HashSet<PathBuf>>>,
 }
 
@@ -224,15 +224,15 @@ impl Turns {
         }
     }
 
-    /// The documents that are open as a turn begins.
-    fn among(&self, run: &str, path: &Path, open: Vec<PathBuf>) {
-        let open: HashSet<PathBuf> = open.into_iter().collect();
-        if let (true, Some(mut entry)) = (open.contains(path), self.runs.get_mut(run)) {
-            entry.beside = Some(Arc::new(open));
+    /// What [`Self::opened_before`] tells from now on of a turn that begins.
+    fn among(&self, run: &str, beside: HashSet<PathBuf>) {
+        if let Some(mut entry) = self.runs.get_mut(run) {
+            entry.beside = Some(Arc::new(beside));
         }
     }
 
-    /// What was open beside the document of a turn as it began; `None`: that was not open.
+    /// What was open beside the document of a turn as it began, and the files that asked the same by then; `None`: the
+    /// document was not open.
     pub(super) fn opened_before(&self, run: &str) -> Option<Arc<HashSet<PathBuf>>> {
         self.runs.get(run)?.beside.clone()
     }
@@ -478,7 +478,9 @@ impl Session {
         let entry = Entry::new(&run, cancel.clone(), thread.id.clone(), file.clone());
         self.turns.begin(entry);
         self.turns.asked(&run.id, &thread, &view.threads);
-        self.turns.among(&run.id, &view.path, self.buffers.paths());
+        if view.buffer.is_some() {
+            self.turns.among(&run.id, self.no_copies(&file, &thread));
+        }
         let whose = (workspace.root().to_owned(), thread.id.clone());
         self.turns.by_thread.insert(whose, run.id.clone());
         drop(taking);

@@ -9,6 +9,8 @@ use crate::harness::{Editor, OnApply, Options, frame, wait_until};
 use crate::model::{Step, call};
 
 const NEW: &str = "src/wire.rs";
+/// It asks the same, and did so before anything went or was copied.
+const OTHER: &str = "src/other.rs";
 
 /// As an editor renames a file that is open and saved; `told_first`: it tells before it opens the new one.
 fn rename(bench: &Bench, editor: &mut Editor, old: &str, new: &str, told_first: bool) {
@@ -419,4 +421,112 @@ fn an_answer_that_meets_the_end_of_its_document_is_written_to_the_file() {
     assert_eq!(bench.wait_status("completed")["file"], FILE);
     let text = bench.workspace.read(FILE);
     assert!(text.contains("AGENT: Because of the wire."), "{text}");
+}
+
+fn write_other(bench: &Bench, more: &str) {
+    let text = format!("{THREAD}fn other() {{}}\n{more}");
+    bench.workspace.write(OTHER, text);
+}
+
+#[test]
+fn a_file_that_asked_the_same_before_is_no_copy() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
+    write_other(&bench, "");
+    let mut editor = bench.typed();
+    editor.wait_codes(OTHER, &["pending"]);
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    editor.close(FILE);
+    editor.open(OTHER);
+    editor.diagnostics(OTHER);
+    bench.model.release();
+    assert_eq!(bench.wait_status("completed")["file"], FILE);
+    let text = bench.workspace.read(FILE);
+    assert!(text.contains("AGENT: Because of the wire."), "{text}");
+    editor.wait_codes(OTHER, &["pending"]);
+}
+
+/// The file of a turn is gone, as with a branch that lacks it, and that branch has changed another.
+fn gone_beside_another(bench: &Bench, editor: &Editor) -> String {
+    let text = bench.workspace.read(FILE);
+    editor.close(FILE);
+    std::fs::remove_file(bench.workspace.path(FILE)).expect("removed");
+    write_other(bench, "fn more() {}\n");
+    tell(editor, &[(FILE, 3), (OTHER, 2)]);
+    editor.wait_codes(FILE, &[]);
+    text
+}
+
+#[test]
+fn a_file_that_asked_the_same_before_is_no_new_name() {
+    let bench = Bench::new(script());
+    write_other(&bench, "");
+    let mut editor = watching(&bench);
+    editor.wait_codes(OTHER, &["pending"]);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.wait_status("awaiting_user");
+    editor.wait_text(FILE, |text| text.contains("Into which one?"));
+    editor.save(FILE);
+    let text = gone_beside_another(&bench, &editor);
+    assert_eq!(bench.runs()[0]["file"], FILE);
+    // It comes back, and its conversation goes on.
+    bench.workspace.write(FILE, &text);
+    tell(&editor, &[(FILE, 1)]);
+    editor.open_text(FILE, "rust", &text);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let id = editor.diagnostics(FILE)[0]["data"]["thread_id"].clone();
+    let argument = json!({"uri": editor.uri(FILE), "thread_id": id, "text": "(b)"});
+    let begun = editor.command("postil.choose", argument);
+    begun.expect("its run is there");
+    editor.wait_text(FILE, |text| text.contains("Then load_all it is."));
+}
+
+#[test]
+fn a_file_whose_own_question_was_answered_is_no_new_name() {
+    let bench = Bench::new(vec![Step::text("One."), Step::text("Two.")]);
+    let code = "fn other() {}\n";
+    bench.workspace.write(OTHER, code);
+    let mut editor = watching(&bench);
+    editor.open(OTHER);
+    editor.replace(OTHER, code, &format!("{THREAD}{code}"));
+    editor.wait_codes(OTHER, &["pending"]);
+    for (file, answer) in [(FILE, "AGENT: One."), (OTHER, "AGENT: Two.")] {
+        let begun = editor.take_action(file, 0, "Reply as agent");
+        begun.expect("the turn starts");
+        editor.wait_text(file, |text| text.contains(answer));
+        let is_over = |run: &Value| run["status"] == "completed";
+        wait_until("the turn ends", || bench.runs().iter().all(is_over));
+        editor.save(file);
+    }
+    editor.close(FILE);
+    std::fs::remove_file(bench.workspace.path(FILE)).expect("removed");
+    tell(&editor, &[(FILE, 3), (OTHER, 2)]);
+    editor.wait_codes(FILE, &[]);
+    let runs = bench.runs();
+    let files: Vec<&Value> = runs.iter().map(|run| &run["file"]).collect();
+    assert_eq!(files, [OTHER, FILE]);
+}
+
+#[test]
+fn a_turn_whose_file_goes_answers_in_none_that_asked_the_same_before() {
+    let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
+    write_other(&bench, "");
+    let mut editor = watching(&bench);
+    editor.wait_codes(OTHER, &["pending"]);
+    editor.save(FILE);
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+    gone_beside_another(&bench, &editor);
+    bench.model.release();
+    wait_until("the turn ends", || bench.runs()[0]["status"] != "running");
+    assert_eq!(bench.runs()[0]["file"], FILE);
+    let text = bench.workspace.read(OTHER);
+    assert!(!text.contains("AGENT"), "{text}");
 }
