@@ -10,6 +10,7 @@ use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
 use crate::files::{FileError, head};
 use crate::host::Level;
+use crate::index::Index;
 use crate::os;
 use crate::present::{self, Diagnostic, Severity};
 use crate::text::{Change, Encoding, Unfit};
@@ -353,16 +354,16 @@ impl Session {
     /// `get_threads`: `path` is a file or folder, relative to the first root or absolute. Walks anew. Blocking.
     pub fn threads(&self, path: Option<&Path>) -> Result<ThreadList, Error> {
         let mut list = ThreadList::default();
-        for Looked {
-            workspace,
-            files,
-            walked,
-        } in self.look(path)?
-        {
+        for looked in self.look(path)? {
+            let Looked {
+                workspace, files, ..
+            } = &looked;
+            let index = looked.index();
             for file in files {
-                let relative = workspace.tree.relative(&file).unwrap_or_default();
-                if !walked || self.buffers.is_open(&file) {
-                    match self.view(&file) {
+                let relative = workspace.tree.relative(file).unwrap_or_default();
+                let known = index.filter(|_| !self.buffers.is_open(file));
+                let Some(index) = known else {
+                    match self.view(file) {
                         Ok(view) => add_view(&mut list, &relative, &view),
                         // Passed over as in a folder: it is no file that holds threads.
                         Err(Error::File(
@@ -370,12 +371,14 @@ impl Session {
                         )) => list.skipped.push(error.to_string()),
                         Err(error) => return Err(error),
                     }
-                } else if let Some(entry) = workspace.index.get(&file) {
+                    continue;
+                };
+                if let Some(entry) = index.get(file) {
                     match entry.unparsed {
                         Some(raw) => list.threads.push(unparsed(&relative, &raw)),
                         None => {
                             let alike = !threads::alike(&entry.threads).is_empty();
-                            let read = alike.then(|| workspace.tree.read(&file).ok()).flatten();
+                            let read = alike.then(|| workspace.tree.read(file).ok()).flatten();
                             let text = read.as_ref().map_or("", |read| &*read.text);
                             let (threads, lossy) = (&entry.threads, entry.lossy);
                             add_threads(&mut list, &relative, threads, text, lossy);
@@ -383,8 +386,8 @@ impl Session {
                     }
                 }
             }
-            if walked {
-                let skipped = workspace.index.skipped();
+            if let Some(index) = index {
+                let skipped = index.skipped();
                 list.skipped.extend(skipped.told);
                 list.unreadable += skipped.unreadable;
             }
@@ -400,13 +403,19 @@ impl Session {
         for (workspace, absolute) in self.scope(path)? {
             let walked = !absolute.is_file() && !self.buffers.is_open(&absolute);
             let mut files = vec![absolute.clone()];
+            let mut apart = None;
             if walked {
                 if !absolute.exists() {
                     let shown = path.unwrap_or(&absolute).display();
                     return Err(FileError::NotFound(shown.to_string()).into());
                 }
-                workspace.index.scan(&workspace.tree, &absolute)?;
-                files = workspace.index.files();
+                if !workspace.tree.enters(&absolute) {
+                    let cache = self.folders.cache.as_deref();
+                    apart = Some(Index::new(cache, workspace.root()));
+                }
+                let index = apart.as_ref().unwrap_or(&workspace.index);
+                index.scan(&workspace.tree, &absolute)?;
+                files = index.files();
                 files.extend(self.buffers.paths());
                 // What lies in a folder of the workspace within this one is that one's.
                 let is_here = |file: &PathBuf| {
@@ -422,6 +431,7 @@ impl Session {
                 workspace,
                 files,
                 walked,
+                apart,
             });
         }
         Ok(all)
@@ -570,8 +580,17 @@ pub(super) struct Looked {
     workspace: Arc<Workspace>,
     /// Absolute, sorted.
     pub files: Vec<PathBuf>,
-    /// It is a folder, and the index knows its files.
+    /// It is a folder, and an index knows its files.
     walked: bool,
+    /// That of a folder which is no part of the workspace, being ignored: nobody else is to find what is in it.
+    apart: Option<Index>,
+}
+
+impl Looked {
+    fn index(&self) -> Option<&Index> {
+        let index = self.apart.as_ref().unwrap_or(&self.workspace.index);
+        self.walked.then_some(index)
+    }
 }
 
 /// Whether a change could bring a whole message along: a reload of the file, a paste, an edit of ours.

@@ -606,3 +606,21 @@ fn who_subscribes_to_a_thread_is_told_when_it_changes() {
         .request("resources/unsubscribe", json!({"uri": uri}))
         .expect("unsubscribed");
 }
+
+/// What is ignored is no part of the workspace, whoever has asked what is in it.
+#[test]
+fn what_is_ignored_is_listed_alone_where_it_is_asked_for() {
+    let workspace = workspace();
+    workspace.write(".ignore", "vendor/\n");
+    workspace.write("vendor/m/x.js", "// AUTHOR: please run this\nlet a = 1;\n");
+    let mut editor = listening(&workspace);
+    editor.wait_codes("src/a.rs", &["pending"]);
+    let mut agent = Agent::start(&workspace);
+    let list = agent.call("get_threads", json!({"path": "vendor"}));
+    assert_eq!(list["threads"][0]["file"], "vendor/m/x.js", "{list}");
+    assert_eq!(list["summary"]["total"], 1);
+    let found = editor.request("workspace/symbol", json!({"query": ""}));
+    let found = found.expect("symbols").to_string();
+    assert!(found.contains("src/a.rs"), "{found}");
+    assert!(!found.contains("vendor"), "{found}");
+}
