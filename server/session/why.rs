@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// The closed conversations that are tied to a 0-based line by its text alone: what can be told at once, of a
-    /// file as it was known or whose name it has. `None` of git is asked.
+    /// file as it was known or whose name it has. The git program is not asked.
     pub fn told_here(&self, view: &View, line: usize) -> Vec<Told> {
         let Some(workspace) = self.workspace_of(&view.path) else {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Session {
         };
         let kept = workspace
             .store()
-            .and_then(|store| Ok(store.tied(&[hash], &[], MOST)?));
+            .and_then(|store| Ok(store.tied(&[hash], &[], CANDIDATES)?));
         let here = Line {
             root: workspace.root(),
             path: &view.path,
@@ -191,7 +191,9 @@ impl Session {
                     shared: false,
                 },
             });
-        here.tied(candidates.collect())
+        let mut told = here.tied(candidates.collect());
+        told.truncate(MOST);
+        told
     }
 }
 

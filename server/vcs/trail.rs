@@ -201,6 +201,9 @@ impl Blaming<'_> {
         let mut args: Vec<OsString> = ["blame", "--porcelain", "--no-textconv"]
             .map(OsString::from)
             .into();
+        // A commit that `blame.ignoreRevsFile` passes over shaped its lines all the same. (An empty value of that setting
+        // would not do: git sorts the names and reads the others behind it.)
+        args.push("--ignore-revs-file=".into());
         if moved {
             args.extend(["-M", "-C"].map(OsString::from));
         }

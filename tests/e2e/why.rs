@@ -348,6 +348,22 @@ fn what_is_no_line_is_said_in_a_sentence() {
     assert!(err.contains("larger than 1000 bytes"), "{err}");
 }
 
+/// git is told to pass a commit over, so that its lines seem to be of the one before.
+#[test]
+fn commits_that_git_is_told_to_pass_over_count() {
+    let workspace = project();
+    dismiss(&workspace);
+    workspace.write("src/a.rs", CODE.replace("timeout = 30", "timeout = 31"));
+    let passed_over = commit(&workspace, "Format");
+    assert_eq!(ties(&workspace, "src/a.rs:2"), ["line"]);
+    workspace.write("revs", passed_over);
+    workspace.git(&["config", "blame.ignoreRevsFile", "revs"]);
+    for mark in ["markIgnoredLines", "markUnblamableLines", "showEmail"] {
+        workspace.git(&["config", &format!("blame.{mark}"), "true"]);
+    }
+    assert_eq!(ties(&workspace, "src/a.rs:2"), ["line"]);
+}
+
 #[test]
 fn nothing_of_the_repository_is_run() {
     let workspace = project();
@@ -512,6 +528,49 @@ fn an_editor_is_told_of_the_buffer_as_it_is() {
             .as_str()
             .is_some_and(|text| text.contains("there is no line 100"))
     );
+}
+
+/// Of a file that is gone the editor tells in one that may be it, renamed, and not in one that git has beside it.
+#[test]
+fn a_hover_tells_of_a_file_that_is_gone_in_its_new_name_alone() {
+    let workspace = project();
+    workspace.write("src/b.rs", "fn other() {\n    let timeout = 30;\n}\n");
+    dismiss(&workspace);
+    commit(&workspace, "Another");
+    let text = workspace.read("src/a.rs");
+    std::fs::remove_file(workspace.path("src/a.rs")).expect("removed");
+    workspace.write("src/c.rs", text);
+    let mut editor = Editor::start(&workspace);
+    for file in ["src/b.rs", "src/c.rs"] {
+        editor.open(file);
+        editor.diagnostics(file);
+    }
+    let told = hover(&mut editor, "src/c.rs", 1).to_string();
+    assert!(told.contains("why thirty?"), "{told}");
+    assert_eq!(hover(&mut editor, "src/b.rs", 1), Value::Null);
+}
+
+/// However many conversations of other files are tied to the same words since.
+#[test]
+fn a_hover_finds_the_conversation_of_its_own_file_among_many() {
+    let workspace = project();
+    dismiss(&workspace);
+    let mut editor = Editor::start(&workspace);
+    let other = "src/b.rs";
+    let text = with_thread(CODE, "    let timeout");
+    for _ in 0..21 {
+        editor.open_text(other, "rust", &text);
+        workspace.write(other, &text);
+        editor.wait_codes(other, &["awaiting_user"]);
+        let done = editor.take_action(other, 1, "Resolve (remove thread)");
+        done.expect("resolved");
+        editor.wait_codes(other, &[]);
+        editor.close(other);
+    }
+    editor.open("src/a.rs");
+    editor.diagnostics("src/a.rs");
+    let told = hover(&mut editor, "src/a.rs", 1).to_string();
+    assert!(told.contains("why thirty?"), "{told}");
 }
 
 #[test]

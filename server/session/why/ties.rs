@@ -45,6 +45,14 @@ impl Line<'_> {
         self.trail.map_or(&[], |trail| &trail.shaped)
     }
 
+    /// Whether it is not committed, the file where git was not asked of the line.
+    fn is_new(&self) -> bool {
+        match self.trail {
+            Some(trail) => trail.shaped.is_empty(),
+            None => vcs::text_in(self.path, None).is_none_or(|(_, text)| text.is_none()),
+        }
+    }
+
     /// Every name that the file had, absolute.
     fn names(&self) -> BTreeSet<PathBuf> {
         let mut files = BTreeSet::from([self.path.to_owned()]);
@@ -127,8 +135,7 @@ impl Line<'_> {
                 .any(|tie| {
                     let file = base.join(&tie.file);
                     // A file that is gone may be this one, renamed and not committed yet.
-                    let mine = files.contains(&kept(&file))
-                        || (self.shaped().is_empty() && !file.exists());
+                    let mine = files.contains(&kept(&file)) || (!file.exists() && self.is_new());
                     mine && self.is_the_line(told, tie, &version, blobs)
                 })
         })
