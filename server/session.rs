@@ -474,6 +474,10 @@ impl Session {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|workspace| workspace.root() != root);
+        // What changed in it was not told to the folder above.
+        if let Some(above) = self.workspace_of(root) {
+            above.index.distrust();
+        }
         self.turns.cancel_in(root);
         self.look_anew();
         self.configure_children();

@@ -413,6 +413,27 @@ fn threads_of_two_folders_are_told_apart() {
     editor.wait_codes("two/a.rs", &[]);
 }
 
+/// What lies in a folder within another one is the other one's from when it goes.
+#[test]
+fn threads_of_a_folder_that_goes_are_those_of_the_one_above() {
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\nfn f() {}\n");
+    workspace.write("in/b.rs", "fn f() {}\n");
+    let editor = Editor::start_with(
+        &workspace,
+        Options {
+            folders: Some(vec![workspace.path(""), workspace.path("in")]),
+            ..Options::default()
+        },
+    );
+    editor.wait_codes("a.rs", &["pending"]);
+    workspace.write("in/b.rs", "// AUTHOR: why?\nfn f() {}\n");
+    let inner = json!([{"uri": editor.uri("in"), "name": "in"}]);
+    let gone = json!({"event": {"added": [], "removed": inner}});
+    editor.notify("workspace/didChangeWorkspaceFolders", gone);
+    editor.wait_codes("in/b.rs", &["pending"]);
+}
+
 #[test]
 fn a_document_that_was_open_before_its_folder_came_can_be_answered() {
     let workspace = Workspace::new();
