@@ -24,9 +24,9 @@ impl Session {
     ) -> Result<Run, Error> {
         let store = workspace.store()?;
         self.refresh_settings();
-        let loaded = workspace.loaded();
         let stopped = stopped_in(&store, window)?;
-        let answerer = answerer(&loaded.settings, &options, stopped.as_ref()).await?;
+        let settings = self.choosing_for(&workspace, &options);
+        let answerer = answerer(&settings, &options, stopped.as_ref()).await?;
         let message = |(role, text): (Role, String)| Message {
             role,
             name: None,

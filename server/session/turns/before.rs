@@ -8,7 +8,7 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Error, Session, Store, answerer};
-use crate::config::PassedOver;
+use crate::config::{PassedOver, Settings};
 use crate::host::Level;
 use crate::present;
 use crate::session::{TurnEnd, TurnOptions, TurnStatus, View, Workspace};
@@ -88,13 +88,7 @@ impl Session {
         let stopped = store
             .run_of_thread(thread, &view.threads, &view.text)?
             .filter(|run| matches!(store.last_talk(&run.id), Ok(Some(_))));
-        let (settings, passed) = self.choosing(workspace);
-        if options.model.is_none()
-            && let Some(text) = passed_over(&passed)
-            && self.turns.passed_over.insert(workspace.root().to_owned())
-        {
-            self.host.message(Level::Warning, &text);
-        }
+        let settings = self.choosing_for(workspace, options);
         let found = answerer(&settings, options, stopped.as_ref()).await;
         // Who names a model that there is not is told so, and no more.
         if let Err(error) = &found
@@ -104,6 +98,22 @@ impl Session {
             self.unanswered(&store, workspace, view, thread, error);
         }
         found
+    }
+
+    /// [`Session::choosing`] for a turn that is about to begin; a model that is passed over is told of, once.
+    pub(in crate::session) fn choosing_for(
+        &self,
+        workspace: &Workspace,
+        options: &TurnOptions,
+    ) -> Settings {
+        let (settings, passed) = self.choosing(workspace);
+        if options.model.is_none()
+            && let Some(text) = passed_over(&passed)
+            && self.turns.passed_over.insert(workspace.root().to_owned())
+        {
+            self.host.message(Level::Warning, &text);
+        }
+        settings
     }
 
     fn unanswered(

@@ -3,6 +3,7 @@
 
 mod files; // what a prompt names and embeds
 mod going_on; // after what stopped half-way
+mod leave; // whom it asks, and what it may change
 mod shown; // in the window
 
 use std::io::{BufRead as _, BufReader, Write as _};
