@@ -155,8 +155,6 @@ impl Chat {
         let workspace = workspace.ok_or_else(|| failed("the session has no folder"))?;
         let options = TurnOptions {
             plan: self.plan.load(Ordering::Relaxed),
-            // The author typed it in the editor's own window.
-            allow_arrived: true,
             ..TurnOptions::default()
         };
         let named = self.thread(&asked.typed);
@@ -179,6 +177,11 @@ impl Chat {
                 let first = said.len().saturating_sub(REMEMBERED);
                 let said = said.split_off(first);
                 let (engine, window) = (&self.engine, &self.id);
+                // The author typed it in the editor's own window. Of a thread that it names they typed the id alone.
+                let options = TurnOptions {
+                    allow_arrived: true,
+                    ..options
+                };
                 engine.start_prompt(workspace, window, said, options).await
             }
         };
