@@ -15,6 +15,7 @@ use crate::sandbox;
 use crate::session::{Error, Session};
 use crate::vcs;
 use crate::verbs::Failure;
+use crate::web;
 
 mod args;
 mod complete;
@@ -55,6 +56,12 @@ pub fn run() -> ExitCode {
         });
     }
     crate::os::keep_private();
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == web::PAGE)
+    {
+        return web::run_page().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     if let Some(code) = complete::answered() {
         return code;
     }

@@ -43,6 +43,32 @@ pub fn no_window(command: &mut Command) {
     let _ = command;
 }
 
+/// Holds this process to so many bytes of private memory and so many seconds of a processor, where the system can.
+pub fn hold_to(memory: u64, seconds: u64) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let limits = [
+            (Resource::Data, memory),
+            (Resource::Cpu, seconds),
+            (Resource::Core, 0),
+        ];
+        for (resource, most) in limits {
+            let most = Some(most);
+            // Where less is allowed already, that stays.
+            let _ = setrlimit(
+                resource,
+                Rlimit {
+                    current: most,
+                    maximum: most,
+                },
+            );
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (memory, seconds);
+}
+
 /// Gives the system back what was freed. glibc keeps it, for each thread that freed some: after a walk of a large tree
 /// that is most of what we hold. Takes milliseconds, and what is allocated meanwhile may wait for it.
 pub fn return_memory() {

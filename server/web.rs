@@ -24,7 +24,7 @@ use reqwest::{Method, Url};
 use address::Kind;
 pub use gateway::{Gateway, Tell};
 pub use hosts::Pattern;
-pub use page::{is_html, text_of};
+pub use page::{PAGE, is_html, run_page, text_of};
 
 /// An address to ask: http or https, with a host, nobody's name and password in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -179,6 +179,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ),
     ("vcs", "os", "a path without links is the system's to tell"),
     (
+        "web",
+        "os",
+        "a page becomes text in a process that is held to a limit",
+    ),
+    (
         "store",
         "os",
         "who holds a run is a process, or was one; a test has it killed at each step of a turn",

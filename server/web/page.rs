@@ -1,8 +1,18 @@
-//! What came over the web as text: its encoding, and HTML without its tags.
+//! What came over the web as text: its encoding, and HTML without its tags. A page can be written so that what is made
+//! of it takes any memory (a table of many columns and many rows, elements that are opened anew in each paragraph), and
+//! nothing ends a thread that makes it. So that is done by a process of its own: this program, held to a limit.
 
+use std::io::{self, Read as _, Write as _};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use encoding_rs::{Encoding, UTF_8};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::os;
+
+/// The first argument that means [`run_page`].
+pub const PAGE: &str = "page-text";
 
 /// Columns of the text that is made of a page.
 const WIDTH: usize = 120;
@@ -12,6 +22,10 @@ const STACK: usize = 64 << 20;
 const DEEPEST: usize = 500;
 /// No page takes longer that is meant to be read.
 const LONGEST: Duration = Duration::from_secs(15);
+/// Bytes of private memory that it may take, where the system holds a process to that.
+const MEMORY: u64 = 1 << 30;
+/// Bytes of a text. Nobody is shown more.
+const LARGEST: u64 = 8 << 20;
 
 pub fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     match content_type.map(essence) {
@@ -36,28 +50,63 @@ fn essence(content_type: &str) -> String {
 pub async fn text_of(content_type: Option<&str>, body: Vec<u8>) -> Option<String> {
     let html = is_html(content_type, &body);
     let decoded = decode(content_type, html, &body)?;
-    if !html || depth(&decoded) > DEEPEST {
+    if !html {
         return Some(decoded);
     }
-    let (told, heard) = tokio::sync::oneshot::channel();
-    let read = decoded.clone();
-    let started = std::thread::Builder::new()
-        .name(String::from("page"))
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody may wait any more.
-            let config = html2text::config::plain().allow_width_overflow();
-            let _ = told.send(config.string_from_read(read.as_bytes(), WIDTH).ok());
-        });
-    let text = match started {
-        Ok(_) => tokio::time::timeout(LONGEST, heard).await,
-        Err(_) => return Some(decoded),
-    };
-    // What the library cannot make text of is shown as it came.
-    match text {
-        Ok(Ok(Some(text))) => Some(text),
+    // What no text can be made of is shown as it came.
+    match tokio::time::timeout(LONGEST, apart(&decoded)).await {
+        Ok(Ok(text)) => Some(text),
         _ => Some(decoded),
     }
+}
+
+/// The text of a page, by a process of its own, which ends when nobody waits for it any more.
+async fn apart(page: &str) -> io::Result<String> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg(PAGE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    os::die_with_parent(&mut command);
+    os::no_window(&mut command);
+    let mut child = os::spawn(command).await?;
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    };
+    input.write_all(page.as_bytes()).await?;
+    drop(input);
+    let mut text = Vec::new();
+    let read = output.take(LARGEST).read_to_end(&mut text).await?;
+    if (read as u64) < LARGEST && !child.wait().await?.success() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Makes text of the page on standard input, on standard output.
+///
+/// # Errors
+/// Where that cannot be done.
+pub fn run_page() -> io::Result<()> {
+    os::hold_to(MEMORY, LONGEST.as_secs());
+    let mut page = String::new();
+    io::stdin().lock().read_to_string(&mut page)?;
+    let reader = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || converted(&page))?;
+    let text = reader.join().ok().flatten();
+    let text = text.ok_or(io::ErrorKind::InvalidData)?;
+    io::stdout().lock().write_all(text.as_bytes())
+}
+
+/// A page without its tags; `None` where the library cannot do that.
+fn converted(page: &str) -> Option<String> {
+    if depth(page) > DEEPEST {
+        return None;
+    }
+    let config = html2text::config::plain().allow_width_overflow();
+    config.string_from_read(page.as_bytes(), WIDTH).ok()
 }
 
 /// Elements that have no end, or whose end may be left out, so that they do not pile up.
@@ -136,15 +185,20 @@ fn charset(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    async fn text(content_type: &str, body: &[u8]) -> Option<String> {
-        text_of(Some(content_type), body.to_vec()).await
+    fn text(content_type: &str, body: &[u8]) -> Option<String> {
+        let html = is_html(Some(content_type), body);
+        let decoded = decode(Some(content_type), html, body)?;
+        match html {
+            true => converted(&decoded),
+            false => Some(decoded),
+        }
     }
 
-    #[tokio::test]
-    async fn a_page_becomes_text_with_its_links() {
+    #[test]
+    fn a_page_becomes_text_with_its_links() {
         let page = b"<!doctype html><html><head><title>T</title><style>p{color:red}</style><script>alert(1)</script></head>\
             <body><h1>Head</h1><p>One <a href='/two'>two</a> &amp; <b>three</b></p><ul><li>four</li></ul></body></html>";
-        let text = text("text/html", page).await.unwrap();
+        let text = text("text/html", page).unwrap();
         for part in ["# Head", "two", "/two", "& ", "three", "* four"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
@@ -153,8 +207,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn encodings_are_read() {
+    #[test]
+    fn encodings_are_read() {
         for (kind, body) in [
             ("text/plain; charset=ISO-8859-1", &b"caf\xe9"[..]),
             ("text/plain; charset=\"utf-8\"", "café".as_bytes()),
@@ -166,16 +220,16 @@ mod tests {
                 b"<html><meta charset='windows-1252'><body>caf\xe9",
             ),
         ] {
-            let read = text(kind, body).await.unwrap();
+            let read = text(kind, body).unwrap();
             assert_eq!(read.trim(), "café", "{kind}");
         }
-        assert_eq!(text("image/png", b"\x89PNG\r\n\0\0").await, None);
-        assert!(text("text/plain", b"\xff\xfe\xfd").await.is_some());
-        assert_eq!(text("", b"").await.as_deref(), Some(""));
+        assert_eq!(text("image/png", b"\x89PNG\r\n\0\0"), None);
+        assert!(text("text/plain", b"\xff\xfe\xfd").is_some());
+        assert_eq!(text("", b"").as_deref(), Some(""));
     }
 
-    #[tokio::test]
-    async fn no_page_is_too_deep_or_too_broken() {
+    #[test]
+    fn no_page_is_too_deep_or_too_broken() {
         let wrapped = |open: &str, times: usize| format!("<html><body>{}end", open.repeat(times));
         for open in [
             "<div>",
@@ -186,10 +240,10 @@ mod tests {
             "<a href=x>",
         ] {
             let page = wrapped(open, (1 << 20) / open.len());
-            let shown = text("text/html", page.as_bytes()).await;
-            assert_eq!(shown.as_ref(), Some(&page), "{open}: too deep to be walked");
+            let shown = text("text/html", page.as_bytes());
+            assert_eq!(shown, None, "{open}: too deep to be walked");
             let page = wrapped(open, DEEPEST - 1);
-            let shown = text("text/html", page.as_bytes()).await.unwrap();
+            let shown = text("text/html", page.as_bytes()).unwrap();
             // A deep list has no room for a word; it comes as letters.
             let shown: String = shown.split_whitespace().collect();
             assert!(shown.contains('d') && !shown.contains(open), "{open}");
@@ -204,7 +258,7 @@ mod tests {
             "</div>",
         ] {
             let page = wrapped(flat, 20_000);
-            let shown = text("text/html", page.as_bytes()).await.unwrap();
+            let shown = text("text/html", page.as_bytes()).unwrap();
             assert!(!shown.starts_with("<html>"), "{flat} is no nesting");
         }
     }

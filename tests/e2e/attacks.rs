@@ -18,6 +18,7 @@ mod configuration; // 1 to 4: what a repository says of itself
 mod door; // 12, 14, 15: commands, markdown, arguments
 mod git; // 16: git runs code
 mod injection; // 9 to 11: what others wrote beside the question
+mod pages; // 18: pages of the web that cost without end
 mod paths; // 5: out of the root
 mod permission; // 21: questions and what they grant
 mod table; // docs/security.md
