@@ -267,17 +267,10 @@ impl Place {
             300..=399 => unavailable(format!(
                 "{address} answered with a redirect, which is not followed with a key: correct {base_from}"
             )),
-            401 => Fault::last(ModelError::NoKey(match &self.key {
-                KeySource::None => format!(
-                    "{address} wants a key (401, {said}): name the variable that has it as providers.{}.apiKeyEnv in your config.toml",
-                    self.provider
-                ),
-                key => format!(
-                    "the key in {} was refused by {address} (401, {said}): {}",
-                    key.place(),
-                    key.remedy()
-                ),
-            })),
+            401 => Fault::last(
+                self.key
+                    .refused(&self.provider, address, &format!("401, {said}")),
+            ),
             402 => unavailable(format!(
                 "the account of the key has nothing left at {address} (402, {said}): add credit there, or choose another model"
             )),

@@ -164,11 +164,15 @@ pub(super) fn proxy(
 
 /// For messages: scheme, host, port and path, nothing secret.
 pub(super) fn shown(url: &reqwest::Url) -> String {
-    let mut shown = url.clone();
+    without_password(url.clone()).into()
+}
+
+/// Without the name and the password in it, which a client sends in the header that a key goes into.
+pub(super) fn without_password(mut url: reqwest::Url) -> reqwest::Url {
     // Fails for addresses without a host alone, which are refused above.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.into()
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
 }
 
 pub(super) fn is_loopback(host: &str) -> bool {

@@ -207,12 +207,23 @@ impl KeySource {
         }
     }
 
-    /// What to do where the key was refused.
-    pub(super) fn remedy(&self) -> &'static str {
-        match self {
+    /// The server at `address` wants another key than this; `said`: its status, and what it said.
+    pub(super) fn refused(&self, provider: &str, address: &str, said: &str) -> ModelError {
+        let remedy = match self {
+            Self::None => {
+                return ModelError::NoKey(format!(
+                    "{address} wants a key ({said}): name the variable that has it as providers.{provider}.apiKeyEnv in your config.toml"
+                ));
+            }
             Self::Command { .. } => "have it give a valid key, and ask again",
-            _ => "set a valid key there and start your editor (or the command) again with it",
-        }
+            Self::Found { .. } => {
+                "set a valid key there and start your editor (or the command) again with it"
+            }
+        };
+        ModelError::NoKey(format!(
+            "the key in {} was refused by {address} ({said}): {remedy}",
+            self.place()
+        ))
     }
 
     /// The key, `None` where none is wanted.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use reqwest::StatusCode;
+use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
-use super::http;
+use super::{Key, KeySource, ModelError, http};
 
 /// Where nobody named the server it is answered at once, or not.
 pub const QUICK: Duration = Duration::from_millis(200);
@@ -26,19 +28,41 @@ pub fn is_local(base_url: &str) -> bool {
     http::address(base_url, "").is_some_and(|url| url.host_str().is_some_and(http::is_loopback))
 }
 
+/// The address for messages: nothing secret.
+pub fn shown(base_url: &str) -> String {
+    http::address(base_url, "").map_or_else(String::new, |url| http::shown(&url))
+}
+
 /// The first of [`models`].
-pub async fn model(base_url: &str, wait: Duration) -> Option<String> {
-    models(base_url, wait).await.into_iter().next()
+///
+/// # Errors
+/// As there.
+pub async fn model(
+    provider: &str,
+    base_url: &str,
+    key: &KeySource,
+    wait: Duration,
+) -> Result<Option<String>, ModelError> {
+    let models = models(provider, base_url, key, wait).await?;
+    Ok(models.into_iter().next())
 }
 
 /// The models of the server at `base_url`, which is asked only where it is on this machine: those that can call
 /// tools where the server tells (Ollama), else all in its order. The answer, that there is none too, is kept for a
-/// while.
-pub async fn models(base_url: &str, wait: Duration) -> Vec<String> {
+/// while. The key is looked for where the server wants one.
+///
+/// # Errors
+/// `NoKey`, where it wants another.
+pub async fn models(
+    provider: &str,
+    base_url: &str,
+    key: &KeySource,
+    wait: Duration,
+) -> Result<Vec<String>, ModelError> {
     type Known = Mutex<BTreeMap<String, (Instant, Vec<String>)>>;
     static KNOWN: OnceLock<Known> = OnceLock::new();
     if !is_local(base_url) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let known = || {
         KNOWN
@@ -49,48 +73,92 @@ pub async fn models(base_url: &str, wait: Duration) -> Vec<String> {
     if let Some((at, models)) = known().get(base_url)
         && at.elapsed() < if models.is_empty() { KEEP_NONE } else { KEEP }
     {
-        return models.clone();
+        return Ok(models.clone());
     }
-    let found = tokio::time::timeout(wait, ask(base_url)).await;
-    let found = found.ok().flatten().unwrap_or_default();
+    let within = async |key: Option<&Key>| {
+        let answer = tokio::time::timeout(wait, ask(base_url, key)).await;
+        answer.unwrap_or(Ok(None))
+    };
+    let found = match within(None).await {
+        Err(Locked(status)) => match key.get().await? {
+            Some(key) => within(Some(&key)).await,
+            None => Err(Locked(status)),
+        },
+        found => found,
+    };
+    let found = found.map_err(|Locked(status)| {
+        key.forget();
+        key.refused(provider, &shown(base_url), status.as_str())
+    })?;
+    let found = found.unwrap_or_default();
     known().insert(base_url.to_owned(), (Instant::now(), found.clone()));
-    found
+    Ok(found)
 }
 
-async fn ask(base_url: &str) -> Option<Vec<String>> {
+/// The server wants another key, or any.
+struct Locked(StatusCode);
+
+async fn ask(base_url: &str, key: Option<&Key>) -> Result<Option<Vec<String>>, Locked> {
     // Ollama's own interface stands beside the one that is spoken with it.
     let bare = base_url
         .trim()
         .trim_end_matches('/')
         .trim_end_matches("/v1");
-    if let Some(tags) = send(bare, "/api/tags", None).await {
+    if let Some(tags) = send(bare, "/api/tags", key, None).await? {
         let newest = newest(&tags);
         let told = newest.iter().map(async |name| {
-            let told = send(bare, "/api/show", Some(json!({"model": name}))).await;
+            let told = send(bare, "/api/show", key, Some(json!({"model": name}))).await;
+            let told = told.ok().flatten();
             told.and_then(|told| told["capabilities"].as_array().cloned())
         });
         let told = futures::future::join_all(told).await;
-        return Some(usable(newest.iter().zip(told)));
+        return Ok(Some(usable(newest.iter().zip(told))));
     }
-    let models = send(base_url, "/models", None).await?;
-    let all = models["data"].as_array()?.iter();
-    let ids = all.filter_map(|model| model["id"].as_str().map(str::to_owned));
-    Some(ids.take(MODELS).collect())
+    let models = send(base_url, "/models", key, None).await?;
+    let all = models.as_ref().and_then(|models| models["data"].as_array());
+    let ids = |all: &Vec<Value>| {
+        let ids = all.iter().filter_map(|model| model["id"].as_str());
+        ids.take(MODELS).map(str::to_owned).collect()
+    };
+    Ok(all.map(ids))
 }
 
-async fn send(base: &str, path: &str, body: Option<Value>) -> Option<Value> {
-    let url = http::address(base, path)?;
-    let client = http::client(&url).ok()?;
+async fn send(
+    base: &str,
+    path: &str,
+    key: Option<&Key>,
+    body: Option<Value>,
+) -> Result<Option<Value>, Locked> {
+    let Some(url) = http::address(base, path) else {
+        return Ok(None);
+    };
+    let Ok(client) = http::client(&url) else {
+        return Ok(None);
+    };
+    let url = match key {
+        Some(_) => http::without_password(url),
+        None => url,
+    };
     let request = match body {
         Some(body) => client.post(url).json(&body),
         None => client.get(url),
     };
-    let response = request.send().await.ok()?;
-    if !response.status().is_success() {
-        return None;
+    let request = match key {
+        Some(key) => request.header(AUTHORIZATION, key.bearer()),
+        None => request,
+    };
+    let Ok(response) = request.send().await else {
+        return Ok(None);
+    };
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(Locked(status));
+    }
+    if !status.is_success() {
+        return Ok(None);
     }
     let body = http::head_of(response, LIST, PATIENT).await;
-    serde_json::from_str(&body).ok()
+    Ok(serde_json::from_str(&body).ok())
 }
 
 /// The names of Ollama's list, newest first.
@@ -167,7 +235,8 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_is_asked_elsewhere() {
-        assert_eq!(model("https://models.example/v1", QUICK).await, None);
+        let found = models("mine", "https://models.example/v1", &KeySource::None, QUICK);
+        assert!(found.await.unwrap().is_empty());
         assert!(is_local("http://localhost:1234/v1") && is_local("http://[::1]:8/"));
         assert!(!is_local("http://127.0.0.1.example/") && !is_local("no address"));
     }

@@ -231,9 +231,14 @@ impl Remote {
         let limit = self.limit();
         // Before anything is cut: a part of a key is a part too many.
         let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.hide(text));
+        let url = self.url.clone();
+        let url = match key {
+            Some(_) if self.setup.wire != Wire::Messages => http::without_password(url),
+            _ => url,
+        };
         let mut send = self
             .client
-            .post(self.url.clone())
+            .post(url)
             .header(CONTENT_TYPE, "application/json")
             .header("accept", "text/event-stream")
             .body(self.body(request, limit).to_string());

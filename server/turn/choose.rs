@@ -82,11 +82,11 @@ impl Chooser<'_> {
         if !model.is_empty() {
             return self.model(provider, settings, model, why);
         }
-        match self.usual(provider, settings).await {
+        match self.usual(provider, settings).await? {
             Some(model) => self.model(provider, settings, &model, why),
             None if local::is_local(&settings.base_url) => Err(ModelError::Unavailable(format!(
                 "{provider} has no model that can call tools, or does not run at {}: start it with one, or name another `model`",
-                settings.base_url
+                local::shown(&settings.base_url)
             ))),
             None => Err(ModelError::Refused(format!(
                 "no model of {provider} is named: write `{provider}/…` as `model`"
@@ -105,9 +105,11 @@ impl Chooser<'_> {
                 continue;
             }
             match self.usual(name, provider).await {
-                Some(model) => return self.model(name, provider, &model, "it is configured"),
-                None if name == "ollama" => {}
-                None => silent = silent.or(Some(name)),
+                Ok(Some(model)) => {
+                    return self.model(name, provider, &model, "it is configured");
+                }
+                Ok(None) if name == "ollama" => {}
+                _ => silent = silent.or(Some(name)),
             }
         }
         if let Some(name) = silent {
@@ -116,13 +118,14 @@ impl Chooser<'_> {
         for name in ["anthropic", "openai"] {
             if let Some(provider) = providers.get(name)
                 && self.has_key(provider)
-                && let Some(model) = self.usual(name, provider).await
+                && let Some(model) = usual_of(name)
             {
-                return self.model(name, provider, &model, "its key is in the environment");
+                return self.model(name, provider, model, "its key is in the environment");
             }
         }
         if let Some(ollama) = providers.get("ollama")
-            && let Some(model) = local::model(&ollama.base_url, local::QUICK).await
+            && let found = local::model("ollama", &ollama.base_url, &KeySource::None, local::QUICK)
+            && let Ok(Some(model)) = found.await
         {
             return self.model("ollama", ollama, &model, "Ollama runs on this machine");
         }
@@ -131,11 +134,15 @@ impl Chooser<'_> {
     }
 
     /// What a provider is asked for when nothing is said.
-    async fn usual(&self, name: &str, provider: &Provider) -> Option<String> {
-        match usual_of(name) {
-            Some(model) => Some(model.to_owned()),
-            None => local::model(&provider.base_url, local::PATIENT).await,
+    async fn usual(&self, name: &str, provider: &Provider) -> Result<Option<String>, ModelError> {
+        if let Some(model) = usual_of(name) {
+            return Ok(Some(model.to_owned()));
         }
+        if !local::is_local(&provider.base_url) {
+            return Ok(None);
+        }
+        let key = self.key(name, provider, "…")?;
+        local::model(name, &provider.base_url, &key, local::PATIENT).await
     }
 
     /// Whether nothing is missing to ask this provider, as far as can be told without running a program.
@@ -157,7 +164,12 @@ impl Chooser<'_> {
     }
 
     /// Where the key of a provider comes from: the variable goes before the program, as it costs nothing.
-    fn key(&self, name: &str, provider: &Provider, model: &str) -> Result<KeySource, ModelError> {
+    pub(super) fn key(
+        &self,
+        name: &str,
+        provider: &Provider,
+        model: &str,
+    ) -> Result<KeySource, ModelError> {
         let variable = provider
             .api_key_env
             .as_deref()

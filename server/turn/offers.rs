@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::choose::{Chooser, usual_of};
 use crate::acp;
 use crate::config::Settings;
-use crate::models::{local, prices};
+use crate::models::{KeySource, local, prices};
 
 /// Whom `model` may name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,7 +55,13 @@ pub async fn offers(settings: &Settings, workspaces: &[PathBuf]) -> Vec<Offer> {
         if asked.contains(&place) && !provider.configured {
             continue;
         }
-        for model in local::models(&provider.base_url, local::QUICK).await {
+        // For a list no program is run that may ask a person for something.
+        let key = match chooser.key(name, provider, "…") {
+            Ok(key @ KeySource::Found { .. }) => key,
+            _ => KeySource::None,
+        };
+        let found = local::models(name, &provider.base_url, &key, local::QUICK).await;
+        for model in found.unwrap_or_default() {
             add(format!("{name}/{model}"), "on this machine");
         }
         asked.push(place);

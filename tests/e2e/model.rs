@@ -219,6 +219,8 @@ struct State {
     strict_openai: strict_openai::Memory,
     /// What is there to be got, by path.
     pages: Vec<(String, Value)>,
+    /// The one header without which it answers nothing.
+    locked: Option<String>,
     over: bool,
 }
 
@@ -297,6 +299,15 @@ impl Model {
         state.pages.push((path.to_owned(), body));
         // Such a server is somebody's own, and wants no key.
         state.strict_openai.keyless = true;
+        drop(state);
+        self
+    }
+
+    /// Nothing is answered without this key.
+    pub fn locked(self, key: &str) -> Self {
+        let mut state = self.shared.state();
+        state.locked = Some(format!("Bearer {key}"));
+        state.strict_openai.keyless = false;
         drop(state);
         self
     }
@@ -425,12 +436,21 @@ fn answer_for(server: &Shared, wire: Wire, head: &[String], body: &[u8]) -> Step
     let parsed = serde_json::from_slice::<Value>(body);
     let mut state = server.state();
     let first = head.first().map(String::as_str).unwrap_or_default();
+    let mut given = headers.iter().filter(|(name, _)| name == "authorization");
+    if let Some(wanted) = &state.locked
+        && !matches!((given.next(), given.next()), (Some((_, given)), None) if given == wanted)
+    {
+        return Step::error(401, "authentication_error", "no such key");
+    }
     if let Some((_, page)) = state
         .pages
         .iter()
         .find(|(path, _)| first.starts_with(&format!("{path} ")))
     {
         return Step::body(200, "application/json", page.to_string().as_bytes());
+    }
+    if first.starts_with("GET ") && !state.pages.is_empty() {
+        return Step::error(404, "not_found_error", "no such page");
     }
     let verdict = match &parsed {
         Ok(body) if wire == Wire::Messages => state.strict.check(first, &headers, body),

@@ -171,6 +171,56 @@ fn a_key_from_a_program_that_is_refused_is_to_be_given_anew() {
     );
 }
 
+#[test]
+fn a_server_on_this_machine_that_wants_a_key_for_all_is_told_from_one_that_does_not_run() {
+    let list = json!({"data": [{"id": "qwen3"}]});
+    let model = Model::start(vec![Step::text("It is fine.")])
+        .page("GET /v1/models", list)
+        .locked(KEY);
+    // The password is what must be found nowhere here.
+    let base = |address: &str| address.replace("http://", &format!("http://bob:{KEY}@"));
+    let settings = |address: &str, more: &str| {
+        format!(
+            "model = \"vllm\"\n[providers.vllm]\nbaseUrl = \"{}\"\n{more}",
+            base(address)
+        )
+    };
+    let named = "apiKeyEnv = \"VK\"\n";
+    let workspace = project(&settings("http://127.0.0.1:9/v1", named));
+    let mut said = Vec::new();
+    let mut fails = |environment: &[(&str, &str)], with: &str| {
+        for text in [
+            text(&reply(&workspace, environment)),
+            doctor(&workspace, false, environment),
+        ] {
+            assert!(text.contains(with), "{with}: {text}");
+            said.push(text);
+        }
+    };
+    let other = [("VK", "sk-other-0123456789")];
+    fails(&other, "does not run at http://127.0.0.1:9/v1:");
+    fails(&[], "set VK in the environment");
+    workspace.configure(&settings(&model.v1(), named));
+    let refused = format!("the key in VK was refused by {} (401)", model.v1());
+    fails(&other, &refused);
+    workspace.configure(&settings(&model.v1(), ""));
+    fails(&[], &format!("{} wants a key (401)", model.v1()));
+    for text in said {
+        assert!(!text.contains(KEY), "{text}");
+    }
+    assert_nowhere(&workspace.data());
+
+    workspace.configure(&settings(&model.v1(), named));
+    let output = reply(&workspace, &[("VK", KEY)]);
+    assert!(
+        workspace.read(FILE).contains("AGENT: It is fine."),
+        "{}",
+        text(&output)
+    );
+    let (_, listed) = super::chosen::model(&workspace, &[], &[("VK", KEY)]);
+    assert!(listed.contains("vllm/qwen3"), "{listed}");
+}
+
 /// No file below `folder` holds the key.
 fn assert_nowhere(folder: &std::path::Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {

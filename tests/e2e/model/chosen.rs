@@ -6,7 +6,11 @@ use super::choosing::{ollama, project};
 use crate::harness::{Editor, Workspace};
 
 /// Its exit status, output and errors.
-fn model(workspace: &Workspace, args: &[&str], environment: &[(&str, &str)]) -> (i32, String) {
+pub(super) fn model(
+    workspace: &Workspace,
+    args: &[&str],
+    environment: &[(&str, &str)],
+) -> (i32, String) {
     let mut command = workspace.postil();
     command.arg("model").args(args);
     command.envs(environment.iter().copied());

@@ -122,6 +122,7 @@ async fn a_real_server_says_that_a_prompt_is_too_long() {
 #[tokio::test]
 async fn a_real_server_on_this_machine_is_found() {
     let Some(server) = start() else { return };
-    let model = local::model(&format!("{}/v1", server.base), local::PATIENT).await;
-    assert!(model.is_some_and(|m| m.contains("tiny")));
+    let base = format!("{}/v1", server.base);
+    let model = local::model("mine", &base, &KeySource::None, local::PATIENT).await;
+    assert!(matches!(model, Ok(Some(m)) if m.contains("tiny")));
 }
