@@ -261,21 +261,47 @@ pub struct Loaded {
     pub sources: Vec<(String, Value, String)>,
 }
 
-/// What a workspace that is not trusted names and is not asked.
+/// Where a model is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The user's own, or the process's environment.
+    Own,
+    Workspace,
+    /// An editor that does not tell the user's settings from those that it keeps in the workspace.
+    Editor,
+}
+
+impl Place {
+    /// For a sentence that goes on with what these name.
+    pub fn settings(self) -> &'static str {
+        match self {
+            Self::Own => "your own settings",
+            Self::Workspace => "this workspace's settings",
+            Self::Editor => "the editor's settings",
+        }
+    }
+}
+
+/// What is named and not asked, for the workspace is not trusted; and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
-    pub model: Option<String>,
-    pub consult: Option<String>,
+    pub model: Option<(String, Place)>,
+    pub consult: Option<(String, Place)>,
 }
 
 impl Loaded {
-    /// Whether the workspace says what holds for this key, by `postil.toml` or by settings that an editor keeps in it.
-    pub fn is_of_workspace(&self, key: &str) -> bool {
-        self.source(key) == Some("workspace")
+    /// Who says what holds for this key. What an editor hands on without telling whose it is may be a workspace's:
+    /// `.dir-locals.el`, `.zed/settings.json`, `.helix/languages.toml`.
+    pub fn place(&self, key: &str) -> Place {
+        match self.source(key) {
+            Some("workspace") => Place::Workspace,
+            Some("client") => Place::Editor,
+            _ => Place::Own,
+        }
     }
 
     /// Where the workspace is not trusted: a repository does not say by itself to whom code is sent, so that the models
-    /// are those of `own`, what the user set for themselves. And those that are passed over. Outside agents are asked
+    /// are those of `own`, what is known to be set by the user. And those that are passed over. Outside agents are asked
     /// about by name, and the built-in answers send nothing.
     pub fn untrusted(&self, own: &Settings) -> (Settings, PassedOver) {
         let mut settings = self.settings.clone();
@@ -291,8 +317,10 @@ impl Loaded {
                 let agent = name.strip_prefix("acp/").unwrap_or(name);
                 name != "offline" && acp::agent(agent, agents).is_none()
             };
-            if self.is_of_workspace(key) && named != own && named.as_ref().is_some_and(is_sent) {
-                *passed = std::mem::replace(named, own.clone());
+            let place = self.place(key);
+            if place != Place::Own && named != own && named.as_ref().is_some_and(is_sent) {
+                let other = std::mem::replace(named, own.clone());
+                *passed = other.map(|name| (name, place));
             }
         }
         (settings, passed)
@@ -309,7 +337,7 @@ impl Loaded {
 /// workspace's. They count as the user's file does, and stand over it. What is beside them is the workspace's.
 pub const OWN: &str = "$user";
 
-/// `root`: the workspace; `None`: only what the user set for themselves. `client`: the editor's `postil` section.
+/// `root`: the workspace; `None`: only what the user is known to have set. `client`: the editor's `postil` section.
 /// Never fails: what cannot be used is a [`Problem`], and what it would have set keeps its value of the next place.
 pub fn load(folders: &Folders, root: Option<&Path>, client: Option<&Value>) -> Loaded {
     load_with(folders, root, client, &|name| std::env::var(name).ok())
@@ -336,7 +364,7 @@ pub fn load_with(
     match (client, &own) {
         // Said to be the workspace's, by leaving it beside the user's.
         (Some(client), Some(_)) if root.is_some() => layers.client(Layer::Workspace, &client),
-        (Some(client), None) => layers.client(Layer::Client, &client),
+        (Some(client), None) if root.is_some() => layers.client(Layer::Client, &client),
         _ => {}
     }
     layers.environment(environment);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Session, Workspace};
 use crate::acp::{self, Agent};
-use crate::config::{self, Loaded, Settings};
+use crate::config::{self, Loaded, Place, Settings};
 use crate::host::{Host, Level, Question, in_turn};
 use crate::models::ModelError;
 use crate::trust::Kept;
@@ -82,12 +82,12 @@ impl Session {
         Some(agent.map(Arc::new))
     }
 
-    /// Whether a repository names this agent to answer, and the author's own settings do not know it.
+    /// Whether somebody else may have named this agent to answer, and the author's own settings do not know it.
     pub(super) fn is_named_by_others(&self, loaded: &Loaded, agent: &Agent) -> bool {
         let settings = &loaded.settings;
         let model = settings.model.as_deref().unwrap_or_default().trim();
         let named = model.strip_prefix("acp/").unwrap_or(model).trim();
-        if !loaded.is_of_workspace("model") || named != agent.name {
+        if loaded.place("model") == Place::Own || named != agent.name {
             return false;
         }
         let own = self.own_settings();
@@ -134,8 +134,15 @@ impl Session {
         chosen.map(Arc::new)
     }
 
-    /// Whether the agent that a repository names may answer: its program would not run here otherwise. Asked once.
-    pub(super) async fn may_be_chosen(&self, agent: &Agent, root: &Path, host: &dyn Host) -> bool {
+    /// Whether the agent that the settings of `place` name may answer: its program would not run here otherwise. Asked
+    /// once.
+    pub(super) async fn may_be_chosen(
+        &self,
+        agent: &Agent,
+        place: Place,
+        root: &Path,
+        host: &dyn Host,
+    ) -> bool {
         let _asking = in_turn(&self.turns.proposal, host).await;
         if let Some(may) = self.said_of(agent) {
             return may;
@@ -144,13 +151,16 @@ impl Session {
         if agent.program(&[root.to_owned()]).is_none() {
             return true;
         }
-        let why = "which this workspace's settings name, to answer? It runs as a program of its own with your rights. Asked once; `model` in your own config.toml needs no question.";
-        let may = match put(agent, why, host).await {
+        let place = place.settings();
+        let why = format!(
+            "which {place} name, to answer? It runs as a program of its own with your rights. Asked once; `model` in your own config.toml needs no question."
+        );
+        let may = match put(agent, &why, host).await {
             Said::Yes => true,
             Said::No => false,
             Said::Nothing => {
                 let text = format!(
-                    "{0}, which this workspace's settings name, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
+                    "{0}, which {place} name, was not used, for nobody allowed it: `model = \"acp/{1}\"` in your own config.toml does, or `--agent {1}` for one turn",
                     agent.title, agent.name
                 );
                 self.host.message(Level::Warning, &text);
@@ -163,7 +173,7 @@ impl Session {
         may
     }
 
-    /// The settings of the author alone, without those of a repository.
+    /// The settings of the author alone, without those that may be a repository's.
     pub(super) fn own_settings(&self) -> Settings {
         self.own_loaded().settings
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Error, Session, Workspace};
-use crate::config;
+use crate::config::{self, Place};
 use crate::turn::{self, Answerer, Offer};
 
 /// Who answers where a turn names nobody.
@@ -83,9 +83,9 @@ impl Session {
         let other = (loaded.settings.model.as_deref()).filter(|other| Some(*other) != model);
         let note = other.map(|other| {
             let place = match loaded.source("model") {
-                Some("environment") => "POSTIL_MODEL in the environment names",
-                Some("workspace") => "this workspace's settings name",
-                _ => "the editor's settings name",
+                Some("environment") => String::from("POSTIL_MODEL in the environment names"),
+                Some("workspace") => format!("{} name", Place::Workspace.settings()),
+                _ => format!("{} name", Place::Editor.settings()),
             };
             format!("here {place} {other}, which goes first")
         });
@@ -96,11 +96,11 @@ impl Session {
         })
     }
 
-    /// The settings by which it is chosen who answers, and the models of a repository that are passed over.
+    /// The settings by which it is chosen who answers, and the models of others than the user that are passed over.
     pub fn choosing(&self, workspace: &Workspace) -> (config::Settings, config::PassedOver) {
         let loaded = workspace.loaded();
         let named = ["model", "turn.consult"];
-        let is_named = named.into_iter().any(|key| loaded.is_of_workspace(key));
+        let is_named = (named.into_iter()).any(|key| loaded.place(key) != Place::Own);
         match is_named && !self.is_trusted(workspace.root()) {
             true => loaded.untrusted(&self.own_settings()),
             false => (loaded.settings.clone(), config::PassedOver::default()),

@@ -134,9 +134,10 @@ impl Session {
         let (settings, passed) = self.choosing(&workspace);
         let name = model.or(settings.consult.as_deref()).ok_or_else(|| {
             Error::Other(match passed.consult {
-                Some(name) => format!(
-                    "`{}`, which this workspace's settings name, is asked once you trust the folder (`postil trust`)",
-                    present::short(&present::visible(&name), 100)
+                Some((name, place)) => format!(
+                    "`{}`, which {} name, is asked once you trust the folder (`postil trust`)",
+                    present::short(&present::visible(&name), 100),
+                    place.settings()
                 ),
                 None => String::from(
                     "no second model is configured: set `turn.consult` to a `provider/model`",

@@ -8,7 +8,7 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Error, Session, Store, answerer};
-use crate::config::{PassedOver, Settings};
+use crate::config::{PassedOver, Place, Settings};
 use crate::host::Level;
 use crate::present;
 use crate::session::{TurnEnd, TurnOptions, TurnStatus, View, Workspace};
@@ -150,11 +150,19 @@ impl Session {
     }
 }
 
-/// What to say of a model that a repository names and that is not asked.
+/// What to say of a model that a repository names, or may have named, and that is not asked.
 pub fn passed_over(passed: &PassedOver) -> Option<String> {
-    let name = present::short(&present::visible(passed.model.as_deref()?), 100);
+    let (name, place) = passed.model.as_ref()?;
+    let name = present::short(&present::visible(name), 100);
+    let remedy = match place {
+        Place::Editor => {
+            ". A file of the folder may have set that in the editor: if you did, set `model` in your own config.toml, which counts everywhere"
+        }
+        _ => "",
+    };
     Some(format!(
-        "`{name}`, which this workspace's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers"
+        "`{name}`, which {} name, is not asked before you trust the folder (`postil trust`): your own choice answers{remedy}",
+        place.settings()
     ))
 }
 

@@ -232,7 +232,8 @@ impl Session {
                 proposed.map_or(Answerer::Offline, Answerer::Outside)
             }
             Answerer::Outside(agent) if open && self.is_named_by_others(loaded, agent) => {
-                if self.may_be_chosen(agent, root, host).await {
+                let place = loaded.place("model");
+                if self.may_be_chosen(agent, place, root, host).await {
                     return task.answerer.clone();
                 }
                 let chosen = turn::choose(&self.own_settings(), None).await;

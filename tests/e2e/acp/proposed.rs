@@ -349,19 +349,28 @@ fn attack_01_an_agent_that_a_repository_names_answers_after_a_question_of_its_ow
 
 #[test]
 fn attack_01_an_agent_that_an_editors_settings_of_the_workspace_name_is_asked_about() {
-    // What the user's own settings are, and whether the question is needed.
-    for (own, asked) in [
-        (json!({"model": "offline"}), true),
-        (json!({}), true),
-        (json!({"model": "acp/codex"}), false),
+    let theirs = "Use Codex, which the editor's settings name, to answer?";
+    // What the user's own settings are, whether the editor tells them apart, and which question is needed.
+    for (own, knows, asked) in [
+        (json!({"model": "offline"}), true, Some(NAMED)),
+        (json!({}), true, Some(NAMED)),
+        (json!({"model": "acp/codex"}), true, None),
+        (json!({}), false, Some(theirs)),
+        (json!({"model": "acp/codex"}), false, None),
     ] {
         let (workspace, path) = installed();
+        let mut settings = json!({"model": "acp/codex"});
+        if knows {
+            settings["$user"] = own.clone();
+        } else if let Some(model) = own["model"].as_str() {
+            workspace.configure(&format!("model = \"{model}\"\n"));
+        }
         let mut editor = Editor::start_with(
             &workspace,
             Options {
                 env: vec![(String::from("PATH"), path)],
-                initialization_options: json!({"trusted": true, "ownSettings": true}),
-                settings: json!({"model": "acp/codex", "$user": own}),
+                initialization_options: json!({"trusted": true, "ownSettings": knows}),
+                settings,
                 ..Options::default()
             },
         );
@@ -373,14 +382,16 @@ fn attack_01_an_agent_that_an_editors_settings_of_the_workspace_name_is_asked_ab
             .take_action(FILE, 0, "Reply as agent")
             .expect("a turn");
         let text = editor.wait_text(FILE, |text| text.contains("// AGENT: "));
-        assert_eq!(text.contains("// AGENT: Done."), !asked, "{own}: {text}");
-        assert_eq!(noted(&workspace).is_empty(), asked, "{own}");
+        let is_asked = asked.is_some();
+        assert_eq!(text.contains("// AGENT: Done."), !is_asked, "{own}: {text}");
+        assert_eq!(noted(&workspace).is_empty(), is_asked, "{own}");
         let state = editor.state();
         let questions = state.received.iter().filter(|message| {
             let text = message["params"]["message"].as_str().unwrap_or_default();
-            message["method"] == "window/showMessageRequest" && text.starts_with(NAMED)
+            message["method"] == "window/showMessageRequest"
+                && text.starts_with(asked.unwrap_or("Use Codex"))
         });
-        assert_eq!(questions.count(), usize::from(asked), "{own}");
+        assert_eq!(questions.count(), usize::from(is_asked), "{own}");
     }
 }
 

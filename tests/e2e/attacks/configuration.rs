@@ -586,3 +586,79 @@ fn attack_01_a_repository_does_not_say_to_whom_code_is_sent() {
     assert!(!said.contains("is not asked before"), "{said}");
     assert!(!theirs.requests().is_empty(), "{said}");
 }
+
+/// `.dir-locals.el` and its like: the editor hands on what the folder says as if the user had said it.
+#[test]
+fn attack_01_an_editors_settings_do_not_say_to_whom_code_is_sent_before_trust() {
+    let own = "model = \"anthropic/claude-sonnet-4-5\"\n";
+    let note = "`ollama/theirs`, which the editor's settings name, is not asked before you trust the folder (`postil trust`): your own choice answers";
+    // What the user's file says, whether the editor tells whose its settings are, and what is passed over.
+    for (file, settings, knows, is_passed) in [
+        (own, json!({"model": "ollama/theirs"}), false, true),
+        // Nothing of their own: what is found.
+        ("", json!({"model": "ollama/theirs"}), false, true),
+        // Their own as well.
+        (
+            own,
+            json!({"model": "anthropic/claude-sonnet-4-5"}),
+            false,
+            false,
+        ),
+        (
+            "model = \"ollama/theirs\"\n",
+            json!({"$user": {"model": "anthropic/claude-sonnet-4-5"}}),
+            true,
+            false,
+        ),
+    ] {
+        let ground = Ground::new(vec![Step::text("Mine.")]);
+        // Where nobody is named a server on this machine is asked for its list.
+        let theirs =
+            Model::start(vec![Step::text("Theirs.")]).page("GET /api/tags", json!({"models": []}));
+        let provider = format!("[providers.ollama]\nbaseUrl = \"{}\"\n", theirs.v1());
+        ground.workspace.configure(&format!("{file}{provider}"));
+        let mut env = ground.env();
+        env.retain(|(name, _)| name != "POSTIL_MODEL");
+        let mut editor = Editor::start_with(
+            &ground.workspace,
+            Options {
+                env,
+                initialization_options: json!({"ownSettings": knows}),
+                settings,
+                ..Options::default()
+            },
+        );
+        editor.open(FILE);
+        editor.splice(FILE, 0..0, "// AUTHOR: why?\n");
+        editor.wait_codes(FILE, &["pending"]);
+        let trust = match is_passed {
+            true => "Read-only this time",
+            false => "Trust this workspace",
+        };
+        editor.state().choices = vec![trust.to_owned()];
+        editor
+            .take_action(FILE, 0, "Reply as agent")
+            .expect("starts");
+        editor.wait_text(FILE, |text| text.contains("AGENT: Mine."));
+        assert_eq!(theirs.requests().len(), 0, "{file}");
+        let told = |editor: &Editor| {
+            let state = editor.state();
+            let texts = (state.received.iter()).filter_map(|m| m["params"]["message"].as_str());
+            texts.filter(|text| text.contains(note)).count()
+        };
+        assert_eq!(told(&editor), usize::from(is_passed), "{file}");
+        if !is_passed {
+            continue;
+        }
+        ground.trust();
+        ground.workspace.write("src/b.rs", CODE);
+        editor.open("src/b.rs");
+        editor.splice("src/b.rs", 0..0, "// AUTHOR: why?\n");
+        editor.wait_codes("src/b.rs", &["pending"]);
+        editor
+            .take_action("src/b.rs", 0, "Reply as agent")
+            .expect("starts");
+        editor.wait_text("src/b.rs", |text| text.contains("AGENT: Theirs."));
+        assert_eq!(told(&editor), 1, "{file}");
+    }
+}

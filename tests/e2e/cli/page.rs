@@ -25,7 +25,11 @@ The first place in this table that has a value is used.
 | workspace | `postil.toml` in the workspace folder |
 | own | your own `~/.config/postil/config.toml` (`%APPDATA%\postil\config.toml` on Windows; `$XDG_CONFIG_HOME` is used if it is set) |
 
-A repository can only narrow what you allow, and a model that it names is asked once you trust its folder. So the column
+A repository can only narrow what you allow, and a model that it names is asked once you trust its folder. That goes for
+`model` and `turn.consult` of an editor's settings, too: most editors also read them from files of the folder
+(`.dir-locals.el`, `.zed/settings.json`, `.helix/languages.toml`, `.nvim.lua`, `coc-settings.json`) and do not say which
+they come from. Until you trust the folder your own `config.toml` says who answers, and where it names nobody, what postil
+finds; you are told so. So set your model in `config.toml`, where it counts in every folder and every editor. The column
 *where* says, for each setting:
 
 | where | what it means |
