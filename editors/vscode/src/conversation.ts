@@ -123,6 +123,8 @@ type GoTo = (turn: Turn | undefined, file: string, line: number) => Promise<void
 class Panel {
     /** What was told of the run last. */
     private turn: Turn | undefined;
+    /** What was read of it, for the page that is there when it is seen again: a round that was told stays as it is. */
+    private readonly rounds: Rounds["rounds"] = [];
     /** The last round that the page has. */
     private last = 0;
     /** Which page it is: each time it is shown it begins anew, and an answer for the one before is not for it. */
@@ -184,11 +186,20 @@ class Panel {
             .then(async () => {
                 let more = true;
                 while (more && this.ready && !this.gone) {
-                    const { page, last } = this;
+                    const { page, last, turn: run } = this;
+                    const kept = this.rounds.at(-1);
+                    if (last === 0 && kept && run) {
+                        this.last = kept.seq;
+                        await this.view.webview.postMessage({ is: "rounds", first: true, run, rounds: this.rounds, more: true });
+                        continue;
+                    }
                     const read = await this.server.ask<Rounds>("workflowRounds", { run_id: this.run, after: last });
                     if (page !== this.page) {
                         // It has asked for its own.
                         return;
+                    }
+                    if (last === (kept?.seq ?? 0)) {
+                        this.rounds.push(...read.rounds);
                     }
                     this.last = read.rounds.at(-1)?.seq ?? last;
                     more = read.more;
