@@ -60,7 +60,8 @@ pub fn run() -> ExitCode {
         .nth(1)
         .is_some_and(|word| word == web::PAGE)
     {
-        return web::run_page().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+        let done = web::run_page(std::io::stdin().lock(), std::io::stdout().lock());
+        return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     if let Some(code) = complete::answered() {
         return code;

@@ -2,7 +2,7 @@
 //! of it takes any memory (a table of many columns and many rows, elements that are opened anew in each paragraph), and
 //! nothing ends a thread that makes it. So that is done by a process of its own: this program, held to a limit.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -84,20 +84,20 @@ async fn apart(page: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Makes text of the page on standard input, on standard output.
+/// What the process of [`PAGE`] is for: holds it to its limits, reads a page and writes its text.
 ///
 /// # Errors
 /// Where that cannot be done.
-pub fn run_page() -> io::Result<()> {
+pub fn run_page(mut input: impl io::Read, mut output: impl io::Write) -> io::Result<()> {
     os::hold_to(MEMORY, LONGEST.as_secs());
     let mut page = String::new();
-    io::stdin().lock().read_to_string(&mut page)?;
+    input.read_to_string(&mut page)?;
     let reader = std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || converted(&page))?;
     let text = reader.join().ok().flatten();
     let text = text.ok_or(io::ErrorKind::InvalidData)?;
-    io::stdout().lock().write_all(text.as_bytes())
+    output.write_all(text.as_bytes())
 }
 
 /// A page without its tags; `None` where the library cannot do that.
