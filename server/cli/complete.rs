@@ -30,17 +30,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Characters of what was said that stand beside an id.
 const SAID: usize = 60;
 
-/// bash ends a word at a colon or an equals sign, as in `ollama/qwen3:8b`, and puts what is chosen behind it.
+/// bash ends a word at a colon or an equals sign, as in `ollama/qwen3:8b`, and puts what is chosen behind it. It hands
+/// words over as they are typed, and quotes what is chosen only where it is told that these are names of files.
 const WHOLE_WORDS: &str = r#"
 _postil() {
     local -a whole=()
-    local at word here=0 line=$COMP_LINE apart
+    local at word here=0 line=$COMP_LINE apart last=$2 one
     for at in "${!COMP_WORDS[@]}"; do
         word=${COMP_WORDS[at]} apart=
         if [[ $line == [[:space:]]* ]]; then apart=1; fi
         line=${line#"${line%%[![:space:]]*}"}
         line=${line#"$word"}
         if ((at == COMP_CWORD && BASH_VERSINFO[0] >= 4)) && [[ $word != [:=]* ]]; then word=$2; fi
+        if [[ $word == *\\* && $word != [\'\"]* ]]; then IFS= read word <<<"$word"; fi
+        if ((at == COMP_CWORD)) && [[ $word != [:=]* ]]; then last=$word; fi
         if [[ ! $apart ]] && ((at > 1 && at <= COMP_CWORD)) && [[ ${COMP_WORDS[at]} == [:=]* || ${COMP_WORDS[at - 1]} == *[:=] ]]; then
             whole[${#whole[@]} - 1]+=$word
         else
@@ -51,7 +54,10 @@ _postil() {
     local typed=${whole[here]}
     local COMP_WORDS=("${whole[@]}") COMP_CWORD=$here
     _clap_complete_postil "$1" "$typed" ""
-    COMPREPLY=(${COMPREPLY[@]+"${COMPREPLY[@]#"${typed%"$2"}"}"})
+    for one in ${COMPREPLY[@]+"${COMPREPLY[@]}"}; do
+        if [[ -f $one || ($one == */ && -d $one) ]]; then compopt -o filenames 2>/dev/null; fi
+    done
+    COMPREPLY=(${COMPREPLY[@]+"${COMPREPLY[@]#"${typed%"$last"}"}"})
 }
 "#;
 

@@ -143,6 +143,27 @@ fpath=($PWD/f $fpath); autoload -Uz _postil; words=(postil say ''); CURRENT=3; _
     }
 }
 
+/// What bash puts behind the words, the one at `at` as it is typed.
+fn put_by_bash(workspace: &Workspace, words: &str, at: usize, typed: &str) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
+    let folder = program.parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    let script = format!(
+        "eval \"$(postil completions bash)\"; complete -p postil | grep -q ' -F _postil ' || exit 1
+compopt() {{ if [[ $2 == filenames ]]; then echo names of files:; fi; }}
+COMP_WORDS=({words}); COMP_CWORD={at}; COMP_TYPE=9; _postil postil '{typed}' ''; echo \"${{COMPREPLY[@]}}\""
+    );
+    let output = workspace
+        .command("bash")
+        .args(["-c", &script])
+        .env("PATH", &path)
+        .output()
+        .expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{words}: {output:?}");
+    said.trim().replace('\n', " ")
+}
+
 /// bash has ended a word at the colon, and takes what is put behind it.
 #[test]
 fn bash_completes_a_name_with_a_colon_in_it() {
@@ -153,9 +174,6 @@ fn bash_completes_a_name_with_a_colon_in_it() {
     workspace.configure(
         "[models.\"ollama/m:8b\"]\ncontextWindow = 8000\n[models.\"ollama/m:9b\"]\ncontextWindow = 8000\n",
     );
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
-    let folder = program.parent().expect("a folder").display();
-    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
     for (words, at, typed, put) in [
         (
             "postil model ollama/",
@@ -169,17 +187,34 @@ fn bash_completes_a_name_with_a_colon_in_it() {
         // Of somebody who took the colon out of COMP_WORDBREAKS.
         ("postil model ollama/m:9", 2, "ollama/m:9", "ollama/m:9b"),
     ] {
-        let script = format!(
-            "eval \"$(postil completions bash)\"; complete -p postil | grep -q ' -F _postil ' || exit 1
-COMP_WORDS=({words}); COMP_CWORD={at}; COMP_TYPE=9; _postil postil '{typed}' ''; echo \"${{COMPREPLY[@]}}\""
-        );
-        let output = workspace
-            .command("bash")
-            .args(["-c", &script])
-            .env("PATH", &path)
-            .output()
-            .expect("bash runs");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(said.trim(), put, "{words}: {output:?}");
+        assert_eq!(put_by_bash(&workspace, words, at, typed), put, "{words}");
+    }
+}
+
+/// It hands over what escapes a blank, and quotes what it puts where that is said to be the name of a file.
+#[test]
+fn bash_completes_a_name_that_needs_quotes() {
+    if !peers::on_path("bash") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("sub dir/a b.rs", NOTES);
+    workspace.write("it's.rs", NOTES);
+    // No name of a file where a command stands.
+    workspace.write("check/a.rs", NOTES);
+    let id = &values(&workspace, &["-C", "sub dir", "say", ""])[0];
+    let within = format!(r"postil -C 'sub\ dir' say {}", &id[..6]);
+    for (words, at, typed, put) in [
+        ("postil check it", 2, "it", "names of files: it's.rs"),
+        (
+            r"postil check 'sub\ '",
+            2,
+            r"sub\ ",
+            "names of files: sub dir/",
+        ),
+        (within.as_str(), 4, &id[..6], id.as_str()),
+        ("postil che", 1, "che", "check"),
+    ] {
+        assert_eq!(put_by_bash(&workspace, words, at, typed), put, "{words}");
     }
 }
