@@ -271,15 +271,19 @@ impl Index {
         changes.push_back(before);
     }
 
-    /// The threads that a file had so long ago, as far as is known.
-    pub fn lately(&self, path: &Path, ago: Duration) -> Arc<Vec<Thread>> {
+    /// The threads that a file had so long ago; `None`: that is not known.
+    pub fn lately(&self, path: &Path, ago: Duration) -> Option<Arc<Vec<Thread>>> {
         let changes = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let mut since = changes.iter().filter(|one| one.until.elapsed() < ago);
         let first = since.find(|one| one.path == path);
         let before = first.map(|one| one.threads.clone());
         drop(changes);
-        let threads = before.or_else(|| Some(self.get(path)?.threads));
-        threads.unwrap_or_default()
+        let now = || {
+            self.get(path)
+                .map(|entry| entry.threads)
+                .unwrap_or_default()
+        };
+        before.or_else(|| self.is_scanned().then(now))
     }
 
     /// What is known may be behind the disk: the next question walks.

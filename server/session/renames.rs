@@ -19,6 +19,8 @@ use crate::threads::{self, Thread};
 const MOST: usize = 200;
 /// The editor closes a file before it tells of its new name, and our own watch waits for calm.
 const LATE: Duration = Duration::from_secs(2);
+/// What changes on disk may be told of so much later than a question has seen it.
+const HELD: Duration = Duration::from_secs(10);
 /// Between the two names of a document that is saved as another, which an editor tells one after the other.
 const REOPENED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(50);
@@ -87,8 +89,10 @@ impl Session {
                 }
                 let has_them = |path: &&PathBuf| {
                     // What asked the same all along is another, and so is what was answered by its own name.
-                    let before = workspace.index.lately(path, LATE);
-                    let before = threads::ids(&file, before.iter());
+                    let before = workspace.index.lately(path, LATE + HELD);
+                    let before = before.map(|before| threads::ids(&file, before.iter()));
+                    let is_old =
+                        |id: &String| before.as_ref().is_some_and(|before| before.contains(id));
                     path.is_file()
                         && path.starts_with(workspace.root())
                         && self.view(path).is_ok_and(|view| {
@@ -96,7 +100,7 @@ impl Session {
                             let mut pairs = ids.iter().zip(view.threads.iter());
                             pairs.any(|(id, thread)| {
                                 open.contains(id)
-                                    && !before.contains(id)
+                                    && !is_old(id)
                                     && matches!(store.open_run(&thread.id), Ok(None))
                             })
                         })
