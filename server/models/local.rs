@@ -104,8 +104,9 @@ async fn ask(base_url: &str, key: Option<&Key>) -> Result<Option<Vec<String>>, L
         .trim()
         .trim_end_matches('/')
         .trim_end_matches("/v1");
-    if let Some(tags) = send(bare, "/api/tags", key, None).await? {
-        let newest = newest(&tags);
+    let tags = send(bare, "/api/tags", key, None).await;
+    if let Ok(Some(tags)) = &tags {
+        let newest = newest(tags);
         let told = newest.iter().map(async |name| {
             let told = send(bare, "/api/show", key, Some(json!({"model": name}))).await;
             let told = told.ok().flatten();
@@ -116,11 +117,12 @@ async fn ask(base_url: &str, key: Option<&Key>) -> Result<Option<Vec<String>>, L
     }
     let models = send(base_url, "/models", key, None).await?;
     let all = models.as_ref().and_then(|models| models["data"].as_array());
-    let ids = |all: &Vec<Value>| {
-        let ids = all.iter().filter_map(|model| model["id"].as_str());
-        ids.take(MODELS).map(str::to_owned).collect()
+    let Some(all) = all else {
+        // A gateway may refuse whatever it does not know: that counts where it has nothing else.
+        return tags.map(|_| None);
     };
-    Ok(all.map(ids))
+    let ids = all.iter().filter_map(|model| model["id"].as_str());
+    Ok(Some(ids.take(MODELS).map(str::to_owned).collect()))
 }
 
 async fn send(
