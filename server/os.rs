@@ -43,6 +43,17 @@ pub fn no_window(command: &mut Command) {
     let _ = command;
 }
 
+/// What starts this program once more, also after its file was replaced by another version.
+///
+/// # Errors
+/// Where the system does not tell.
+pub fn own_program() -> std::io::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    std::env::current_exe()
+}
+
 /// Holds this process to so many bytes of private memory and so many seconds of a processor, where the system can.
 pub fn hold_to(memory: u64, seconds: u64) {
     #[cfg(unix)]

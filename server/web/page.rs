@@ -56,13 +56,17 @@ pub async fn text_of(content_type: Option<&str>, body: Vec<u8>) -> Option<String
     // What no text can be made of is shown as it came.
     match tokio::time::timeout(LONGEST, apart(&decoded)).await {
         Ok(Ok(text)) => Some(text),
-        _ => Some(decoded),
+        Ok(Err(error)) => {
+            tracing::warn!("no text was made of a page: {error}");
+            Some(decoded)
+        }
+        Err(_) => Some(decoded),
     }
 }
 
 /// The text of a page, by a process of its own, which ends when nobody waits for it any more.
 async fn apart(page: &str) -> io::Result<String> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(os::own_program()?);
     command
         .arg(PAGE)
         .stdin(Stdio::piped())
