@@ -6,6 +6,8 @@ use super::{Bench, FILE};
 use crate::harness::{Editor, Options};
 use crate::model::Step;
 
+const OTHER: &str = "src/other.rs";
+
 fn on_save(script: Vec<Step>) -> (Bench, Editor) {
     let bench = Bench::new(script);
     bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
@@ -45,7 +47,8 @@ fn a_save_begins_a_turn_for_the_same_words_when_they_are_said_again() {
 
 #[test]
 fn a_save_that_nobody_asked_for_begins_nothing() {
-    let bench = Bench::new(vec![Step::text("Whole."), Step::text("Again.")]);
+    let bench = Bench::new(["Other.", "Whole.", "Again."].map(Step::text).into());
+    bench.workspace.write(OTHER, "pub fn other() {}\n");
     bench.workspace.configure("[turn]\ntrigger = \"onSave\"\n");
     let options = Options {
         env: bench.env(),
@@ -70,10 +73,14 @@ fn a_save_that_nobody_asked_for_begins_nothing() {
         will_save(reason);
         editor.save(FILE);
     }
-    // What a save starts has been started when other commands have come and gone.
-    for _ in 0..3 {
-        assert_eq!(bench.runs().len(), 0);
-    }
+    // Another file's turn, which begins later, is the first.
+    editor.open(OTHER);
+    editor.splice(OTHER, 0..0, "// AUTHOR: and here?\n");
+    editor.wait_codes(OTHER, &["pending"]);
+    editor.save(OTHER);
+    editor.wait_text(OTHER, |text| text.contains("// AGENT: Other."));
+    bench.wait_status("completed");
+    assert_eq!(bench.runs().len(), 1);
     // By hand, of a text that is saved already.
     will_save(1);
     editor.save(FILE);
