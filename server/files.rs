@@ -555,6 +555,11 @@ impl Tree {
         scan::folders(&self.root).map_err(|e| confine::error(&self.shown(&self.root), e))
     }
 
+    /// Those with files in or below them that git tracks (absolute), without a walk: some need not be there.
+    pub fn tracked_folders(&self) -> Vec<PathBuf> {
+        walk::tracked_folders(&self.root)
+    }
+
     /// Whether [`Self::list`] of the whole tree names this file (absolute).
     pub fn lists(&self, file: &Path) -> bool {
         walk::lists(&self.root, file)

@@ -55,6 +55,15 @@ pub(super) fn enters(root: &Path, folder: &Path) -> bool {
     counts(root, folder, true)
 }
 
+/// The folders of `root` with tracked files in or below them (absolute).
+pub(super) fn tracked_folders(root: &Path) -> Vec<PathBuf> {
+    let tracked = Tracked::of(root);
+    tracked
+        .folders()
+        .map(|path| at::below(root, path))
+        .collect()
+}
+
 /// Names that begin with a dot, and the copies that editors keep beside a file (`a.rs~`, `#a.rs#`): these have its
 /// threads a second time.
 fn is_hidden(name: &[u8]) -> bool {

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use notify::event::{CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::Tree;
+use super::at::{self, Kind};
+use super::{FileError, Tree};
 use crate::os;
 
 /// Changes come in bursts (a checkout, a build); they are gathered this long.
@@ -151,8 +152,6 @@ impl Told {
 /// Calls `changed` with what happens in `tree`, from a thread of its own. Blocking for the time of a walk.
 /// An error says why nothing can be watched at all.
 pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result<Watch, String> {
-    let folders = tree.folders().map_err(|error| error.to_string())?;
-    let index = crate::vcs::index_place(tree.root()).map(|(index, _)| index);
     let told = Arc::<Told>::default();
     let telling = told.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -165,8 +164,9 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
         watcher: Weak::new(),
         watched: HashSet::new(),
         limit: None,
-        // git replaces the file: its folder is what can be watched.
-        index: index.and_then(|index| Some((os::canonical(index.parent()?).ok()?, index))),
+        git: Vec::new(),
+        stale: Stale::default(),
+        root: None,
     };
     let watcher = match watcher {
         Ok(watcher) => Some(Arc::new(Mutex::new(watcher))),
@@ -177,16 +177,10 @@ pub fn watch(tree: Arc<Tree>, changed: impl Fn(News) + Send + 'static) -> Result
     };
     if let Some(watcher) = &watcher {
         watching.watcher = Arc::downgrade(watcher);
-        let git = watching.index.as_ref().map(|(folder, _)| folder.clone());
-        for folder in folders.iter().chain(git.as_ref()) {
-            watching.add(folder);
-        }
-        // Made since the walk, in a folder that was not watched yet.
-        let now = watching.tree.folders().unwrap_or_default();
-        for folder in now.difference(&folders) {
-            watching.add_new(folder);
-        }
     }
+    watching.root = watching.root_now();
+    watching.add_all().map_err(|error| error.to_string())?;
+    watching.find_git();
     let gathered = told.clone();
     std::thread::spawn(move || gather(&gathered, watching, &changed));
     Ok(Watch {
@@ -212,11 +206,128 @@ struct Watching {
     watcher: Weak<Mutex<RecommendedWatcher>>,
     watched: HashSet<PathBuf>,
     limit: Option<String>,
-    /// The folder of git's index, and the index.
-    index: Option<(PathBuf, PathBuf)>,
+    /// What of git's own files decides which names count, each behind its folder: git replaces a file, so its folder is
+    /// what can be watched.
+    git: Vec<(PathBuf, PathBuf)>,
+    stale: Stale,
+    /// The root that is watched; `None`: it was gone at the last look. As long as a program is in a folder, the system
+    /// does not tell that it was removed.
+    root: Option<(u64, u64)>,
+}
+
+/// What happened that has other folders count than those that are watched.
+#[derive(Default)]
+struct Stale {
+    /// The root went, or what is in it is not watched any more.
+    root: bool,
+    /// A repository was made, or is being made.
+    repository: bool,
+    /// git tracks other names.
+    names: bool,
+    /// Rules of ignored names were written.
+    rules: bool,
 }
 
 impl Watching {
+    /// Where git keeps what decides by now.
+    fn find_git(&mut self) {
+        let root = self.tree.root();
+        let index = crate::vcs::index_place(root).map(|(index, _)| index);
+        let exclude = crate::vcs::common_folder(root).map(|common| common.join("info/exclude"));
+        let files = index.into_iter().chain(exclude);
+        let beside = |file: PathBuf| Some((os::canonical(file.parent()?).ok()?, file));
+        self.git = files.filter_map(beside).collect();
+        for (folder, _) in self.git.clone() {
+            self.add(&folder);
+        }
+        if self.git.is_empty() {
+            // One that is being made tells of the rest from here on.
+            self.add(&self.tree.root().join(".git"));
+        }
+    }
+
+    /// All folders that count and are not watched yet.
+    fn add_all(&mut self) -> Result<(), FileError> {
+        let folders = self.tree.folders()?;
+        for folder in &folders {
+            if !self.watched.contains(folder) {
+                self.add(folder);
+            }
+        }
+        // Made since the walk, in a folder that was not watched yet.
+        let now = self.tree.folders().unwrap_or_default();
+        for folder in now.difference(&folders) {
+            self.add_new(folder);
+        }
+        Ok(())
+    }
+
+    /// Watches what counts since something happened.
+    fn catch_up(&mut self, news: &mut News) {
+        let Stale {
+            root,
+            repository,
+            names,
+            rules,
+        } = std::mem::take(&mut self.stale);
+        let now = self.root_now();
+        if root || now.is_none() || now != self.root {
+            self.look_for_root(news);
+            return;
+        }
+        if repository {
+            self.find_git();
+            // Names may be tracked already.
+            let index = self.git.first().map(|(_, index)| index.clone());
+            news.paths.extend(index);
+        }
+        if rules {
+            let _ = self.add_all();
+        } else if names || repository {
+            // No walk: git writes its index whenever somebody asks for its status.
+            for folder in self.tree.tracked_folders() {
+                let is_there =
+                    |folder: &Path| folder.symlink_metadata().is_ok_and(|it| it.is_dir());
+                if !self.watched.contains(&folder) && is_there(&folder) {
+                    self.add(&folder);
+                }
+            }
+        }
+    }
+
+    /// What the folder at the root's path lies on, and its number there.
+    fn root_now(&self) -> Option<(u64, u64)> {
+        let status = at::status_of(self.tree.root()).ok()?;
+        (status.kind == Kind::Folder).then_some((status.device, status.inode))
+    }
+
+    /// The root went: all is watched anew where it is back; else what is above it is watched until then.
+    fn look_for_root(&mut self, news: &mut News) {
+        let tree = self.tree.clone();
+        let root = tree.root();
+        let above = root.ancestors().skip(1).find(|folder| folder.is_dir());
+        if let Some(above) = above.filter(|_| !root.is_dir()) {
+            self.add(above);
+        }
+        // Also where it came since.
+        let now = self.root_now();
+        let before = std::mem::replace(&mut self.root, now);
+        if before.is_some() || self.root.is_some() {
+            news.paths.insert(root.to_owned());
+        }
+        if self.root.is_none() {
+            return;
+        }
+        if let Some(watcher) = self.watcher.upgrade() {
+            let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+            for folder in self.watched.drain() {
+                let _ = watcher.unwatch(&folder);
+            }
+        }
+        let _ = self.add_all();
+        self.find_git();
+    }
+
     fn add(&mut self, folder: &Path) {
         let Some(watcher) = self.watcher.upgrade() else {
             return;
@@ -271,17 +382,36 @@ impl Watching {
                 | EventKind::Modify(ModifyKind::Data(_))
                 | EventKind::Remove(RemoveKind::File)
         );
+        let goes = matches!(
+            event.kind,
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+        );
         for path in event.paths {
-            if let Some((folder, index)) = &self.index
-                && path.parent() == Some(folder)
-            {
-                if path.file_name() == index.file_name() {
-                    news.paths.insert(index.clone());
+            let beside = |(folder, _): &&(PathBuf, PathBuf)| path.parent() == Some(folder);
+            if self.git.iter().any(|file| beside(&file)) {
+                let is_it = |(_, file): &&(PathBuf, PathBuf)| path.file_name() == file.file_name();
+                if let Some((_, file)) = self.git.iter().filter(beside).find(is_it) {
+                    let is_index = file.ends_with("index");
+                    self.stale.names |= is_index;
+                    self.stale.rules |= !is_index;
+                    news.paths.insert(file.clone());
                 }
                 continue;
             }
             if path.components().any(|part| part.as_os_str() == ".git") {
+                let is_repository = path.parent() == Some(self.tree.root());
+                self.stale.repository |= is_repository || self.git.is_empty();
                 continue;
+            }
+            if !path.starts_with(self.tree.root()) {
+                continue;
+            }
+            self.stale.root |= goes && path == self.tree.root();
+            let name = path.file_name();
+            self.stale.rules |= name.is_some_and(|n| n == ".gitignore" || n == ".ignore");
+            if goes {
+                // One of this name is another.
+                self.watched.remove(&path);
             }
             // A new folder may have its files already.
             if may_be_folder && path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
@@ -315,6 +445,7 @@ fn gather(told: &Told, mut watching: Watching, changed: &impl Fn(News)) {
         for event in events {
             watching.take(event, &mut news);
         }
+        watching.catch_up(&mut news);
         if !news.is_empty() {
             let began = Instant::now();
             changed(news);
@@ -344,7 +475,9 @@ mod tests {
             watcher: Arc::downgrade(&watcher),
             watched,
             limit: None,
-            index: None,
+            git: Vec::new(),
+            stale: Stale::default(),
+            root: None,
         };
         (watching, watcher)
     }

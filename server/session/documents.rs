@@ -154,6 +154,7 @@ impl Session {
             let git = vcs::index_place(tree.root()).map(|(index, _)| index);
             let rules = |path: &PathBuf| {
                 git.as_ref() == Some(path)
+                    || path.ends_with("info/exclude")
                     || path
                         .file_name()
                         .is_some_and(|n| n == ".gitignore" || n == ".ignore")
@@ -163,6 +164,13 @@ impl Session {
             if all || many || paths.iter().any(rules) {
                 workspace.names.forget();
                 if !self.walks(&workspace) {
+                    continue;
+                }
+                if !tree.root().is_dir() {
+                    // What is there when it is back is new.
+                    shown.extend(index.files());
+                    index.forget(tree.root());
+                    index.distrust();
                     continue;
                 }
                 shown.extend(self.walk(&workspace, Path::new("")));

@@ -306,3 +306,85 @@ fn a_folder_that_was_empty_is_watched() {
         editor.wait_codes(file, &["pending"]);
     }
 }
+
+#[test]
+fn folders_that_count_later_are_watched() {
+    let workspace = Workspace::new();
+    workspace.write(".gitignore", "ignored/\n");
+    workspace.write("ignored/a.py", QUESTION);
+    workspace.write(".ci/deep/a.py", QUESTION);
+    let editor = Editor::start_with(&workspace, blind());
+    wait_for_the_watch(&workspace, &editor);
+    let seen_there = |file: &str| {
+        editor.wait_codes(file, &["pending"]);
+        workspace.write(file, "x = 1\n");
+        editor.wait_codes(file, &[]);
+        workspace.write(file, QUESTION);
+        editor.wait_codes(file, &["pending"]);
+    };
+    // The repository came later, too.
+    workspace.git(&["init", "--quiet"]);
+    workspace.git(&["add", "--all"]);
+    seen_there(".ci/deep/a.py");
+    workspace.write(".github/workflows/b.py", QUESTION);
+    wait_for_the_watch(&workspace, &editor);
+    workspace.git(&["add", "--all"]);
+    seen_there(".github/workflows/b.py");
+    // Gone with a branch, and back.
+    workspace.git(&["commit", "--quiet", "-m", "One"]);
+    workspace.git(&["rm", "--quiet", "-r", ".github"]);
+    editor.wait_codes(".github/workflows/b.py", &[]);
+    workspace.git(&["reset", "--quiet", "--hard"]);
+    seen_there(".github/workflows/b.py");
+
+    workspace.write(".gitignore", "");
+    seen_there("ignored/a.py");
+    workspace.write("ignored/deep/b.py", QUESTION);
+    seen_there("ignored/deep/b.py");
+    workspace.write(".git/info/exclude", "ignored/\n");
+    editor.wait_codes("ignored/deep/b.py", &[]);
+}
+
+#[test]
+fn a_root_that_is_made_anew_is_watched() {
+    let workspace = Workspace::new();
+    let root = workspace.root();
+    let aside = root.with_file_name("aside");
+    let fill = || {
+        workspace.git(&["init", "--quiet"]);
+        workspace.write("src/a.py", QUESTION);
+        workspace.write(".ci/b.py", QUESTION);
+        workspace.git(&["add", "--all"]);
+    };
+    fill();
+    let editor = Editor::start_with(&workspace, blind());
+    let files = ["src/a.py", ".ci/b.py"];
+    let are = |codes: &[&str]| {
+        for file in files {
+            editor.wait_codes(file, codes);
+        }
+    };
+    are(&["pending"]);
+    wait_for_the_watch(&workspace, &editor);
+    for moved in [false, true] {
+        match moved {
+            true => std::fs::rename(root, &aside).expect("moved"),
+            false => std::fs::remove_dir_all(root).expect("removed"),
+        }
+        are(&[]);
+        match moved {
+            true => std::fs::rename(&aside, root).expect("moved back"),
+            false => {
+                std::fs::create_dir(root).expect("made");
+                fill();
+            }
+        }
+        are(&["pending"]);
+        for text in ["x = 1\n", QUESTION] {
+            for file in files {
+                workspace.write(file, text);
+            }
+            are(if text == QUESTION { &["pending"] } else { &[] });
+        }
+    }
+}

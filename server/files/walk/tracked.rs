@@ -75,6 +75,11 @@ impl Tracked {
         self.folders.contains_key(path)
     }
 
+    /// All of which [`Self::has_folder`] says yes; the root's name is empty.
+    pub fn folders(&self) -> impl Iterator<Item = &[u8]> {
+        self.folders.keys().map(Vec::as_slice)
+    }
+
     pub fn has_file(&self, path: &[u8]) -> bool {
         let folder = folder_of(path);
         let name = path.get(folder.map_or(0, |folder| folder.len() + 1)..);
