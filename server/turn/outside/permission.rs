@@ -18,6 +18,15 @@ use input::{Input, word};
 /// Tools of our own MCP server, as agents name them; with us they only read.
 const OURS: &[&str] = &["mcp__postil__", "postil_"];
 
+/// What is wanted of a page or a search beside its address.
+const OF_A_PAGE: &[&str] = &[
+    "prompt",
+    "format",
+    "offset",
+    "allowed_domains",
+    "blocked_domains",
+];
+
 const OUTSIDE: &str = "It lies outside of the workspace.";
 const NAMELESS: &str = "It does not say which file.";
 
@@ -62,33 +71,38 @@ impl Wish<'_> {
     /// What is to be done, as our own tools would be named for it. `None`: it is refused without a question.
     async fn deeds(&self, work: &Work<'_>) -> Option<Vec<Deed>> {
         let input = Input(self.call.input.as_ref());
-        match self.call.kind.unwrap_or(Kind::Other) {
-            Kind::Edit | Kind::Delete | Kind::Move => self.changes(work, input).await,
-            // What an agent takes for a look can be a command all the same.
-            Kind::Read | Kind::Search if input.command().is_none() => {
-                Some(self.looks(work.cx, input))
-            }
-            Kind::Execute | Kind::Read | Kind::Search => Some(vec![self.runs(work.cx, input)]),
-            Kind::Fetch => Some(vec![self.fetches(input)]),
-            Kind::Think => Some(vec![Deed::new("think", Risk::Read, self.whole())]),
-            Kind::Other => Some(vec![self.other()]),
+        let kind = self.call.kind.unwrap_or(Kind::Other);
+        let is_command = input.command().is_some();
+        let mut deeds = match kind {
+            Kind::Edit | Kind::Delete | Kind::Move => self.changes(work, input).await?,
+            Kind::Read | Kind::Search if !is_command => self.looks(work.cx, input),
+            Kind::Execute | Kind::Read | Kind::Search => Vec::new(),
+            Kind::Fetch => vec![self.fetches(input)],
+            Kind::Think => vec![Deed::new("think", Risk::Read, self.whole())],
+            Kind::Other => return Some(vec![self.other()]),
+        };
+        // What an agent takes for a look, an edit or a thought can be a command all the same.
+        if is_command || kind == Kind::Execute {
+            deeds.push(self.runs(work.cx, input));
         }
+        Some(deeds)
     }
 
     async fn changes(&self, work: &Work<'_>, input: Input<'_>) -> Option<Vec<Deed>> {
         let tree = &work.cx.tree;
-        let mut named = files(self.call);
-        if named.is_empty() {
-            named.extend(input.files().into_iter().map(PathBuf::from));
-        }
-        let mut deeds = Vec::new();
-        for file in &named {
+        let mut deeds: Vec<Deed> = Vec::new();
+        for (folder, name) in &self.places(input) {
             // What lies outside the root is no business of the turn.
-            inside(work.cx, Path::new(""), file)?;
-            let mut deed = change(work.cx, &tree.resolve(file).ok()?);
-            let guarded = trust::guarded_as(tree.root(), file, &deed.about);
+            inside(work.cx, folder, name)?;
+            let file = folder.join(name);
+            let mut deed = change(work.cx, &tree.resolve(&file).ok()?);
+            let guarded = trust::guarded_as(tree.root(), &file, &deed.about);
             deed.always = guarded.map(|why| format!("{}: {why}.", deed.about));
-            deeds.push(deed);
+            // Most name it twice, and by one of the names it may be guarded.
+            match deeds.iter_mut().find(|known| known.about == deed.about) {
+                Some(known) => known.always = known.always.take().or(deed.always),
+                None => deeds.push(deed),
+            }
         }
         if deeds.is_empty() {
             let mut deed = Deed::new("file_edit", Risk::Write, self.whole());
@@ -120,16 +134,22 @@ impl Wish<'_> {
         format!("{past}{file}: {}", quoted(&diff).0)
     }
 
-    fn looks(&self, cx: &Context, input: Input<'_>) -> Vec<Deed> {
+    /// The files that the call names and those of its input, each with the folder that it is relative to.
+    fn places<'b>(&self, input: Input<'b>) -> Vec<(&'b Path, PathBuf)> {
         let folder = Path::new(input.folder().map_or("", |(_, folder)| folder));
-        let mut places: Vec<(&Path, PathBuf)> = files(self.call)
-            .into_iter()
-            .map(|file| (Path::new(""), file))
-            .collect();
         let named = input.files().into_iter();
-        places.extend(named.map(|name| (folder, PathBuf::from(name))));
-        if places.is_empty() && input.folder().is_some() {
-            places.push((folder, PathBuf::new()));
+        let named = named.map(|name| (folder, PathBuf::from(name)));
+        let of_call = files(self.call).into_iter();
+        of_call
+            .map(|file| (Path::new(""), file))
+            .chain(named)
+            .collect()
+    }
+
+    fn looks(&self, cx: &Context, input: Input<'_>) -> Vec<Deed> {
+        let mut places = self.places(input);
+        if let Some((_, folder)) = input.folder().filter(|_| places.is_empty()) {
+            places.push((Path::new(folder), PathBuf::new()));
         }
         let mut deeds: Vec<Deed> = Vec::new();
         for (folder, name) in &places {
@@ -188,7 +208,7 @@ impl Wish<'_> {
             return deed;
         };
         let mut deed = Deed::new("web_fetch", Risk::Send, address.to_owned());
-        deed.always = self.more(input, address, &[key, "prompt", "format"]);
+        deed.always = self.more(input, address, &[&[key][..], OF_A_PAGE].concat());
         deed
     }
 

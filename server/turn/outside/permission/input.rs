@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 const COMMANDS: &[&str] = &["command", "cmd"];
+/// What tools that edit a file call so, which no shell sees.
+const EDITS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 const ADDRESSES: &[&str] = &["url", "query"];
 /// Where it is done.
 const FOLDERS: &[&str] = &[
@@ -21,6 +23,11 @@ const FILES: &[&str] = &[
     "filePath",
     "absolute_path",
     "notebook_path",
+    "source",
+    "destination",
+    "old_path",
+    "new_path",
+    "target",
 ];
 /// What tells of a call, and changes nothing of what it does.
 const DESCRIBES: &[&str] = &[
@@ -49,7 +56,11 @@ impl<'a> Input<'a> {
     /// As a shell reads it.
     pub(super) fn command(self) -> Option<(&'static str, String)> {
         let mut keys = COMMANDS.iter();
-        keys.find_map(|key| Some((*key, words(self.get(key)?)?)))
+        let edits = |said: &String| EDITS.contains(&said.as_str()) && !self.files().is_empty();
+        keys.find_map(|key| {
+            let said = words(self.get(key)?).filter(|said| !edits(said))?;
+            Some((*key, said))
+        })
     }
 
     fn text(self, keys: &[&'static str]) -> Option<(&'static str, &'a str)> {
