@@ -84,7 +84,7 @@ impl Trust {
         let Some(grant) = record.workspaces.get(&name) else {
             return false;
         };
-        fingerprint::of(Path::new(&name)).is_some_and(|now| now == grant.fingerprint)
+        fingerprint::of(Path::new(&name)).is_ok_and(|now| now == grant.fingerprint)
     }
 
     /// Where it was trusted once and has changed since: what has, in words.
@@ -98,7 +98,10 @@ impl Trust {
         let Some(then) = &record.workspaces.get(&name)?.parts else {
             return Some(unnamed());
         };
-        let now = fingerprint::parts(Path::new(&name));
+        let now = match fingerprint::parts(Path::new(&name)) {
+            Ok(now) => now,
+            Err(why) => return Some(why),
+        };
         let changed = now.iter().filter_map(|(part, hash)| match then.get(part) {
             None => Some(format!("{} is new", short(part))),
             Some(known) if known != hash => Some(format!("{} is another", short(part))),
@@ -122,11 +125,10 @@ impl Trust {
     pub fn grant(&self, root: &Path) -> anyhow::Result<()> {
         let name = name(root)
             .with_context(|| format!("{} is no folder that can be trusted", root.display()))?;
-        let fingerprint = fingerprint::of(Path::new(&name)).with_context(|| {
-            format!("what {name} would run cannot be read whole; make it readable and try again")
-        })?;
+        let fingerprint = fingerprint::of(Path::new(&name))
+            .map_err(|why| anyhow::anyhow!("what {name} would run cannot be read whole: {why}"))?;
         let granted = jiff::Timestamp::now().to_string();
-        let parts = Some(fingerprint::parts(Path::new(&name)));
+        let parts = fingerprint::parts(Path::new(&name)).ok();
         self.kept.change(|record| {
             record
                 .workspaces

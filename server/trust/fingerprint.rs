@@ -3,7 +3,8 @@
 mod agents;
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::fs::FileType;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -33,10 +34,38 @@ const SETTING: &str = "git's setting ";
 /// More than this is no configuration; it cannot be trusted.
 const MAX_FILES: usize = 500;
 const MAX_BYTES: u64 = 4 << 20;
+/// Folders in each other below one of these.
+const MAX_DEPTH: usize = 4;
+
+/// Why what stands somewhere is not known whole.
+enum Trouble {
+    TooMuch,
+    Unread(PathBuf),
+}
+
+impl Trouble {
+    /// In words, of what was looked at.
+    fn of(self, path: &Path) -> String {
+        match self {
+            Self::TooMuch => format!(
+                "`{}` holds too much (with what else runs here, {MAX_FILES} files at most, in folders {MAX_DEPTH} deep)",
+                clean(&path.to_string_lossy())
+            ),
+            Self::Unread(path) => unread(&path),
+        }
+    }
+}
+
+fn unread(path: &Path) -> String {
+    format!(
+        "`{}` cannot be read; make it readable and try again",
+        clean(&path.to_string_lossy())
+    )
+}
 
 /// The ordinary files and links among [`RUNS`], git's hooks and what their managers read, and what
-/// makes outside agents run something. `None`: too many, or unreadable.
-fn files(root: &Path) -> Option<Vec<PathBuf>> {
+/// makes outside agents run something. An error: which are too many, or unreadable.
+fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in RUNS {
         collect(&root.join(path), 0, &mut found)?;
@@ -46,37 +75,45 @@ fn files(root: &Path) -> Option<Vec<PathBuf>> {
     found.extend(agents::files(root)?);
     found.sort();
     found.dedup();
-    Some(found)
+    Ok(found)
 }
 
-fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Option<()> {
-    let kind = match std::fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.file_type(),
-        Err(e)
-            if matches!(
-                e.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Some(());
-        }
-        Err(_) => return None,
+fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), String> {
+    walk(path, depth, found).map_err(|trouble| trouble.of(path))
+}
+
+fn walk(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Trouble> {
+    let Some(kind) = kind(path)? else {
+        return Ok(());
     };
     if kind.is_dir() {
-        if depth > 4 {
-            return None;
+        if depth > MAX_DEPTH {
+            return Err(Trouble::TooMuch);
         }
-        for entry in std::fs::read_dir(path).ok()? {
-            collect(&entry.ok()?.path(), depth + 1, found)?;
+        let unread = |_| Trouble::Unread(path.to_owned());
+        for entry in std::fs::read_dir(path).map_err(unread)? {
+            walk(&entry.map_err(unread)?.path(), depth + 1, found)?;
         }
     } else {
         found.push(path.to_owned());
     }
-    (found.len() <= MAX_FILES).then_some(())
+    match found.len() > MAX_FILES {
+        true => Err(Trouble::TooMuch),
+        false => Ok(()),
+    }
+}
+
+/// `None`: nothing is there.
+fn kind(path: &Path) -> Result<Option<FileType>, Trouble> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(_) => Err(Trouble::Unread(path.to_owned())),
+    }
 }
 
 /// Git's hooks that would run: samples do not.
-fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
+fn hooks(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vcs::runs(root).hooks;
     if folders.is_empty() {
@@ -89,21 +126,22 @@ fn hooks(root: &Path) -> Option<Vec<PathBuf>> {
     found.sort();
     found.dedup();
     found.retain(|p| p.extension().is_none_or(|e| e != "sample"));
-    Some(found)
+    Ok(found)
 }
 
 /// What says, or is, what a manager of hooks runs, at the root and at the top of its repository.
-fn managed(root: &Path) -> Option<Vec<PathBuf>> {
+fn managed(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let top = vcs::top(root).filter(|top| top != root);
     for folder in std::iter::once(root.to_owned()).chain(top) {
         for folder in [folder.join(".config"), folder] {
-            for entry in std::fs::read_dir(folder).into_iter().flatten() {
-                let entry = entry.ok()?;
+            for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+                let entry = entry.map_err(|_| unread(&folder))?;
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 // A folder that has the name of such a program holds its sources.
-                let is_folder = entry.file_type().ok()?.is_dir();
+                let kind = entry.file_type();
+                let is_folder = kind.map_err(|_| unread(&entry.path()))?.is_dir();
                 if manages_hooks(&name) && (!is_folder || name.starts_with('.')) {
                     collect(&entry.path(), 0, &mut found)?;
                 }
@@ -111,7 +149,7 @@ fn managed(root: &Path) -> Option<Vec<PathBuf>> {
         }
     }
     found.sort();
-    Some(found)
+    Ok(found)
 }
 
 fn small_text(path: &Path) -> Option<String> {
@@ -130,8 +168,8 @@ fn bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
     (read as u64 <= most).then_some(bytes)
 }
 
-/// Hex; `None` where it cannot be told.
-pub(super) fn of(root: &Path) -> Option<String> {
+/// Hex; or why it cannot be told.
+pub(super) fn of(root: &Path) -> Result<String, String> {
     let mut hash = Sha256::new();
     let mut left = MAX_BYTES;
     let mut part = |tag: &str, bytes: &[u8]| {
@@ -141,21 +179,23 @@ pub(super) fn of(root: &Path) -> Option<String> {
         hash.update(bytes);
     };
     for path in files(root)? {
-        let metadata = std::fs::symlink_metadata(&path).ok()?;
+        let unread = || unread(&path);
+        let metadata = std::fs::symlink_metadata(&path).map_err(|_| unread())?;
         let shown = path.strip_prefix(root).unwrap_or(&path);
         part("path", shown.as_os_str().as_encoded_bytes());
         if metadata.is_symlink() {
-            part(
-                "link",
-                std::fs::read_link(&path)
-                    .ok()?
-                    .as_os_str()
-                    .as_encoded_bytes(),
-            );
+            let target = std::fs::read_link(&path).map_err(|_| unread())?;
+            part("link", target.as_os_str().as_encoded_bytes());
         }
         let metadata = std::fs::metadata(&path);
         if metadata.as_ref().is_ok_and(std::fs::Metadata::is_file) {
-            let bytes = bytes(&path, left)?;
+            let bytes = bytes(&path, left).ok_or_else(|| {
+                let most = MAX_BYTES >> 20;
+                format!(
+                    "{}, or it is too large (all that runs here: {most} MiB at most)",
+                    unread()
+                )
+            })?;
             left -= bytes.len() as u64;
             part("file", &bytes);
         }
@@ -164,14 +204,14 @@ pub(super) fn of(root: &Path) -> Option<String> {
         part("setting", name.as_bytes());
         part("value", value.as_bytes());
     }
-    Some(hex(&hash.finalize()))
+    Ok(hex(&hash.finalize()))
 }
 
-/// A hash of each part by its name, to tell what has changed.
-pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
+/// A hash of each part by its name, to tell what has changed; or why that cannot be told.
+pub(super) fn parts(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut parts = BTreeMap::new();
     let hashed = |bytes: &[u8]| hex(&Sha256::digest(bytes));
-    for path in files(root).unwrap_or_default() {
+    for path in files(root)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         let bytes = bytes(&path, MAX_BYTES);
         parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
@@ -179,7 +219,7 @@ pub(super) fn parts(root: &Path) -> BTreeMap<String, String> {
     for (name, value) in vcs::runs(root).settings {
         parts.insert(clean(&format!("{SETTING}{name}")), hashed(value.as_bytes()));
     }
-    parts
+    Ok(parts)
 }
 
 /// To whom code is sent because the workspace's settings say so.
@@ -235,7 +275,7 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
     };
     for folder in [".postil/tools", ".postil/hooks"] {
         let mut found = Vec::new();
-        let whole = collect(&root.join(folder), 0, &mut found).is_some();
+        let whole = collect(&root.join(folder), 0, &mut found).is_ok();
         found.sort();
         all.extend(found.iter().take(NAMED).map(|path| {
             let shown = shown(path);
@@ -321,7 +361,7 @@ fn servers(root: &Path, list: &str) -> Vec<String> {
 
 /// The parts of it by name, those first that are seen in no file.
 pub(super) fn names(root: &Path) -> Vec<String> {
-    let mut names: Vec<String> = parts(root).into_keys().collect();
+    let mut names: Vec<String> = parts(root).unwrap_or_default().into_keys().collect();
     names.sort_by_key(|name| !name.starts_with(SETTING));
     names
 }

@@ -512,7 +512,8 @@ fn may_hold(relative: &str) -> bool {
             .any(|(first, ..)| last.as_deref() == Some(*first))
 }
 
-fn parts(path: &Path) -> Vec<String> {
+/// Its components as the most careless file system would compare them.
+pub(super) fn parts(path: &Path) -> Vec<String> {
     let parts = path.components().map(|part| part.as_os_str());
     parts
         .map(|part| careless(&part.to_string_lossy()))

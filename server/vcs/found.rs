@@ -1,7 +1,7 @@
 //! Where a repository is and what it tracks. libgit2 opens none that is another user's, partial, or of another format
 //! than its own (SHA-256, reftable): there git's files are found by their names, and the git program reads the index.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
@@ -77,6 +77,34 @@ pub fn tracked(root: &Path) -> Result<Vec<u8>, String> {
         Some(Found::Closed(..)) => asked(root),
     }
     .map_err(|error| error.to_string())
+}
+
+/// All names in the index of the repository whose work tree has its top here, those of links and submodules too,
+/// relative to it with `/`. `None`: they cannot be told.
+pub fn in_index(top: &Path) -> Option<Vec<Vec<u8>>> {
+    if let Found::Opened(repository) = found(top)? {
+        if os::canonical(repository.workdir()?).ok()? != os::canonical(top).ok()? {
+            return None;
+        }
+        if let Ok(index) = repository.index() {
+            return Some(index.iter().map(|entry| entry.path).collect());
+        }
+    }
+    listed_as(b"1", top).ok()
+}
+
+/// Whether git's rules ignore what has this name in `folder`, tracked or not. `None`: they cannot be told.
+pub fn ignores(folder: &Path) -> Option<impl Fn(&OsStr) -> bool> {
+    let Found::Opened(repository) = found(folder)? else {
+        return None;
+    };
+    let top = os::canonical(repository.workdir()?).ok()?;
+    let folder = os::canonical(folder).ok()?;
+    let below = folder.strip_prefix(&top).ok()?.to_owned();
+    Some(move |name: &OsStr| {
+        let ignored = repository.is_path_ignored(below.join(name));
+        ignored.unwrap_or(false)
+    })
 }
 
 fn listed(repository: &Repository, root: &Path) -> Option<Vec<u8>> {
