@@ -67,7 +67,7 @@ struct Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Those that lead a group of their own are found by their parents, which must live for that.
+        // Those that lead a group of their own are found by their parents, which must live for that (Linux).
         let left = self.child.id().map(os::descendants).unwrap_or_default();
         os::end_group(self.id, true);
         left.into_iter().for_each(os::kill);
