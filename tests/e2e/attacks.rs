@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, Options, Workspace};
 use crate::model::{Model, Step, call};
 
+mod agents; // 3: what outside agents run
 mod commands; // 6: commands in another dress
 mod configuration; // 1 to 4: what a repository says of itself
 mod door; // 12, 14, 15: commands, markdown, arguments
