@@ -123,14 +123,16 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
     let Some(path) = server.documents.path(uri) else {
         return Ok(json!({"kind": "full", "items": []}));
     };
-    if server.capabilities().pull_diagnostics {
-        server.publisher.pulled(path.clone(), false);
-    }
     let items = match server.is_apart(uri) {
         true => Diagnostics::new(uri),
         false => newest(&server, server.session()?, &path),
     };
-    Ok(report(&server, uri, &items, previous))
+    let report = report(&server, uri, &items, previous);
+    // What was pushed is taken back when this is there, so that the client is not without for long.
+    if server.capabilities().pull_diagnostics {
+        server.publisher.pulled(path, false);
+    }
+    Ok(report)
 }
 
 /// Pulls are answered side by side: one that was overtaken by a change would otherwise be told after that change's, and
