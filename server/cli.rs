@@ -44,10 +44,9 @@ use out::Out;
 /// Runs the program with the process's arguments.
 pub fn run() -> ExitCode {
     // Before any thread is started, and before arguments are looked at: a command is none of ours.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == sandbox::WORD)
-    {
+    let first = std::env::args_os().nth(1);
+    let is_first = |word: &str| first.as_ref().is_some_and(|first| first == word);
+    if is_first(sandbox::WORD) {
         return sandbox::run_inside().unwrap_or_else(|error| {
             anstream::eprintln!(
                 "postil: the sandbox could not be set up, so nothing was run: {error:#}"
@@ -56,10 +55,7 @@ pub fn run() -> ExitCode {
         });
     }
     crate::os::keep_private();
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == web::PAGE)
-    {
+    if is_first(web::PAGE) {
         let done = web::run_page(std::io::stdin().lock(), std::io::stdout().lock());
         return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }

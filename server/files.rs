@@ -19,6 +19,7 @@ mod watch;
 pub use at::{Folder, Kind, Status, status};
 pub use confine::{folder, make_folder};
 pub use disk::hash;
+pub use ignored::is_ignore_file;
 pub use overlay::{Overlay, Planned};
 pub use search::{Found, Named, Query};
 pub use structure::Structure;

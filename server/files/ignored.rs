@@ -9,6 +9,12 @@ use dashmap::DashMap;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
+/// Whether a file of this name holds rules, wherever it lies.
+pub fn is_ignore_file(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name == ".gitignore" || name == ".ignore")
+}
+
 /// The rules that stand in one folder, and those above it.
 pub(super) struct Rules {
     folder: PathBuf,

@@ -13,7 +13,7 @@ use notify::event::{CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::at::{self, Kind};
-use super::{FileError, Tree};
+use super::{FileError, Tree, is_ignore_file};
 use crate::os;
 
 /// Changes come in bursts (a checkout, a build); they are gathered this long.
@@ -407,8 +407,7 @@ impl Watching {
                 continue;
             }
             self.stale.root |= goes && path == self.tree.root();
-            let name = path.file_name();
-            self.stale.rules |= name.is_some_and(|n| n == ".gitignore" || n == ".ignore");
+            self.stale.rules |= is_ignore_file(&path);
             if goes {
                 // One of this name is another.
                 self.watched.remove(&path);

@@ -356,16 +356,15 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
     if client.links {
         object.insert(String::from("documentLinkProvider"), json!({}));
     }
-    if client.says_why_saved
-        && let Some(Value::Object(sync)) = object.get_mut("textDocumentSync")
-    {
-        sync.insert(String::from("willSave"), json!(true));
-    }
-    // The answer is always "nothing to change"; the request has eglot send its changes, and wait, before the disk is written.
-    if client.sends_late
-        && let Some(Value::Object(sync)) = object.get_mut("textDocumentSync")
-    {
-        sync.insert(String::from("willSaveWaitUntil"), json!(true));
+    if let Some(Value::Object(sync)) = object.get_mut("textDocumentSync") {
+        if client.says_why_saved {
+            sync.insert(String::from("willSave"), json!(true));
+        }
+        // The answer is always "nothing to change"; the request has eglot send its changes, and wait, before the disk is
+        // written.
+        if client.sends_late {
+            sync.insert(String::from("willSaveWaitUntil"), json!(true));
+        }
     }
     // Without being asked for again, one would stay behind when its turn has ended.
     if client.inlay_hints && client.hint_refresh {

@@ -21,7 +21,7 @@ pub(super) use last::Last;
 pub(super) use workspace::workspace;
 
 /// How often a pull is begun anew because its document changed: who types on is told by the pulls that follow.
-const OVERTAKEN: usize = 4;
+const OVERTAKEN: usize = 3;
 
 /// The diagnostics of a file, and the version they belong to where it is open.
 pub(super) fn of(server: &Server, session: &Session, path: &Path) -> (Option<i32>, Diagnostics) {
@@ -138,20 +138,19 @@ pub(super) async fn document(server: Arc<Server>, params: Params) -> Result<Valu
 /// Pulls are answered side by side: one that was overtaken by a change would otherwise be told after that change's, and
 /// a client shows what came last.
 fn newest(server: &Server, session: &Session, path: &Path) -> Diagnostics {
-    let mut last = Diagnostics::new("");
     for _ in 0..OVERTAKEN {
         let mut news = server.publisher.news();
-        last = of(server, session, path).1;
+        let items = of(server, session, path).1;
         let about = |told: std::result::Result<Option<PathBuf>, TryRecvError>| match told {
             Ok(changed) => Some(changed.as_deref() == Some(path)),
             Err(TryRecvError::Lagged(_)) => Some(true),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         };
         if !std::iter::from_fn(|| about(news.try_recv())).any(|is_changed| is_changed) {
-            break;
+            return items;
         }
     }
-    last
+    of(server, session, path).1
 }
 
 /// A `DocumentDiagnosticReport`.

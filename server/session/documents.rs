@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::{Error, Listed, Session, ThreadList, View, Whole, Workspace};
 use crate::comments::{Language, Syntax, detect};
 use crate::config::PROJECT_FILE;
-use crate::files::{FileError, head};
+use crate::files::{FileError, head, is_ignore_file};
 use crate::host::Level;
 use crate::index::Index;
 use crate::os;
@@ -153,11 +153,7 @@ impl Session {
             // Which names count: git's index, which need not lie below the root, and rules of ignored names.
             let git = vcs::index_place(tree.root()).map(|(index, _)| index);
             let rules = |path: &PathBuf| {
-                git.as_ref() == Some(path)
-                    || path.ends_with("info/exclude")
-                    || path
-                        .file_name()
-                        .is_some_and(|n| n == ".gitignore" || n == ".ignore")
+                git.as_ref() == Some(path) || path.ends_with("info/exclude") || is_ignore_file(path)
             };
             let many = mine.len() > STORM
                 || mine.iter().filter(|path| path.is_dir()).count() > MANY_FOLDERS;

@@ -101,6 +101,10 @@ impl Ground {
     }
 
     /// The author asks, by `postil new`; the thread's id.
+    fn is_trusted(&self) -> bool {
+        !all(&self.run(&["doctor"])).contains("not trusted")
+    }
+
     fn ask(&self, place: &str, text: &str) -> String {
         let out = self.well(&["new", place, text, "--json"]);
         let done: Value = serde_json::from_str(&out).expect("JSON");

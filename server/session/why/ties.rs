@@ -1,6 +1,6 @@
 //! Which conversations belong to a line.
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -85,13 +85,20 @@ impl Line<'_> {
     pub fn tied(&self, candidates: Vec<Candidate>) -> Vec<Told> {
         let files = self.files();
         let blobs = Blobs::default();
+        // Asked of git at most once.
+        let is_new = LazyCell::new(|| self.is_new());
+        // Whether a file of a tie is the line's.
+        let is_mine = |file: &Path| {
+            // One that is gone may be this one, renamed and not committed yet.
+            files.contains(&kept(file)) || (!file.exists() && *is_new)
+        };
         let mut known = HashSet::new();
         let mut tied = Vec::new();
         for Candidate { base, mut told } in candidates {
             if told.closed.messages.is_empty() {
                 continue;
             }
-            told.at_line = self.stood(&told, base, &files, &blobs);
+            told.at_line = self.stood(&told, base, &is_mine, &blobs);
             let by_commit = || {
                 let of = |shaped: &Shaped| {
                     let commit = told.closed.commit.as_deref();
@@ -113,7 +120,13 @@ impl Line<'_> {
     }
 
     /// Whether one of its lines was this line.
-    fn stood(&self, told: &Told, base: &Path, files: &BTreeSet<String>, blobs: &Blobs) -> bool {
+    fn stood(
+        &self,
+        told: &Told,
+        base: &Path,
+        is_mine: &dyn Fn(&Path) -> bool,
+        blobs: &Blobs,
+    ) -> bool {
         let now = Version {
             text: self.words,
             shaped: None,
@@ -133,10 +146,7 @@ impl Line<'_> {
                 .iter()
                 .filter(|tie| tie.hash == hash)
                 .any(|tie| {
-                    let file = base.join(&tie.file);
-                    // A file that is gone may be this one, renamed and not committed yet.
-                    let mine = files.contains(&kept(&file)) || (!file.exists() && self.is_new());
-                    mine && self.is_the_line(told, tie, &version, blobs)
+                    is_mine(&base.join(&tie.file)) && self.is_the_line(told, tie, &version, blobs)
                 })
         })
     }

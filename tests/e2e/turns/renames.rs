@@ -32,6 +32,14 @@ fn rename(bench: &Bench, editor: &mut Editor, old: &str, new: &str, told_first: 
     }
 }
 
+/// Has the thread answered, and waits until the model was asked.
+fn begin(bench: &Bench, editor: &mut Editor) {
+    editor
+        .take_action(FILE, 0, "Reply as agent")
+        .expect("the turn starts");
+    bench.model.wait_for_requests(1);
+}
+
 fn script() -> Vec<Step> {
     vec![
         Step::calls(vec![call(
@@ -112,10 +120,7 @@ fn a_turn_that_runs_answers_under_the_new_name() {
         let bench = Bench::new(vec![Step::text("Because of the wire.").held()]);
         let mut editor = bench.typed();
         editor.save(FILE);
-        editor
-            .take_action(FILE, 0, "Reply as agent")
-            .expect("the turn starts");
-        bench.model.wait_for_requests(1);
+        begin(&bench, &mut editor);
         rename(&bench, &mut editor, FILE, NEW, told_first);
         bench.model.release();
         editor.wait_text(NEW, |text| text.contains("AGENT: Because of the wire."));
@@ -361,10 +366,7 @@ fn a_turn_answers_in_the_copy_that_the_author_goes_on_with() {
             editor.save(FILE);
         }
         let old = bench.workspace.read(FILE);
-        editor
-            .take_action(FILE, 0, "Reply as agent")
-            .expect("the turn starts");
-        bench.model.wait_for_requests(1);
+        begin(&bench, &mut editor);
         save_as(&bench, &mut editor, FILE, NEW);
         editor.splice(NEW, 0..0, "// mine\n");
         editor.diagnostics(NEW);
@@ -435,10 +437,7 @@ fn a_file_that_asked_the_same_before_is_no_copy() {
     let mut editor = bench.typed();
     editor.wait_codes(OTHER, &["pending"]);
     editor.save(FILE);
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
-    bench.model.wait_for_requests(1);
+    begin(&bench, &mut editor);
     editor.close(FILE);
     editor.open(OTHER);
     editor.diagnostics(OTHER);
@@ -519,10 +518,7 @@ fn a_turn_whose_file_goes_answers_in_none_that_asked_the_same_before() {
     let mut editor = watching(&bench);
     editor.wait_codes(OTHER, &["pending"]);
     editor.save(FILE);
-    editor
-        .take_action(FILE, 0, "Reply as agent")
-        .expect("the turn starts");
-    bench.model.wait_for_requests(1);
+    begin(&bench, &mut editor);
     gone_beside_another(&bench, &editor);
     bench.model.release();
     wait_until("the turn ends", || bench.runs()[0]["status"] != "running");
