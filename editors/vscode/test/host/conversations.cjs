@@ -117,6 +117,13 @@ module.exports = ({ api, listen, until }) => ({
         const afters = () => reads.map(({ after }) => after);
         await show();
         const panel = await until("its panel", () => conversations.open.get("again"));
+        const { webview } = panel.view;
+        const { postMessage } = webview;
+        const sent = [];
+        webview.postMessage = (message) => {
+            sent.push([message.first, ...message.rounds.map(({ seq }) => seq)]);
+            return postMessage.call(webview, message);
+        };
         const hide = async () => {
             const other = vscode.Uri.file(path.join(root, "beside.py"));
             writeFileSync(other.fsPath, "x = 1\n");
@@ -140,12 +147,13 @@ module.exports = ({ api, listen, until }) => ({
         await until("its page is there again", () => shown > 0);
         reads[1].answer(3);
         await until("it asks again", () => reads.length === 3);
-        assert.deepEqual(afters(), [0, 2, 0]);
-        reads[2].answer(1, 2, 3);
+        assert.deepEqual(afters(), [0, 2, 2], "what was read is kept, and an answer for the page before is not for this one");
+        reads[2].answer(3);
         await panel.reading;
+        assert.deepEqual(sent, [[true, 1, 2], [true, 1, 2], [false, 3]]);
         await hide();
         await panel.more();
-        assert.deepEqual(afters(), [0, 2, 0], "nothing is read for a page that nobody sees");
+        assert.deepEqual(afters(), [0, 2, 2], "nothing is read for a page that nobody sees");
         panel.dispose();
         Object.assign(server, { ask, run });
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
