@@ -216,11 +216,18 @@ impl Blaming<'_> {
         args.extend([OsString::from("--"), file.into()]);
         let (content, printed, said) = self.run(&args, contents.unwrap_or_default())?;
         if !content {
-            return if said.contains("no such path") {
-                Ok(None)
+            if said.contains("no such path") {
+                return Ok(None);
+            }
+            // git reads that file though nothing of it counts here, and cannot be told not to.
+            let of_setting = said.contains("object name list");
+            return Err(GitError::Refused(if of_setting {
+                format!(
+                    "{said} (git's setting blame.ignoreRevsFile names it; where that is set: git config --show-origin --get-all blame.ignoreRevsFile)"
+                )
             } else {
-                Err(GitError::Refused(said))
-            };
+                said
+            }));
         }
         Ok(parse(&printed, line))
     }

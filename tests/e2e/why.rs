@@ -362,6 +362,10 @@ fn commits_that_git_is_told_to_pass_over_count() {
         workspace.git(&["config", &format!("blame.{mark}"), "true"]);
     }
     assert_eq!(ties(&workspace, "src/a.rs:2"), ["line"]);
+    std::fs::remove_file(workspace.path("revs")).expect("removed");
+    let (code, out, err) = run(&workspace, &["why", "src/a.rs:2"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("setting blame.ignoreRevsFile"), "{out}");
 }
 
 #[test]
