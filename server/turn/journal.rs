@@ -81,6 +81,11 @@ pub fn is_plan(talk: &[String]) -> bool {
     read(talk).is_some_and(|stopped| stopped.plan)
 }
 
+/// Whether edits of the conversation wait for the author's review.
+pub fn has_planned(talk: &[String]) -> bool {
+    read(talk).is_some_and(|stopped| !stopped.planned.is_empty())
+}
+
 /// Whether the author's words say to go on, and nothing else.
 pub fn says_go_on(said: &str) -> bool {
     let word = said.trim().trim_end_matches(['.', '!']);

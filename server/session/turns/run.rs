@@ -86,7 +86,9 @@ impl Session {
         if let Some(action) = task.thread.action() {
             return self.carry_out(task, action).await;
         }
-        let reviewed = task.workspace.loaded().settings.review == Review::Ask;
+        // What the agent was told that it changed waits for a review, whatever the setting says by now.
+        let reviewed =
+            task.workspace.loaded().settings.review == Review::Ask || turn::has_planned(&task.talk);
         let processes = self.processes_of(&task.workspace, reviewed);
         let outcome = self.run_turn(task, &processes).await;
         processes.end().await;
