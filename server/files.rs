@@ -35,7 +35,7 @@ use dashmap::DashMap;
 
 use crate::comments::{Syntax, detect, in_pieces};
 use crate::os;
-use crate::text::{Change, Document, Encoding, Splice, Unfit};
+use crate::text::{Change, Document, Encoding, Splice, Unfit, may_show};
 use crate::threads::Pieces;
 
 /// An open document as the editor has it. Cheap to clone.
@@ -527,10 +527,10 @@ impl Tree {
         Some(place.status().ok().flatten()?.mode & 0o777)
     }
 
-    /// Whether the disk holds this text.
+    /// Whether the disk holds this text, as [an editor shows it](may_show).
     pub fn is_saved(&self, path: &Path, text: &str) -> bool {
         self.read_bytes(path)
-            .is_ok_and(|bytes| bytes == text.as_bytes())
+            .is_ok_and(|bytes| may_show(&bytes, text.as_bytes()))
     }
 
     /// Removes a file that still is what was `seen`. Only for files that are not open in an editor.

@@ -486,5 +486,16 @@ pub fn same_lines(a: &str, b: &str) -> bool {
     a == b || a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
 }
 
+/// Whether an editor may show a file of these bytes so: it leaves out a byte-order mark and may give all lines one end.
+pub fn may_show(disk: &[u8], shown: &[u8]) -> bool {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    fn plain(bytes: &[u8]) -> impl Iterator<Item = &u8> {
+        bytes.iter().filter(|byte| **byte != b'\r')
+    }
+    let disk = disk.strip_prefix(MARK).unwrap_or(disk);
+    let shown = shown.strip_prefix(MARK).unwrap_or(shown);
+    disk == shown || plain(disk).eq(plain(shown))
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use dashmap::DashMap;
 
 use super::{Session, Stamp, View, stamp};
+use crate::text::may_show;
 use crate::threads::Thread;
 
 /// Texts of AUTHOR messages, by open file.
@@ -218,22 +219,10 @@ impl Session {
     }
 }
 
-/// Whether the disk has what an editor shows, which leaves out a byte-order mark and may give mixed line ends one form.
+/// Whether the disk has what an editor shows.
 pub(super) fn is_on_disk(path: &Path, shown: &[u8]) -> bool {
-    const MARK: &[u8] = "\u{feff}".as_bytes();
-    fn plain(bytes: &[u8]) -> impl Iterator<Item = &u8> {
-        bytes.iter().filter(|byte| **byte != b'\r')
-    }
     // A pipe never ends.
-    if !path.is_file() {
-        return false;
-    }
-    let Ok(disk) = std::fs::read(path) else {
-        return false;
-    };
-    let disk = disk.strip_prefix(MARK).unwrap_or(&disk);
-    let shown = shown.strip_prefix(MARK).unwrap_or(shown);
-    disk == shown || plain(disk).eq(plain(shown))
+    path.is_file() && std::fs::read(path).is_ok_and(|disk| may_show(&disk, shown))
 }
 
 fn author_texts(threads: &[Thread]) -> impl Iterator<Item = &str> {

@@ -375,10 +375,7 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
     let shown = &step.shown;
     let change = Change {
         file: shown.clone(),
-        before: step
-            .before
-            .as_ref()
-            .map(|text| text.text.as_bytes().to_vec()),
+        before: step.before.as_ref().map(|text| stored(cx, step, text)),
         after: step.after.as_ref().map(|text| text.as_bytes().to_vec()),
         // With the change itself, so that no file comes back readable by more than before.
         mode: step.mode.filter(|_| step.after.is_none()),
@@ -388,6 +385,13 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
     store.record_change(&cx.run, &change).map_err(|e| {
         format!("The change of {shown} cannot be recorded for undo ({e}), so nothing was written.")
     })
+}
+
+/// What comes back when it is undone. Of a file that goes that is what the disk has: its editor may show other line ends.
+fn stored(cx: &Context, step: &Step, before: &Text) -> Vec<u8> {
+    let goes = step.after.is_none() && step.is_open();
+    let disk = goes.then(|| cx.tree.read_bytes(&step.path).ok()).flatten();
+    disk.unwrap_or_else(|| before.text.as_bytes().to_vec())
 }
 
 /// On disk.

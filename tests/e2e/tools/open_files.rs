@@ -89,6 +89,30 @@ fn an_open_file_stays_where_its_editor_cannot_or_its_author_has_not_saved() {
     }
 }
 
+/// An editor may show neither a byte-order mark nor the line ends that the file has.
+#[test]
+fn a_file_that_its_editor_shows_otherwise_than_it_is_stored_is_renamed() {
+    for (disk, shown) in [
+        ("#!/bin/sh\r\necho load\r\n", "#!/bin/sh\necho load\n"),
+        ("\u{feff}#!/bin/sh\necho load\n", "#!/bin/sh\necho load\n"),
+    ] {
+        let moved =
+            "diff --git a/load.sh b/load_data.sh\nrename from load.sh\nrename to load_data.sh\n";
+        let bench = Bench::new(vec![patch(moved), Step::text("Renamed it.")]);
+        bench.workspace.write(OLD, disk);
+        let mut editor = bench.editor_with(capable(&["create", "rename", "delete"]));
+        editor.open_text(OLD, "shellscript", shown);
+        bench.turn(&mut editor);
+        let results = bench.model.wait_for_requests(2)[1].results();
+        assert!(!results[0].2, "{results:?}");
+        assert!(!bench.workspace.path(OLD).exists() && !is_open(&editor, OLD));
+        assert_eq!(editor.text(NEW), shown);
+        undo(&bench, &mut editor);
+        assert!(!bench.workspace.path(NEW).exists() && !is_open(&editor, NEW));
+        assert_eq!(bench.workspace.read(OLD), disk);
+    }
+}
+
 #[test]
 fn an_editor_that_fails_half_way_keeps_nothing_of_the_patch() {
     // The editor makes the edits and finds then that it cannot rename.
