@@ -223,13 +223,13 @@ fn find_over_line_ends(text: &str, wanted: &str) -> Vec<Range<usize>> {
 
 /// Which ends the lines of a file have.
 #[derive(Clone, Copy)]
-struct LineEnds {
-    are_mixed: bool,
-    are_crlf: bool,
+pub(super) struct LineEnds {
+    pub are_mixed: bool,
+    pub are_crlf: bool,
 }
 
 impl LineEnds {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let crlf = text.matches("\r\n").count();
         let all = text.matches('\n').count();
         Self {
@@ -252,7 +252,7 @@ impl LineEnds {
 }
 
 /// A line that stays keeps its end; one that is changed has that of the line in its place.
-fn with_line_ends_line_by_line(old: &str, new: &str) -> String {
+pub(super) fn with_line_ends_line_by_line(old: &str, new: &str) -> String {
     let split = |line| {
         let body = str::trim_end_matches(line, ['\r', '\n']);
         line.split_at(body.len())

@@ -6,9 +6,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::change::{FileChange, change_locked};
+use super::file_edit::{LineEnds, with_line_ends_line_by_line};
 use super::file_read::split_lines;
 use super::{Context, Output, Tool, parse, schema};
+use crate::edits::line_edits;
 use crate::files::FileError;
+use crate::text::{Edit, apply_edits};
 use crate::trust::Risk;
 
 #[derive(Deserialize, JsonSchema)]
@@ -77,14 +80,40 @@ impl Tool for FileWrite {
 
 /// `content` with the byte-order mark and the line ends of the file that it replaces: a model is shown neither.
 fn like(old: &str, content: String) -> String {
-    let all_crlf = old.contains("\r\n") && old.matches('\n').count() == old.matches("\r\n").count();
-    let mut content = if all_crlf && !content.contains('\r') {
-        content.replace('\n', "\r\n")
-    } else {
-        content
+    let ends = LineEnds::of(old);
+    let mut content = match content.contains('\r') {
+        true => content,
+        false if ends.are_mixed => line_by_line(old, &content),
+        false if ends.are_crlf => content.replace('\n', "\r\n"),
+        false => content,
     };
     if old.starts_with('\u{feff}') && !content.starts_with('\u{feff}') {
         content.insert(0, '\u{feff}');
     }
     content
+}
+
+/// The lines that stay keep their ends, and those that come have the ends of those in whose place they stand.
+fn line_by_line(old: &str, content: &str) -> String {
+    let mark = if content.starts_with('\u{feff}') {
+        ""
+    } else {
+        "\u{feff}"
+    };
+    let old = old.strip_prefix(mark).unwrap_or(old);
+    let plain = old.replace("\r\n", "\n");
+    // Where the lines begin in `plain` whose ends are longer in `old`.
+    let longer = old.match_indices("\r\n").enumerate();
+    let longer: Vec<usize> = longer.map(|(before, (at, _))| at - before + 1).collect();
+    let in_old = |at: usize| at + longer.partition_point(|begin| *begin <= at);
+    let edits = line_edits(&plain, content).into_iter().map(|edit| {
+        let range = in_old(edit.range.start)..in_old(edit.range.end);
+        let replaced = old.get(range.clone()).filter(|lines| lines.contains('\n'));
+        let before = || old.get(..range.start)?.split_inclusive('\n').next_back();
+        let beside = replaced.or_else(before);
+        // Before the first line, the ends are those of the file.
+        let text = with_line_ends_line_by_line(beside.unwrap_or(old), &edit.text);
+        Edit { range, text }
+    });
+    apply_edits(old, &edits.collect::<Vec<_>>())
 }

@@ -67,6 +67,25 @@ async fn file_write_keeps_mark_and_line_ends() {
     )
     .await;
     assert_eq!(b.disk("a.txt"), "\u{feff}one\r\nthree\r\n");
+    // Of both kinds: each line that stays keeps its own, and a new one has that of its place.
+    for mark in ["", "\u{feff}"] {
+        b.write("b.txt", format!("{mark}a\r\nb\r\nc\nd\ne\r\nf"));
+        b.ok("file_read", json!({"path": "b.txt"})).await;
+        b.ok(
+            "file_write",
+            json!({"path": "b.txt", "content": "0\na\nB\nc\nd\nd2\nd3\ne\nf\ng\n"}),
+        )
+        .await;
+        assert_eq!(
+            b.disk("b.txt"),
+            format!("{mark}0\r\na\r\nB\r\nc\nd\nd2\nd3\ne\r\nf\r\ng\r\n")
+        );
+    }
+    b.write("c.txt", "a\r\nb\n");
+    b.ok("file_read", json!({"path": "c.txt"})).await;
+    b.ok("file_write", json!({"path": "c.txt", "content": ""}))
+        .await;
+    assert_eq!(b.disk("c.txt"), "");
 }
 
 #[tokio::test]
