@@ -37,7 +37,7 @@ mod tests;
 
 pub use closed::{Closed, Said, Tie};
 pub use leaving::Left;
-pub use page::{Format, Hint, Page};
+pub use page::{Format, Hint, Page, without_headers};
 pub use past::Past;
 pub use prune::Pruned;
 pub use reads::Hit;

@@ -148,7 +148,7 @@ pub(super) async fn open(server: &Arc<Server>, id: &str) -> Result<Value> {
         Some(uri) => uri,
         None => server
             .scratch
-            .write(&format!("conversation-{}.md", run.id), &text)
+            .write(&format!("conversation-{}.txt", run.id), &text)
             .map_err(|error| {
                 tracing::warn!("the conversation could not be written: {error}");
                 Error::internal_error()

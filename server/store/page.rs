@@ -5,6 +5,8 @@
 //! included. Following the hints from the default output's newest rounds back to round 1 shows every
 //! round exactly once (the request, which the default output repeats at its head, apart).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::{Round, whole_seconds};
@@ -367,7 +369,7 @@ impl Piece {
         }
         if !content.is_empty() {
             out.push('\n');
-            out.push_str(content);
+            out.push_str(&without_headers(content));
         }
         out
     }
@@ -390,6 +392,32 @@ impl Piece {
         })
         .to_string()
     }
+}
+
+/// `content` with a backslash before each `[#` and a digit that begins a line: in it are other people's words, which could
+/// read as rounds of the author's and the agent's.
+pub fn without_headers(content: &str) -> Cow<'_, str> {
+    let is_header = |at: usize| {
+        let (before, rest) = content.split_at(at);
+        let digit = rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
+        digit && (before.is_empty() || before.ends_with(['\n', '\r']))
+    };
+    let mut headers = content
+        .match_indices("[#")
+        .map(|(at, _)| at)
+        .filter(|at| is_header(*at))
+        .peekable();
+    if headers.peek().is_none() {
+        return Cow::Borrowed(content);
+    }
+    let (mut out, mut done) = (String::with_capacity(content.len() + 8), 0);
+    for at in headers {
+        out.push_str(&content[done..at]);
+        out.push('\\');
+        done = at;
+    }
+    out.push_str(&content[done..]);
+    Cow::Owned(out)
 }
 
 /// The metadata as YAML, without what the header and the content say; empty where there is none.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::models::{Block, Speaker, Turn};
 use crate::present::{collapsed, cut, visible};
-use crate::store::{Round, Store, StoreError};
+use crate::store::{Round, Store, StoreError, without_headers};
 use crate::text::hex;
 
 /// `text` as data: between two marks of which the text cannot know the number. Hidden characters are
@@ -62,7 +62,7 @@ pub(super) fn earlier(rounds: &[Round], run: &str, budget: usize) -> Option<Stri
         format!(
             "[#{} {role}{tool}] {}\n",
             round.seq,
-            cut(round.content.trim(), limit)
+            without_headers(&cut(round.content.trim(), limit))
         )
     };
     let head = show(first, 1500);
