@@ -1,5 +1,7 @@
 //! Reading runs and rounds. A page is one seek in the index (run, seq), however long the run is.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde_json::{Map, Value};
@@ -175,8 +177,10 @@ impl Store {
 
     /// The newest rounds that hold all of `words`.
     pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        let mut known = HashSet::new();
         let (parts, whole): (Vec<&str>, Vec<&str>) = words
             .split_whitespace()
+            .filter(|word| known.insert(*word))
             .partition(|word| word.chars().any(is_unspaced));
         // Each word a quoted string, so that nothing of it is taken for the query language of FTS5.
         let quoted = |word: &&str| format!("\"{}\"", word.replace('"', "\"\""));
@@ -195,6 +199,11 @@ impl Store {
             .iter()
             .map(|_| "instr(lower(rounds.content), lower(?)) > 0");
         let conditions: Vec<&str> = matches.into_iter().chain(holds).collect();
+        // A row of them is as deep as it is long, and SQLite takes 1,000 (§Maximum Depth Of An Expression Tree).
+        let conditions: Vec<String> = conditions
+            .chunks(64)
+            .map(|some| format!("({})", some.join(" AND ")))
+            .collect();
         let sql = format!(
             "SELECT runs.*, rounds.seq, rounds.role, rounds.time, {snippet} AS snippet
              FROM {from} JOIN runs ON runs.num = rounds.run

@@ -462,6 +462,14 @@ fn search_finds_words_that_have_no_blanks_around_them() {
     assert_eq!(found("변수"), [2]);
     assert_eq!(found("api를"), [4]);
     assert_eq!(found("名字"), [0; 0]);
+    // As long as somebody pastes.
+    let many = |letter: char| -> String {
+        let words = (0..3000).map(|number| format!("{letter}{number} "));
+        words.collect()
+    };
+    assert_eq!(found(&"名前 ".repeat(3000)), [1]);
+    assert_eq!(found(&many('名')), [0; 0]);
+    assert_eq!(found(&many('x')), [0; 0]);
     let snippet = store.search("名前", 5).unwrap().remove(0).snippet;
     assert!(snippet.contains("の名前を") && snippet.chars().count() < 100);
     assert!(snippet.starts_with('…') && snippet.ends_with('…'));
