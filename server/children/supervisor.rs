@@ -158,6 +158,8 @@ impl Child {
         let mut phases = self.phase.subscribe();
         let first = phases.borrow().clone();
         let deadline = tokio::time::Instant::now() + timeout;
+        // Why it is not up: it fell, and is to be started again.
+        let mut fell = None;
         loop {
             let Phase { attempt, step } = phases.borrow_and_update().clone();
             match step {
@@ -174,6 +176,7 @@ impl Child {
                 {
                     return Err(error);
                 }
+                Step::Down(error) => fell = Some(error),
                 _ => {}
             }
             tokio::select! {
@@ -181,7 +184,7 @@ impl Child {
                     return Err(ChildError::Stopped(self.row.command.clone(), String::from("it ended")));
                 },
                 () = cancel.cancelled() => return Err(ChildError::Cancelled),
-                () = tokio::time::sleep_until(deadline) => return Err(ChildError::TimedOut(self.row.command.clone(), timeout.as_secs())),
+                () = tokio::time::sleep_until(deadline) => return Err(fell.unwrap_or_else(|| ChildError::TimedOut(self.row.command.clone(), timeout.as_secs()))),
             }
         }
     }

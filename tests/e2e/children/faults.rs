@@ -165,6 +165,24 @@ async fn one_that_falls_each_time_is_left_off() {
     assert!(messages[0].contains("5 times in 3 minutes"), "{messages:?}");
 }
 
+/// It waits longer before each start than a request does.
+#[tokio::test]
+async fn one_that_falls_at_each_request_is_said_to_have_fallen_also_while_it_waits() {
+    let bench = Bench::with_limits(json!({"on": {"textDocument/definition": "crash"}}), quick());
+    let path = bench.write("a.scripted", "x");
+    loop {
+        let answer = bench.define(&path).await;
+        let over = bench.children.states()[0].restarts >= 5;
+        assert!(
+            matches!(&answer, Err(ChildError::Stopped(_, why)) if why.contains("told to crash")),
+            "{answer:?}"
+        );
+        if over {
+            break;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_component_that_rustup_lacks_is_missing() {
     let bench = Bench::new(
