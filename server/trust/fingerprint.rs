@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::protected::manages_hooks;
 use crate::text::hex;
+use crate::vcs::Runs;
 use crate::{os, present, vcs};
 
 /// Settings and lists of things to run, and folders of such, relative to the root.
@@ -65,12 +66,12 @@ fn unread(path: &Path) -> String {
 
 /// The ordinary files and links among [`RUNS`], git's hooks and what their managers read, and what
 /// makes outside agents run something. An error: which are too many, or unreadable.
-fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
+fn files(root: &Path, runs: &Runs) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in RUNS {
         collect(&root.join(path), 0, &mut found)?;
     }
-    found.extend(hooks(root)?);
+    found.extend(hooks(root, runs)?);
     found.extend(managed(root)?);
     found.extend(agents::files(root)?);
     found.sort();
@@ -113,9 +114,9 @@ fn kind(path: &Path) -> Result<Option<FileType>, Trouble> {
 }
 
 /// Git's hooks that would run: samples do not.
-fn hooks(root: &Path) -> Result<Vec<PathBuf>, String> {
+fn hooks(root: &Path, runs: &Runs) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut folders = vcs::runs(root).hooks;
+    let mut folders = runs.hooks.clone();
     if folders.is_empty() {
         // Of one that nobody can open now.
         folders.extend(vcs::common_folder(root).map(|git| git.join("hooks")));
@@ -178,7 +179,8 @@ pub(super) fn of(root: &Path) -> Result<String, String> {
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    for path in files(root)? {
+    let runs = vcs::runs(root);
+    for path in files(root, &runs)? {
         let unread = || unread(&path);
         let metadata = std::fs::symlink_metadata(&path).map_err(|_| unread())?;
         let shown = path.strip_prefix(root).unwrap_or(&path);
@@ -200,7 +202,7 @@ pub(super) fn of(root: &Path) -> Result<String, String> {
             part("file", &bytes);
         }
     }
-    for (name, value) in vcs::runs(root).settings {
+    for (name, value) in runs.settings {
         part("setting", name.as_bytes());
         part("value", value.as_bytes());
     }
@@ -211,12 +213,13 @@ pub(super) fn of(root: &Path) -> Result<String, String> {
 pub(super) fn parts(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut parts = BTreeMap::new();
     let hashed = |bytes: &[u8]| hex(&Sha256::digest(bytes));
-    for path in files(root)? {
+    let runs = vcs::runs(root);
+    for path in files(root, &runs)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         let bytes = bytes(&path, MAX_BYTES);
         parts.insert(clean(&shown), hashed(&bytes.unwrap_or_default()));
     }
-    for (name, value) in vcs::runs(root).settings {
+    for (name, value) in runs.settings {
         parts.insert(clean(&format!("{SETTING}{name}")), hashed(value.as_bytes()));
     }
     Ok(parts)
@@ -301,7 +304,8 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
     if of_agents.len() > NAMED {
         all.push(String::from("There are more such files of outside agents."));
     }
-    let hooks = hooks(root).unwrap_or_default();
+    let runs = vcs::runs(root);
+    let hooks = hooks(root, &runs).unwrap_or_default();
     let names: Vec<String> = hooks
         .iter()
         .filter_map(|p| Some(format!("`{}`", clean(&p.file_name()?.to_string_lossy()))))
@@ -312,7 +316,7 @@ pub(super) fn sentences(root: &Path) -> Vec<String> {
             names.join(", ")
         ));
     }
-    let settings = vcs::runs(root).settings;
+    let settings = runs.settings;
     all.extend(settings.iter().take(NAMED).map(|(name, value)| {
         let value = clean(value);
         match clean(name).as_str() {

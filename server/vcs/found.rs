@@ -54,6 +54,13 @@ impl Names {
     }
 }
 
+/// By its names: the top of the work tree at or above `folder`, where `.git` stands, and the repository's folder.
+pub(super) fn named(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    let names = Names::above(folder)?;
+    let common = names.common_folder();
+    Some((names.top, common))
+}
+
 /// The path behind `before` in `file`, which is relative to `folder`.
 pub(super) fn referred(folder: &Path, file: &Path, before: &str) -> Option<PathBuf> {
     let text = Some(file).filter(|file| file.is_file());

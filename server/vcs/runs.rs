@@ -1,14 +1,14 @@
 //! What of a repository git would run for a commit.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use git2::{ConfigLevel, ErrorCode, Repository};
 
 use super::GitError;
 use super::commit::Place;
-use super::program::{Setting, configuration, git, untrusted, version};
+use super::program::{Setting, configuration, git, path_of, untrusted, version};
 use crate::os;
 
 /// The hooks of a commit, in their order.
@@ -29,22 +29,28 @@ pub struct Runs {
     /// lies in the work tree.
     pub hooks: Vec<PathBuf>,
     /// What it obeys in the work tree: those folders, what links in them lead to, and files that its settings go on in
-    /// (`include.path`), also those that are not there yet.
+    /// (`include.path`) or stand in, or its attributes (`core.attributesFile`), also those that are not there yet.
     pub obeyed: Vec<PathBuf>,
-    /// The repository's own settings by which a commit runs something, a program or a folder of such: name and value.
+    /// The settings by which a commit runs something, a program or a folder of such, that are the repository's own or
+    /// stand in its work tree: name and value.
     pub settings: Vec<(String, String)>,
 }
 
 /// Nothing where there is no repository, or none whose settings can be read.
 pub fn runs(root: &Path) -> Runs {
-    let runs = match super::ordinary::discover(root) {
-        Ok(repository) => read(&repository),
-        Err(error) if error.code() == ErrorCode::NotFound => None,
-        Err(_) => asked(root),
+    let opened = match super::ordinary::discover(root) {
+        Ok(repository) => Some(repository),
+        Err(error) if error.code() == ErrorCode::NotFound => return Runs::default(),
+        Err(_) => None,
     };
-    runs.unwrap_or_default()
+    // What git itself takes for its settings counts: libgit2 knows fewer conditions of `includeIf`, looks for the
+    // system's file in one place, and passes over what the environment sets.
+    let asked = asked(root, opened.as_ref());
+    asked.or_else(|| read(&opened?)).unwrap_or_default()
 }
 
+/// As libgit2 reads the settings: of a bare repository, in which nothing is committed, and where there is no git, or
+/// none that tells.
 fn read(repository: &Repository) -> Option<Runs> {
     let config = repository.config().ok()?.snapshot().ok()?;
     let mut settings = Vec::new();
@@ -61,71 +67,134 @@ fn read(repository: &Repository) -> Option<Runs> {
         }
     }
     let top = repository.workdir().and_then(|top| os::canonical(top).ok());
+    let common = os::resolved(repository.commondir());
+    let mut obeyed = Vec::new();
+    if let Some(top) = &top {
+        obeyed.extend(in_it(top, &common, &included));
+        let attributes = config.get_path("core.attributesFile").ok();
+        let attributes = attributes.map(|file| settled(&top.join(file)));
+        obeyed.extend(attributes.filter(|file| file.starts_with(top)));
+    }
     let named = config.get_path("core.hooksPath").ok();
-    let mut runs = Runs::found(top.as_deref(), repository.commondir(), named, &included);
+    let mut runs = Runs::found(top.as_deref(), &common, named, obeyed);
     runs.settings = that_run(settings);
     Some(runs)
 }
 
-/// Of a repository that libgit2 does not open: its settings as the git program lists them.
-fn asked(root: &Path) -> Option<Runs> {
-    let top = super::top(root)?;
-    let list = ["config", "--null", "--show-scope", "--list"];
-    let out = git(root, &untrusted(), &list, None).ok()?;
-    if !out.status.success() {
+/// As git itself lists the settings that count in the work tree, with those of the environment. Nothing is run for it,
+/// so that it matters neither whose the repository is nor where its hooks are; what we set ourselves would be listed too.
+fn asked(root: &Path, opened: Option<&Repository>) -> Option<Runs> {
+    if opened.is_some_and(Repository::is_bare) {
         return None;
     }
+    let (at, common) = super::found::named(root)?;
+    let any_owner = [(OsString::from("safe.directory"), "*")];
+    let ask = |args: &[&str]| {
+        let out = git(&at, &any_owner, args, None).ok()?;
+        out.status.success().then_some(out.stdout)
+    };
+    let listed = ask(&[
+        "config",
+        "--null",
+        "--show-scope",
+        "--show-origin",
+        "--list",
+    ])?;
+    let common = opened.map_or(common, |repository| repository.commondir().to_owned());
+    let common = os::resolved(&common);
+    let top = opened.and_then(Repository::workdir);
+    let top = os::canonical(top.unwrap_or(&at)).ok()?;
     let mut settings = Vec::new();
     let mut hooks = None;
-    let mut included = Vec::new();
-    let mut parts = out.stdout.split(|byte| *byte == 0);
-    while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
+    // Where the user's settings may stand: one that is empty, or not there yet, is the origin of none.
+    let mut files: Vec<PathBuf> = of_user().map(|file| settled(&top.join(file))).collect();
+    let mut origin = (&b""[..], None);
+    let mut parts = listed.split(|byte| *byte == 0);
+    while let (Some(scope), Some(said), Some(entry)) = (parts.next(), parts.next(), parts.next()) {
         let (name, value) = setting(entry);
-        if includes(&name) && (scope == b"local" || scope == b"worktree") {
-            included.push(super::bytes_to_path(value).into_owned());
+        if said != origin.0 {
+            let file = said.strip_prefix(b"file:");
+            let file = file.map(|file| settled(&at.join(super::bytes_to_path(file))));
+            files.extend(file.clone().filter(|file| !file.starts_with(&common)));
+            origin = (said, file);
         }
-        // What we hand over ourselves keeps hooks off.
-        if scope == b"command" || !(names_program(&name) || fetches(&name)) {
-            continue;
+        let file = origin.1.as_deref();
+        // Whoever names a file of the work tree, what stands there came with it.
+        let is_own = scope == b"local"
+            || scope == b"worktree"
+            || file.is_some_and(|file| file.starts_with(&top));
+        if includes(&name) {
+            let folder = file.and_then(Path::parent).unwrap_or(&top);
+            files.push(settled(&folder.join(expanded(value))));
+        } else if name == "core.attributesfile" {
+            files.push(settled(&top.join(expanded(value))));
+        } else if name == "core.hookspath" {
+            hooks = Some(value);
         }
-        if name == "core.hookspath" {
-            hooks = Some(super::bytes_to_path(value).into_owned());
-        }
-        if scope == b"local" || scope == b"worktree" {
+        if is_own && (names_program(&name) || fetches(&name)) {
             let value = String::from_utf8_lossy(value).into_owned();
             settings.push((name, value));
         }
     }
-    let hooks = hooks.map(|folder| match (folder.strip_prefix("~"), os::home()) {
-        (Ok(below), Some(home)) => home.join(below),
-        _ => folder,
+    let hooks = hooks.and_then(|value| match is_for_git(value) {
+        true => path_of(&ask(&["rev-parse", "--git-path", "hooks"])?),
+        false => Some(expanded(value)),
     });
-    let common = super::common_folder(root)?;
-    let mut runs = Runs::found(Some(&top), &common, hooks, &included);
+    files.retain(|file| file.starts_with(&top));
+    files.sort();
+    files.dedup();
+    let mut runs = Runs::found(Some(&top), &common, hooks, files);
     runs.settings = that_run(settings);
     Some(runs)
 }
 
+/// The files that may hold the user's settings, and those that the environment names in their place.
+fn of_user() -> impl Iterator<Item = PathBuf> {
+    let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = os::home();
+    let of_home = home.map(|home| [".gitconfig", ".config/git/config"].map(|file| home.join(file)));
+    let named =
+        ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].map(|name| said(name).map(PathBuf::from));
+    let of_xdg = said("XDG_CONFIG_HOME").map(|folder| Path::new(&folder).join("git/config"));
+    let named = named.into_iter().flatten().chain(of_xdg);
+    named.chain(of_home.into_iter().flatten())
+}
+
+/// A path as a setting has it.
+fn expanded(value: &[u8]) -> PathBuf {
+    let path = super::bytes_to_path(value).into_owned();
+    match (path.strip_prefix("~"), os::home()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path,
+    }
+}
+
+/// Whether only git knows what a path leads to: another user's home, the place that it was installed in, or a mark
+/// before the path.
+fn is_for_git(value: &[u8]) -> bool {
+    let of_other = value.strip_prefix(b"~").and_then(<[u8]>::first);
+    of_other.is_some_and(|byte| *byte != b'/')
+        || value.starts_with(b"%(")
+        || value.starts_with(b":(")
+}
+
 impl Runs {
-    /// `named`: by `core.hooksPath`.
+    /// `named`: by `core.hooksPath`; `obeyed`: files in the work tree.
     fn found(
         top: Option<&Path>,
         common: &Path,
         named: Option<PathBuf>,
-        included: &[PathBuf],
+        mut obeyed: Vec<PathBuf>,
     ) -> Self {
-        let common = os::resolved(common);
         let mut hooks = vec![led_to(&common.join("hooks"))];
-        let mut obeyed = Vec::new();
         if let Some(top) = top {
             let named = named.map(|folder| led_to(&top.join(folder)));
             hooks.extend(named.filter(|folder| folder.starts_with(top)));
-            obeyed.extend(in_it(top, &common, included));
         }
         let linked = hooks.iter().flat_map(|folder| linked(folder));
         let of_hooks = hooks.iter().cloned().chain(linked);
         // Git's own folder of hooks is guarded as that.
-        obeyed.extend(of_hooks.filter(|place| !place.starts_with(&common)));
+        obeyed.extend(of_hooks.filter(|place| !place.starts_with(common)));
         Self {
             hooks,
             obeyed,
@@ -149,8 +218,12 @@ fn led_to(path: &Path) -> PathBuf {
     let (Some(folder), Ok(target)) = (path.parent(), std::fs::read_link(path)) else {
         return os::resolved(path);
     };
-    let target = folder.join(target);
-    os::canonical(&target).unwrap_or_else(|_| os::resolved(&os::without_dots(&target)))
+    settled(&folder.join(target))
+}
+
+/// A path without links and dots, as far as it is there.
+fn settled(path: &Path) -> PathBuf {
+    os::canonical(path).unwrap_or_else(|_| os::resolved(&os::without_dots(path)))
 }
 
 /// Name and value of what `git config --null` prints; a setting without a value is on.

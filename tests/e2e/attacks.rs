@@ -22,6 +22,7 @@ mod injection; // 9 to 11: what others wrote beside the question
 mod pages; // 18: pages of the web that cost without end
 mod paths; // 5: out of the root
 mod permission; // 21: questions and what they grant
+mod settings; // 3, 4, 16: settings of git that git alone knows of
 mod table; // docs/security.md
 mod tls; // 13: whom a certificate names
 mod web; // 13: where tools may ask

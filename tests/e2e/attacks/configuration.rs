@@ -64,7 +64,7 @@ fn hostile(ground: &Ground) {
     w.write("src/a.c", "// AUTHOR: why?\nint x;\n");
 }
 
-fn make_executable(path: &Path) {
+pub(super) fn make_executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
 }
