@@ -252,6 +252,8 @@ fn prepared(
     }
     if !settings.is_empty() {
         command
+            // It has `git config`, and nothing else of git, read this file alone.
+            .env_remove("GIT_CONFIG")
             .env("GIT_ALLOC_LIMIT", MOST_AT_ONCE.to_string())
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ALLOW_PROTOCOL", "none");

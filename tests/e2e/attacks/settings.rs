@@ -245,3 +245,18 @@ fn attack_04_a_file_of_attributes_is_guarded_whatever_its_name() {
     ground.trust();
     ground.is_asked_about("tools/attributes", &Env::new(), "an attributes file");
 }
+
+/// `git config` reads the file that it names, and nothing else of git does.
+#[test]
+fn attack_16_a_filter_runs_nothing_where_the_environment_hides_it_from_git_config() {
+    let ground = repository();
+    let w = &ground.workspace;
+    let mark = ground.base().join("CANARY");
+    let clean = format!("touch {}; cat", mark.display());
+    w.git(&["config", "filter.f.clean", &clean]);
+    w.write(".gitattributes", "*.rs filter=f\n");
+    let env = vec![("GIT_CONFIG", String::from("/dev/null"))];
+    let said = ground.said(&["clear", FILE], &env);
+    assert!(!mark.exists(), "{said}");
+    assert!(said.contains("needs the filter `f`"), "{said}");
+}
