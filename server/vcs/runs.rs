@@ -216,7 +216,7 @@ fn linked(folder: &Path) -> Vec<PathBuf> {
 /// A path without links, also where the last one leads to what is not there.
 fn led_to(path: &Path) -> PathBuf {
     let (Some(folder), Ok(target)) = (path.parent(), std::fs::read_link(path)) else {
-        return os::resolved(path);
+        return settled(path);
     };
     settled(&folder.join(target))
 }

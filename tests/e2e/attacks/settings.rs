@@ -246,6 +246,17 @@ fn attack_04_a_file_of_attributes_is_guarded_whatever_its_name() {
     ground.is_asked_about("tools/attributes", &Env::new(), "an attributes file");
 }
 
+/// The way there goes through a folder that anybody may make.
+#[test]
+fn attack_04_hooks_that_are_not_reached_yet_are_guarded() {
+    let ground = repository();
+    let w = &ground.workspace;
+    w.git(&["config", "core.hooksPath", "not/yet/../../tools/h"]);
+    ground.hook("tools/h/pre-commit", "exit 0");
+    ground.trust();
+    ground.is_asked_about("tools/h/pre-commit", &Env::new(), "through no folder");
+}
+
 /// `git config` reads the file that it names, and nothing else of git does.
 #[test]
 fn attack_16_a_filter_runs_nothing_where_the_environment_hides_it_from_git_config() {
