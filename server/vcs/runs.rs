@@ -255,6 +255,8 @@ fn fetches(name: &str) -> bool {
         Some("core") => matches!(name, "core.sshcommand" | "core.gitproxy" | "core.askpass"),
         Some("credential") => ends(&[".helper"]),
         Some("remote") => ends(&[".uploadpack", ".vcs", ".promisor"]),
+        // Which lets an address name a program (`ext::`).
+        Some("protocol") => ends(&["allow"]),
         Some("extensions") => name == "extensions.partialclone",
         _ => false,
     }

@@ -354,6 +354,11 @@ fn attack_03_what_git_would_run_is_named_before_it_is_trusted() {
     w.git(&["config", "remote.origin.promisor", "true"]);
     let said = all(&ground.run(&["trust"]));
     assert!(said.contains("`core.sshcommand` can run"), "{said}");
+    // By an address as well, where the settings let it.
+    ground.trust();
+    w.git(&["config", "protocol.ext.allow", "always"]);
+    let said = all(&ground.run(&["trust"]));
+    assert!(said.contains("protocol.ext.allow` is new"), "{said}");
 }
 
 /// Files that another program would run or obey.
