@@ -23,7 +23,8 @@ pub use fingerprint::{HOLDS_HOME, holds_home};
 pub use grants::{Call, Grant, Grants, Wanted};
 pub use kept::Kept;
 pub use protected::{
-    OF_GIT, Obeyed, REBASE_TODO, guarded, guarded_as, has_head, in_repository, named, protected,
+    Guard, OF_GIT, Obeyed, REBASE_TODO, guarded, guarded_as, has_head, in_repository, named,
+    protected,
 };
 pub use shell::destroys;
 

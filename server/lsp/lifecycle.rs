@@ -144,13 +144,13 @@ fn trust_changed(server: &Server, params: &Value) {
 }
 
 fn add_folder(server: &Server, session: &Session, root: PathBuf) {
-    let trusted = *trusted(server);
+    // First, so that nobody has to look whether the user trusts it for good.
+    if let Some(trusted) = *trusted(server) {
+        session.trust_for_session(&root, trusted);
+    }
     if let Err(error) = session.add_folder(&root) {
         tracing::warn!("the folder {} is left out: {error}", root.display());
         return;
-    }
-    if let Some(trusted) = trusted {
-        session.trust_for_session(&root, trusted);
     }
     let canonical = os::resolved(&root);
     server.documents.add_folder(root, canonical);

@@ -156,11 +156,12 @@ pub(super) async fn change_ours(cx: &Context, wanted: FileChange) -> Result<(), 
 async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(), Unchanged> {
     may_change(cx, "that changes files")?;
     let mut paths = Vec::new();
+    let guard = trust::Guard::of(cx.tree.root());
     for wanted in &wanted {
         let resolved = cx.tree.resolve(&wanted.path);
         let resolved = resolved.map_err(|e| e.to_string())?;
         let shown = cx.shown(&resolved);
-        if asks && let Some(why) = trust::guarded(cx.tree.root(), &shown) {
+        if asks && let Some(why) = guard.why(&shown) {
             let question = format!("The agent wants to change {}; {why}.", quoted(&shown).0);
             each_time(cx, question).await?;
         }

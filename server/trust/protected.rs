@@ -1,6 +1,7 @@
 //! Files that decide what other programs do. Names are compared as the most careless file system would.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -382,19 +383,57 @@ pub fn named(root: &Path, path: &Path) -> Option<&'static str> {
 
 /// [`protected`], and what is [`Obeyed`]: of the root, or of the folder that the file stands in.
 pub fn guarded(root: &Path, relative: &str) -> Option<&'static str> {
-    if let Some(why) = protected(relative) {
-        return Some(why);
+    Guard::of(root).why(relative)
+}
+
+/// [`guarded`] for several files: git is asked once what it obeys in the root, at the first that needs it.
+pub struct Guard<'a> {
+    root: &'a Path,
+    found: OnceLock<Option<OfRoot>>,
+}
+
+struct OfRoot {
+    /// Without links.
+    root: PathBuf,
+    top: Option<PathBuf>,
+    obeyed: Option<Obeyed>,
+}
+
+impl<'a> Guard<'a> {
+    pub fn of(root: &'a Path) -> Self {
+        let found = OnceLock::new();
+        Self { root, found }
     }
-    if is_of_bare(root, relative) {
-        return Some(GIT);
+
+    pub fn why(&self, relative: &str) -> Option<&'static str> {
+        if let Some(why) = protected(relative) {
+            return Some(why);
+        }
+        if is_of_bare(self.root, relative) {
+            return Some(GIT);
+        }
+        let found = self.found.get_or_init(|| {
+            let root = os::canonical(self.root).ok()?;
+            Some(OfRoot {
+                top: vcs::top(&root),
+                obeyed: Obeyed::of(&root),
+                root,
+            })
+        });
+        let OfRoot { root, top, obeyed } = found.as_ref()?;
+        let file = root.join(relative);
+        let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
+        if let Some(why) = obeyed.as_ref().and_then(|obeyed| obeyed.holds(&file)) {
+            return Some(why);
+        }
+        let obeyed = match top {
+            _ if folder == root => return None,
+            // Of the same repository git was asked already.
+            Some(_) if vcs::top(folder) == *top => Obeyed::by_links(folder),
+            _ => Obeyed::of(folder),
+        };
+        obeyed?.holds(&file)
     }
-    let root = os::canonical(root).ok()?;
-    let file = root.join(relative);
-    let folder = file.ancestors().skip(1).find(|folder| folder.is_dir())?;
-    let mut folders = vec![&*root];
-    folders.extend((folder != root).then_some(folder));
-    let mut all = folders.iter().filter_map(|folder| Obeyed::of(folder));
-    all.find_map(|obeyed| obeyed.holds(&file))
 }
 
 /// [`guarded`] by the name that `path` was given, or by its own below `root` (`relative`), to which its links lead.
@@ -433,8 +472,16 @@ impl Obeyed {
     /// Of the repository at or above `folder`, and of the links in it.
     pub fn of(folder: &Path) -> Option<Self> {
         let of_git = vcs::runs(folder).obeyed.into_iter();
-        let of_git = of_git.map(|place| (place, GIT)).chain(linked(folder));
-        let places: Vec<_> = of_git.map(|(place, why)| (parts(&place), why)).collect();
+        Self::at(of_git.map(|place| (place, GIT)).chain(linked(folder)))
+    }
+
+    /// Of the links in `folder` alone.
+    fn by_links(folder: &Path) -> Option<Self> {
+        Self::at(linked(folder).into_iter())
+    }
+
+    fn at(places: impl Iterator<Item = (PathBuf, &'static str)>) -> Option<Self> {
+        let places: Vec<_> = places.map(|(place, why)| (parts(&place), why)).collect();
         (!places.is_empty()).then_some(Self(places))
     }
 
