@@ -516,6 +516,16 @@ impl Tree {
                 Ok(()) | Err(FileError::NotFound(_)) => {}
                 Err(_) => return,
             }
+    /// What stands above a resolved path and is no folder.
+    pub fn file_above(&self, resolved: &Path) -> Option<PathBuf> {
+        let mut above = resolved.ancestors().skip(1);
+        let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        above
+            .find(|path| *path == self.root || is_file(path))
+            .filter(|path| *path != self.root)
+            .map(Path::to_owned)
+    }
+
         }
     }
 

@@ -284,6 +284,13 @@ fn look(
             }
             mode = cx.tree.mode(&path);
             // The system asks for the folder's permission only.
+            if let Some(file) = cx.tree.file_above(&path) {
+                return Err(format!(
+                    "{shown} cannot be made, because {} is a file; nothing was written.",
+                    cx.shown(&file)
+                )
+                .into());
+            }
             if mode.is_some_and(|mode| mode & 0o222 == 0) {
                 return Err(format!("{shown} is read-only; nothing was written.").into());
             }

@@ -447,6 +447,30 @@ fn what_could_not_be_made_leaves_no_folders() {
 }
 
 #[test]
+fn nothing_is_made_below_a_file_and_no_file_is_renamed_to_a_name_below_its_own() {
+    let rename =
+        "diff --git a/up.txt b/up.txt/in.txt\nrename from up.txt\nrename to up.txt/in.txt\n";
+    let instead = "--- a/up.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-precious\n\
+        --- /dev/null\n+++ b/up.txt/deep/in.txt\n@@ -0,0 +1 @@\n+x\n";
+    let bench = Bench::new(vec![patch(rename), patch(instead), Step::text("I cannot.")]);
+    let w = &bench.workspace;
+    w.write("up.txt", "precious\n");
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    for request in &bench.model.wait_for_requests(3)[1..] {
+        let (_, text, is_error) = request.results()[0].clone();
+        assert!(
+            is_error
+                && text.ends_with(
+                    "in.txt cannot be made, because up.txt is a file; nothing was written."
+                ),
+            "{text}"
+        );
+    }
+    assert_eq!(w.read("up.txt"), "precious\n");
+}
+
+#[test]
 fn attack_17_no_patch_of_a_model_leads_out_of_the_workspace() {
     let make = |name: &str| format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+evil\n");
     let innocent = "--- a/docs/load.md\n+++ b/docs/load.md\n@@ -1 +1 @@\n-Loads.\n+evil\n";
