@@ -209,12 +209,19 @@ async fn make(cx: &Context, steps: &[Step]) -> Result<(), (Unchanged, Vec<String
         .iter()
         .partition(|step| step.is_open() || open::moves(cx, step, steps));
     let mut done = Vec::new();
-    for step in on_disk {
+    for step in made_first(on_disk) {
         if let Err(why) = put(cx, step) {
             return Err(put_back(cx, &done, (step.failed(why), Vec::new())));
         }
         done.push(step);
     }
+/// A file goes when the one that takes its place is there: whoever ends us in between leaves one of them.
+fn made_first<'a>(steps: impl IntoIterator<Item = &'a Step>) -> impl Iterator<Item = &'a Step> {
+    let (made, removed): (Vec<_>, Vec<_>) =
+        (steps.into_iter()).partition(|step| step.after.is_some());
+    made.into_iter().chain(removed)
+}
+
     if !open.is_empty()
         && let Err(failed) = open::edit(cx, &open).await
     {

@@ -12,6 +12,8 @@ use crate::model::{Model, Step, call};
 
 pub(super) const FILE: &str = "src/net.rs";
 const OTHER: &str = "src/new.rs";
+const OLD: &str = "old.txt";
+const MOVED: &str = "sub/moved.txt";
 pub(super) const THREAD: &str = "// AUTHOR: make it more\n";
 pub(super) const CODE: &str = "pub fn load() -> u32 {\n    7\n}\n";
 
@@ -27,9 +29,13 @@ fn by_the_request(request: &Value) -> Step {
         let edit =
             json!({"path": FILE, "old_string": "7", "new_string": "77", "replace_all": true});
         let write = json!({"path": OTHER, "content": "// new\n"});
+        let rename = json!({"patch": format!(
+            "diff --git a/{OLD} b/{MOVED}\nrename from {OLD}\nrename to {MOVED}\n"
+        )});
         return Step::calls(vec![
             call("toolu_edit", "file_edit", edit),
             call("toolu_write", "file_write", write),
+            call("toolu_rename", "patch_apply", rename),
         ]);
     }
     Step::text("It is more.")
@@ -44,6 +50,7 @@ impl World {
     fn new() -> Self {
         let workspace = Workspace::new();
         workspace.write(FILE, format!("{THREAD}{CODE}"));
+        workspace.write(OLD, "precious\n");
         let world = Self {
             workspace,
             model: Model::start((0..200).map(|_| Step::made(by_the_request)).collect()),
@@ -96,7 +103,12 @@ impl World {
             .collect()
     }
 
-    /// Nothing is half written, nothing done twice.
+    /// What stands under the old name of the file that is renamed, and under its new one.
+    fn names(&self) -> [Option<String>; 2] {
+        [OLD, MOVED].map(|file| std::fs::read_to_string(self.workspace.path(file)).ok())
+    }
+
+    /// Nothing is half written, nothing done twice, nothing lost.
     fn whole(&self, step: usize) {
         let text = self.workspace.read(FILE);
         let answer = "// AGENT: It is more.\n// AUTHOR:\n";
@@ -115,6 +127,12 @@ impl World {
                 "killed at step {step}"
             );
         }
+        let names = self.names();
+        let texts = names.iter().flatten();
+        assert!(
+            names != [None, None] && texts.clone().all(|text| text == "precious\n"),
+            "killed at step {step}: {names:?}"
+        );
     }
 }
 
@@ -124,7 +142,8 @@ fn fault_01_a_turn_killed_at_every_step_goes_on_and_does_nothing_twice() {
     let output = whole.run(&["reply", "--all", "--yes"], None);
     assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let all = whole.rounds();
-    assert!(all.len() >= 7, "{all:?}");
+    assert!(all.len() >= 8, "{all:?}");
+    assert_eq!(whole.names(), [None, Some(String::from("precious\n"))]);
 
     let mut kept = 0;
     let mut step = 0;
@@ -203,7 +222,7 @@ fn fault_01_a_turn_killed_at_every_step_goes_on_and_does_nothing_twice() {
             .iter()
             .filter(|(role, _)| role == "tool")
             .count();
-        assert!(tools <= 3, "killed at step {step}: {:?}", world.rounds());
+        assert!(tools <= 4, "killed at step {step}: {:?}", world.rounds());
         // One turn, one undo, however often it was begun.
         let id = runs[0]["id"].as_str().expect("an id").to_owned();
         let output = world.run(&["undo", &id], None);
@@ -216,6 +235,11 @@ fn fault_01_a_turn_killed_at_every_step_goes_on_and_does_nothing_twice() {
         assert_eq!(
             world.workspace.read(FILE),
             format!("{THREAD}{CODE}"),
+            "killed at step {step}"
+        );
+        assert_eq!(
+            world.names(),
+            [Some(String::from("precious\n")), None],
             "killed at step {step}"
         );
     }
