@@ -254,6 +254,15 @@ pub struct Text {
     pub buffer: Option<Buffer>,
 }
 
+/// What a file that is made has beside its text.
+#[derive(Clone, Copy, Default)]
+pub struct Like<'a> {
+    /// Owner, mode and extended attributes of this one, where it is there …
+    pub file: Option<&'a Path>,
+    /// … or else these permission bits (`None`: 0644).
+    pub mode: Option<u32>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("path not found: {0}")]
@@ -468,10 +477,10 @@ impl Tree {
             return Err(FileError::Changed(shown));
         }
         if seen.is_none() {
-            return self.make(&resolved, content, None);
+            return self.make(&resolved, content, Like::default());
         }
         let place = disk::place(&self.root, &resolved, &shown)?;
-        let written = place.replace(content, seen.map(|s| &s.hash), None);
+        let written = place.replace(content, seen.map(|s| &s.hash));
         self.touched(&resolved, written)
     }
 
@@ -479,10 +488,11 @@ impl Tree {
         written.inspect(|()| self.buffers.touched.note(resolved))
     }
 
-    /// Makes a file that must not exist, and the folders above it, with these permission bits (`None`: 0644).
-    pub fn make(&self, path: &Path, content: &[u8], mode: Option<u32>) -> Result<(), FileError> {
+    /// Makes a file that must not exist, and the folders above it.
+    pub fn make(&self, path: &Path, content: &[u8], like: Like) -> Result<(), FileError> {
         let resolved = self.resolve(path)?;
         let shown = self.shown(&resolved);
+        let other = like.file.and_then(|file| self.resolve(file).ok());
         let missing = self.missing_folders(&resolved);
         let make = || {
             if let Some(parent) = resolved
@@ -491,7 +501,9 @@ impl Tree {
             {
                 confine::make_folder(&self.root, parent).map_err(|e| confine::error(&shown, e))?;
             }
-            disk::place(&self.root, &resolved, &shown)?.replace(content, None, mode)
+            let other = other.as_deref();
+            let other = other.and_then(|other| disk::place(&self.root, other, &shown).ok());
+            disk::place(&self.root, &resolved, &shown)?.make(content, other.as_ref(), like.mode)
         };
         let made = make().inspect_err(|_| self.remove_folders(&resolved, missing));
         self.touched(&resolved, made)
@@ -502,6 +514,16 @@ impl Tree {
         let above = resolved.ancestors().skip(1);
         let missing = above.take_while(|folder| folder.starts_with(&self.root) && !folder.exists());
         u32::try_from(missing.count()).unwrap_or(0)
+    }
+
+    /// What stands above a resolved path and is no folder.
+    pub fn file_above(&self, resolved: &Path) -> Option<PathBuf> {
+        let mut above = resolved.ancestors().skip(1);
+        let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        above
+            .find(|path| *path == self.root || is_file(path))
+            .filter(|path| *path != self.root)
+            .map(Path::to_owned)
     }
 
     /// Removes so many of the folders above a path, from the lowest up, as far as they are empty.
@@ -516,16 +538,6 @@ impl Tree {
                 Ok(()) | Err(FileError::NotFound(_)) => {}
                 Err(_) => return,
             }
-    /// What stands above a resolved path and is no folder.
-    pub fn file_above(&self, resolved: &Path) -> Option<PathBuf> {
-        let mut above = resolved.ancestors().skip(1);
-        let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
-        above
-            .find(|path| *path == self.root || is_file(path))
-            .filter(|path| *path != self.root)
-            .map(Path::to_owned)
-    }
-
         }
     }
 

@@ -143,6 +143,8 @@ pub struct Change {
     pub mode: Option<u32>,
     /// How many of the folders above a new file are made with it.
     pub folders: u32,
+    /// The file whose place a new one takes: a rename.
+    pub moved_from: Option<String>,
     /// The writing of the turn's answer into its thread.
     pub is_answer: bool,
 }

@@ -126,11 +126,26 @@ impl Place<'_> {
 
     /// Puts `content` in the file's place, if it has (`Some`) the bytes of this hash or (`None`) does not exist.
     ///
-    /// The file gets a new inode: another hard link to it keeps the old text. `mode` is for one that is made.
-    pub(super) fn replace(
+    /// The file gets a new inode: another hard link to it keeps the old text.
+    pub(super) fn replace(&self, content: &[u8], seen: Option<&[u8; 32]>) -> Result<(), FileError> {
+        self.write(content, seen, None, None)
+    }
+
+    /// Makes a file where nothing is: like the other one, where there is one, else with these permission bits.
+    pub(super) fn make(
+        &self,
+        content: &[u8],
+        other: Option<&Place>,
+        mode: Option<u32>,
+    ) -> Result<(), FileError> {
+        self.write(content, None, other, mode)
+    }
+
+    fn write(
         &self,
         content: &[u8],
         seen: Option<&[u8; 32]>,
+        other: Option<&Place>,
         mode: Option<u32>,
     ) -> Result<(), FileError> {
         // Between the last look at the file and the rename no other postil writes: of two that answer in
@@ -154,13 +169,20 @@ impl Place<'_> {
             (None, None) => {}
             _ => return Err(self.changed()),
         }
-        match self.put(content, old.as_ref(), seen, mode, false) {
+        let like = match old {
+            Some(old) => Some((self, old)),
+            None => other.and_then(|other| {
+                let status = other.status().ok().flatten()?;
+                (status.kind == Kind::File).then_some((other, status))
+            }),
+        };
+        match self.put(content, like, seen, mode, false) {
             // No nameless files on this file system, or no /proc to name one by.
             Err(FileError::Io { source, .. }) if at::is_nameless_refused(&source) => {
-                self.put(content, old.as_ref(), seen, mode, true)
+                self.put(content, like, seen, mode, true)
             }
             Err(FileError::NotFound(_) | FileError::IsFolder(_)) => {
-                self.put(content, old.as_ref(), seen, mode, true)
+                self.put(content, like, seen, mode, true)
             }
             other => other,
         }
@@ -169,7 +191,7 @@ impl Place<'_> {
     fn put(
         &self,
         content: &[u8],
-        old: Option<&Status>,
+        like: Option<(&Place, Status)>,
         seen: Option<&[u8; 32]>,
         mode: Option<u32>,
         named: bool,
@@ -181,9 +203,9 @@ impl Place<'_> {
             .write_all(content)
             .map_err(|e| self.failed(e))?;
         crate::os::test_step();
-        if let Some(old) = old {
-            self.folder
-                .keep(self.name, old, &temporary.file)
+        if let Some((other, status)) = like {
+            (other.folder)
+                .keep(other.name, &status, &temporary.file)
                 .map_err(|e| self.failed(e))?;
         } else if let Some(mode) = mode {
             self.folder
@@ -218,7 +240,8 @@ impl Place<'_> {
         seen: Option<&[u8; 32]>,
         named: bool,
     ) -> Result<(), FileError> {
-        self.put(content, self.status()?.as_ref(), seen, None, named)
+        let like = self.status()?.map(|status| (self, status));
+        self.put(content, like, seen, None, named)
     }
 
     /// Removes the file if it has the bytes of this hash.

@@ -139,7 +139,7 @@ fn link_put_there_after_the_check_is_not_followed() {
     let target = root.join("swapped.txt");
     let place = disk::place(root, &target, "swapped.txt").unwrap();
     is_outside(place.read(100));
-    is_outside(place.replace(b"x", Some(&hash(b"secret")), None));
+    is_outside(place.replace(b"x", Some(&hash(b"secret"))));
     assert_eq!(
         std::fs::read_to_string(p.outside.path().join("secret.txt")).unwrap(),
         "secret"

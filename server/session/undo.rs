@@ -11,7 +11,7 @@ mod without;
 use super::tries::Tries;
 use super::{Error, Session, Workspace};
 use crate::edits::line_edits;
-use crate::files::{Buffer, FileError, Seen, Tree, hash};
+use crate::files::{Buffer, FileError, Like, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
 use crate::present;
 use crate::store::{Change, Round, Run, Store};
@@ -122,6 +122,9 @@ impl Session {
         } else {
             HashMap::new()
         };
+        let renamed: HashMap<&str, &str> = (changes.iter())
+            .filter_map(|change| Some((change.moved_from.as_deref()?, change.file.as_str())))
+            .collect();
         let mut undone = Undone::default();
         let mut authors = 0;
         for file in &files {
@@ -131,7 +134,17 @@ impl Session {
                 .collect();
             let mode = steps.iter().rev().find_map(|step| step.mode);
             let mode = mode.or_else(|| modes.get(*file).copied());
-            let back = self.undo_file(&workspace, file, &steps, mode).await;
+            // It may have been renamed several times.
+            let names = std::iter::successors(renamed.get(file), |name| renamed.get(*name));
+            let mut names = names
+                .take(renamed.len())
+                .map(|name| workspace.path_of(name));
+            let other = names.find(|path| path.is_file());
+            let like = Like {
+                file: other.as_deref(),
+                mode,
+            };
+            let back = self.undo_file(&workspace, file, &steps, like).await;
             let (said, is_done) = match back {
                 Ok(Became::Back(said)) => (said, true),
                 Ok(Became::InPart(said)) => {
@@ -224,13 +237,13 @@ impl Session {
         })
     }
 
-    /// `mode` is that of a file which was removed.
+    /// `like` is for a file which was removed.
     async fn undo_file(
         &self,
         workspace: &Workspace,
         file: &str,
         steps: &[&Change],
-        mode: Option<u32>,
+        like: Like<'_>,
     ) -> Result<Became, Error> {
         let tree = &workspace.tree;
         let path = tree.resolve(workspace.path_of(file))?;
@@ -284,7 +297,7 @@ impl Session {
                     )));
                 }
                 (None, Some(content)) => {
-                    tree.make(&path, content, mode)?;
+                    tree.make(&path, content, like)?;
                     workspace.index.refresh(tree, &path);
                 }
                 (None, None) => {}

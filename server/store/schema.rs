@@ -23,7 +23,7 @@ pub(super) const WORDS: &str =
     INSERT INTO words (words) VALUES ('rebuild');";
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 9] = [
+pub(super) const MIGRATIONS: [&str; 10] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -146,6 +146,8 @@ pub(super) const MIGRATIONS: [&str; 9] = [
                 AND role = 'reply' AND metadata NOT LIKE '%\"not_written\"%'));",
     // 9: the lines beside a run's thread.
     "ALTER TABLE runs ADD COLUMN beside TEXT;",
+    // 10: which file a new one takes the place of.
+    "ALTER TABLE changes ADD COLUMN moved_from TEXT;",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::Change;
 
 /// The columns that [`changes`] reads.
-pub(super) const COLUMNS: &str =
-    "num, file, before, after, mode, folders, follows, front_kept, back_kept, is_answer, undone";
+pub(super) const COLUMNS: &str = "num, file, before, after, mode, folders, follows, front_kept, back_kept, is_answer, undone, \
+     moved_from";
 
 /// What a write made of a text, as it is kept.
 pub(super) struct Made<'a> {
@@ -70,6 +70,7 @@ pub(super) fn changes(mut rows: Rows) -> rusqlite::Result<Vec<Change>> {
             after,
             mode: row.get(4)?,
             folders: row.get(5)?,
+            moved_from: row.get(11)?,
             is_answer: row.get(9)?,
         };
         all.push((change, row.get(10)?));

@@ -13,8 +13,8 @@ impl Store {
             .durable()
             .prepare_cached(
                 "INSERT INTO changes (run, turn, file, before, after, mode, folders,
-                    follows, front_kept, back_kept, hash, is_answer)
-                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9, ?11
+                    follows, front_kept, back_kept, hash, is_answer, moved_from)
+                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9, ?11, ?12
                  FROM (SELECT num AS run, turn, (
                         SELECT max(changes.num) FROM changes
                         WHERE run = runs.num AND undone = 0 AND changes.turn = runs.turn
@@ -28,6 +28,7 @@ impl Store {
                     before,
                     mode,
                     folders,
+                    moved_from,
                     is_answer,
                     ..
                 } = change;
@@ -44,7 +45,8 @@ impl Store {
                     back,
                     made.hash,
                     made.hash_before,
-                    is_answer
+                    is_answer,
+                    moved_from
                 ])
             })
             .map_err(|e| self.fault(e))?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
 use crate::edits::take_all_back;
-use crate::files::{FileError, Planned, Seen, Text, hash};
+use crate::files::{FileError, Like, Planned, Seen, Text, hash};
 use crate::host::NotApplied;
 use crate::store::Change;
 use crate::text::{Edit, same_lines};
@@ -27,9 +27,9 @@ pub struct FileChange {
     pub seen: Option<Seen>,
     /// `None`: it is removed.
     pub text: Option<String>,
-    /// A file that takes the place of another (a rename) has its mode …
+    /// The file whose place it takes (a rename), and like which it is made …
     pub like: Option<PathBuf>,
-    /// … or this one.
+    /// … or else with this mode.
     pub mode: Option<u32>,
 }
 
@@ -416,7 +416,14 @@ fn put(cx: &Context, step: &Step) -> Result<(), FileError> {
             let seen = Some(&before.seen);
             cx.tree.write(&step.path, after.as_bytes(), seen)
         }
-        (None, Some(after)) => cx.tree.make(&step.path, after.as_bytes(), step.mode),
+        (None, Some(after)) => {
+            let like = Like {
+                file: step.like.as_deref(),
+                mode: step.mode,
+            };
+            cx.tree.make(&step.path, after.as_bytes(), like)
+        }
+        moved_from: step.like.as_ref().map(|like| cx.shown(like)),
         (Some(before), None) => cx.tree.remove(&step.path, &before.seen),
         (None, None) => Ok(()),
     }
@@ -437,7 +444,14 @@ fn put_back(
                 cx.tree
                     .write(&step.path, before.text.as_bytes(), Some(&seen))
             }
-            (Some(before), None) => cx.tree.make(&step.path, before.text.as_bytes(), step.mode),
+            (Some(before), None) => {
+                let took_its_place = |other: &&&Step| other.like.as_ref() == Some(&step.path);
+                let like = Like {
+                    file: done.iter().find(took_its_place).map(|other| &*other.path),
+                    mode: step.mode,
+                };
+                cx.tree.make(&step.path, before.text.as_bytes(), like)
+            }
             (None, _) => {
                 let removed = cx.tree.remove(&step.path, &step.seen_after());
                 removed.inspect(|()| cx.tree.remove_folders(&step.path, step.folders))

@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
 use serde_json::{Value, json};
 
@@ -444,6 +444,56 @@ fn what_could_not_be_made_leaves_no_folders() {
         assert!(is_error && text.contains("nothing was written"), "{text}");
     }
     assert!(!w.path("new").exists() && !w.path("other").exists());
+}
+
+/// Owner, group, mode and what hangs on it; one attribute, where the file system has them.
+fn held(path: &std::path::Path) -> (u32, u32, u32, Option<Vec<u8>>) {
+    let is = path.metadata().expect("it is there");
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(path, NOTE, &mut value).ok();
+    let note = length.map(|length| value[..length].to_vec());
+    (is.uid(), is.gid(), is.mode(), note)
+}
+
+const NOTE: &str = "user.postil.test";
+
+#[test]
+fn a_renamed_file_keeps_its_owner_and_what_hangs_on_it_and_so_does_one_that_is_put_back() {
+    let rename = "diff --git a/a.txt b/deep/b.txt\nrename from a.txt\nrename to deep/b.txt\n\
+        --- a/a.txt\n+++ b/deep/b.txt\n@@ -1 +1 @@\n-one\n+two\n";
+    let edit = "--- a/src/net.rs\n+++ b/src/net.rs\n@@ -3 +3 @@\n-    7\n+    9\n";
+    let bench = Bench::new(vec![
+        patch(&format!("{rename}{edit}")),
+        patch(rename).held(),
+        Step::text("Renamed it."),
+    ]);
+    let w = &bench.workspace;
+    let old = w.write("a.txt", "one\n");
+    let _ = std::os::unix::fs::chown(&old, Some(12_345), Some(54_321));
+    std::fs::set_permissions(&old, PermissionsExt::from_mode(0o6750)).expect("a mode");
+    let flags = rustix::fs::XattrFlags::empty();
+    let _ = rustix::fs::setxattr(&old, NOTE, b"mine", flags);
+    let was = held(&old);
+    let mut editor = bench.editor();
+    // The first patch is made on disk, and put back when the editor says no.
+    editor.state().on_apply = OnApply::Refuse;
+    let reply = editor.take_action(FILE, 0, "Reply as agent");
+    reply.expect("the turn starts");
+    let results = bench.model.wait_for_requests(2)[1].results();
+    assert!(results[0].2, "{results:?}");
+    assert_eq!(held(&old), was);
+    editor.state().on_apply = OnApply::Apply;
+    bench.model.release();
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    assert!(!old.exists());
+    assert_eq!(w.read("deep/b.txt"), "two\n");
+    assert_eq!(held(&w.path("deep/b.txt")), was);
+    editor
+        .command("postil.undoTurn", json!({"run_id": bench.run_id()}))
+        .expect("undone");
+    assert_eq!(w.read("a.txt"), "one\n");
+    assert_eq!(held(&old), was);
+    assert!(!w.path("deep").exists());
 }
 
 #[test]
