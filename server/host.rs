@@ -66,6 +66,8 @@ pub struct Proposed {
     pub path: PathBuf,
     /// The path as people see it.
     pub shown: String,
+    /// The old name of a file that is renamed, as people see it; `before` stands there.
+    pub from: Option<String>,
     /// `None`: the file does not exist.
     pub before: Option<String>,
     /// `None`: it is to be removed.

@@ -57,7 +57,7 @@ use crate::trust::{self, Risk};
 use permit::{each_time, permit};
 
 pub use ask_user::Asked;
-pub use change::{FileChange, Patience, Unchanged, change_file, minimal_edits};
+pub use change::{FileChange, Patience, Unchanged, change_file, change_files, minimal_edits};
 pub use consult::{Asking, Beside};
 pub use images::{Image, Images};
 pub use input::{parse, schema};

@@ -18,6 +18,8 @@ pub struct Planned {
     pub after: Option<Arc<str>>,
     /// The permission bits of a file that is made like another.
     pub mode: Option<u32>,
+    /// The file whose place one that is made takes (a rename): one that was there before all plans.
+    pub like: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -49,6 +51,16 @@ impl Overlay {
         if let Some(known) = self.files.get(&path) {
             planned.before.clone_from(&known.before);
             planned.mode = planned.mode.or(known.mode);
+            planned.like = planned.like.or_else(|| known.like.clone());
+        }
+        // One that is only planned has no place of its own; it may have taken another's.
+        let taken = planned.like.as_ref().and_then(|like| self.files.get(like));
+        let taken = taken.filter(|known| known.before.is_none());
+        if let Some(known) = taken.map(|known| known.like.clone()) {
+            planned.like = known;
+        }
+        if planned.before.is_some() {
+            planned.like = None;
         }
         if planned.before == planned.after {
             self.files.remove(&path);
@@ -168,7 +180,7 @@ mod tests {
             let planned = Planned {
                 before: text(before),
                 after: text(after),
-                mode: None,
+                ..Planned::default()
             };
             overlay.put(tree.root().join(file), planned);
         }

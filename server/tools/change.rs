@@ -4,6 +4,7 @@ mod diff;
 mod guarded;
 mod open;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -52,9 +53,22 @@ impl FileChange {
 /// # Errors
 /// Nothing was changed then.
 pub async fn change_file(cx: &Context, wanted: FileChange) -> Result<(), Unchanged> {
-    let resolved = cx.tree.resolve(&wanted.path);
-    let _guard = cx.lock(&resolved.map_err(|e| e.to_string())?).await;
-    change_locked(cx, vec![wanted]).await
+    change_files(cx, vec![wanted]).await
+}
+
+/// All of these by the rules of [`change_file`], or none.
+///
+/// # Errors
+/// Nothing was changed then; or the text says what could not be put back.
+pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
+    let resolved = wanted.iter().map(|wanted| cx.tree.resolve(&wanted.path));
+    let paths: Result<BTreeSet<PathBuf>, FileError> = resolved.collect();
+    // In one order for everybody, so that no two wait for each other.
+    let mut locks = Vec::new();
+    for path in paths.map_err(|e| e.to_string())? {
+        locks.push(cx.lock(&path).await);
+    }
+    change_locked(cx, wanted).await
 }
 
 /// For how long a change is made again and again while its author types elsewhere in the file.
@@ -176,11 +190,12 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     }
     if let Some(overlay) = cx.tree.overlay().filter(|overlay| overlay.is_on()) {
         // Nothing is made before the author has seen it all.
-        for step in &steps {
+        for step in made_first(steps.iter()) {
             let planned = Planned {
                 before: step.before.as_ref().map(|text| text.text.clone()),
                 after: step.after.as_deref().map(Into::into),
                 mode: step.mode.filter(|_| step.before.is_none()),
+                like: step.like.clone(),
             };
             overlay.put(step.path.clone(), planned);
             remember(cx, step);
@@ -200,6 +215,13 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
     Ok(())
 }
 
+/// A file goes when the one that takes its place is there: whoever ends us in between leaves one of them.
+fn made_first<'a>(steps: impl IntoIterator<Item = &'a Step>) -> impl Iterator<Item = &'a Step> {
+    let (made, removed): (Vec<_>, Vec<_>) =
+        (steps.into_iter()).partition(|step| step.after.is_some());
+    made.into_iter().chain(removed)
+}
+
 /// Records the steps and makes them. An error: what may stand there all the same, by the names that are shown.
 async fn make(cx: &Context, steps: &[Step]) -> Result<(), (Unchanged, Vec<String>)> {
     for step in steps {
@@ -215,13 +237,6 @@ async fn make(cx: &Context, steps: &[Step]) -> Result<(), (Unchanged, Vec<String
         }
         done.push(step);
     }
-/// A file goes when the one that takes its place is there: whoever ends us in between leaves one of them.
-fn made_first<'a>(steps: impl IntoIterator<Item = &'a Step>) -> impl Iterator<Item = &'a Step> {
-    let (made, removed): (Vec<_>, Vec<_>) =
-        (steps.into_iter()).partition(|step| step.after.is_some());
-    made.into_iter().chain(removed)
-}
-
     if !open.is_empty()
         && let Err(failed) = open::edit(cx, &open).await
     {
@@ -269,6 +284,13 @@ fn look(
             if guarded::has_threads(&shown, text) {
                 return Err(guarded::refusal(&shown).into());
             }
+            if let Some(file) = cx.tree.file_above(&path) {
+                return Err(format!(
+                    "{shown} cannot be made, because {} is a file; nothing was written.",
+                    cx.shown(&file)
+                )
+                .into());
+            }
             let like = wanted.like.as_ref();
             mode = wanted
                 .mode
@@ -291,13 +313,6 @@ fn look(
             }
             mode = cx.tree.mode(&path);
             // The system asks for the folder's permission only.
-            if let Some(file) = cx.tree.file_above(&path) {
-                return Err(format!(
-                    "{shown} cannot be made, because {} is a file; nothing was written.",
-                    cx.shown(&file)
-                )
-                .into());
-            }
             if mode.is_some_and(|mode| mode & 0o222 == 0) {
                 return Err(format!("{shown} is read-only; nothing was written.").into());
             }
@@ -395,6 +410,7 @@ fn record(cx: &Context, step: &Step) -> Result<(), String> {
         // With the change itself, so that no file comes back readable by more than before.
         mode: step.mode.filter(|_| step.after.is_none()),
         folders: step.folders,
+        moved_from: step.like.as_ref().map(|like| cx.shown(like)),
         is_answer: false,
     };
     store.record_change(&cx.run, &change).map_err(|e| {
@@ -423,7 +439,6 @@ fn put(cx: &Context, step: &Step) -> Result<(), FileError> {
             };
             cx.tree.make(&step.path, after.as_bytes(), like)
         }
-        moved_from: step.like.as_ref().map(|like| cx.shown(like)),
         (Some(before), None) => cx.tree.remove(&step.path, &before.seen),
         (None, None) => Ok(()),
     }

@@ -100,6 +100,7 @@ pub(super) async fn run(
                     before: text(&file.before),
                     after: text(&file.after),
                     mode: file.mode,
+                    like: (file.like.as_ref()).and_then(|like| cx.tree.resolve(like).ok()),
                 };
                 overlay.put(path, planned);
             }
@@ -372,6 +373,7 @@ fn planned(cx: &Context) -> Vec<journal::File> {
             before: planned.before.as_deref().map(str::to_owned),
             after: planned.after.as_deref().map(str::to_owned),
             mode: planned.mode,
+            like: planned.like.and_then(|like| cx.tree.relative(&like)),
         })
     });
     all.collect()

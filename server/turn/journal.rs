@@ -49,6 +49,9 @@ pub(super) struct File {
     pub after: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// The file whose place it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
 }
 
 impl Entry {

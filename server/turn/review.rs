@@ -1,35 +1,50 @@
 //! `turn.review = "ask"`: the edits of a turn, gathered, shown to the author before they are made, and made as
 //! far as they are agreed to; a file is changed whole or not at all.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde_json::json;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 use crate::edits::{line_edits, take_back};
-use crate::files::{FileError, Planned};
+use crate::files::{FileError, Planned, Text};
 use crate::host::{BufferEdit, Level, NotApplied, Proposed, Question};
 use crate::present::{collapsed, listed};
 use crate::store::Change;
 use crate::text::apply_edits;
-use crate::tools::{Context, FileChange, Patience, Unchanged, change_file};
+use crate::tools::{Context, FileChange, Patience, Unchanged, change_files};
 
 use super::{Outcome, Recorder, metadata, report};
 
 /// Lines of unchanged text around a change.
 const AROUND: usize = 3;
 
+const MEANWHILE: &str = "because somebody else has made, changed or removed it meanwhile";
+
+/// What is planned for a file.
+#[derive(Clone)]
+struct Plan {
+    path: PathBuf,
+    planned: Planned,
+    /// The file whose place it takes, and which is removed with that: a rename.
+    from: Option<(PathBuf, Planned)>,
+}
+
 /// A file that is to be changed, as it is now.
 struct Proposal {
-    path: PathBuf,
+    plan: Plan,
     shown: String,
-    planned: Planned,
-    now: Option<crate::files::Text>,
+    /// Of a file that is renamed what stands under its old name.
+    now: Option<Text>,
     /// `None`: it is removed.
     after: Option<String>,
     diff: String,
+    /// Lines.
+    added: usize,
+    removed: usize,
 }
 
 /// What became of a file.
@@ -95,8 +110,8 @@ fn report_left(cx: &Context, left: usize) {
 async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut proposals = Vec::new();
-    for (path, planned) in planned {
-        match propose(cx, path, planned) {
+    for plan in plans(planned) {
+        match propose(cx, plan) {
             Ok(Some(proposal)) => proposals.push(proposal),
             Ok(None) => {}
             Err(verdict) => verdicts.push(verdict),
@@ -123,19 +138,51 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
     verdicts
 }
 
+/// Both names of a file that is renamed are one plan: either alone would lose its text, or double it.
+fn plans(planned: Vec<(PathBuf, Planned)>) -> Vec<Plan> {
+    let (removed, rest): (Vec<_>, Vec<_>) =
+        (planned.into_iter()).partition(|(_, planned)| planned.after.is_none());
+    let mut removed: BTreeMap<_, _> = removed.into_iter().collect();
+    let mut plans = Vec::new();
+    for (path, planned) in rest {
+        let like = planned.like.as_ref();
+        let from = like.and_then(|like| removed.remove_entry(like));
+        plans.push(Plan {
+            path,
+            planned,
+            from,
+        });
+    }
+    plans.extend(removed.into_iter().map(|(path, planned)| Plan {
+        path,
+        planned,
+        from: None,
+    }));
+    plans.sort_by(|a, b| a.path.cmp(&b.path));
+    plans
+}
+
 /// What was planned, put onto the file as it is now; `None`: it is so already.
-fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Proposal>, Verdict> {
-    let shown = cx.shown(&path);
+fn propose(cx: &Context, plan: Plan) -> Result<Option<Proposal>, Verdict> {
+    let shown = plan.shown(cx);
     let left = |why: String| Verdict {
         shown: shown.clone(),
         left: Some(why),
     };
-    let now = match cx.tree.read(&path) {
-        Ok(text) => Some(text),
-        Err(FileError::NotFound(_)) => None,
-        Err(error) => return Err(left(collapsed(&error.to_string()))),
+    let read = |path: &Path| match cx.tree.read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(FileError::NotFound(_)) => Ok(None),
+        Err(error) => Err(left(collapsed(&error.to_string()))),
     };
-    let after = match (&planned.before, &planned.after, &now) {
+    let there = read(&plan.path)?;
+    let (now, before) = match &plan.from {
+        None => (there, &plan.planned.before),
+        Some((from, old)) => match (read(from)?, there) {
+            (Some(now), None) => (Some(now), &old.before),
+            _ => return Err(left(String::from(MEANWHILE))),
+        },
+    };
+    let after = match (before, &plan.planned.after, &now) {
         (_, None, None) => return Ok(None),
         (None, Some(after), None) => Some(after.to_string()),
         (Some(before), None, Some(now)) if **before == *now.text => None,
@@ -150,38 +197,73 @@ fn propose(cx: &Context, path: PathBuf, planned: Planned) -> Result<Option<Propo
             Some(apply_edits(&now.text, &edits))
         }
         _ => {
-            return Err(left(String::from(
-                "because somebody else has made, changed or removed it meanwhile",
-            )));
+            return Err(left(String::from(MEANWHILE)));
         }
     };
     let old = now.as_ref().map_or("", |now| &now.text);
     let new = after.as_deref().unwrap_or_default();
-    if now.is_some() && after.is_some() && old == new {
+    let is_edit = now.is_some() && after.is_some() && plan.from.is_none();
+    if is_edit && old == new {
         return Ok(None);
     }
-    let name = |prefix: &str, there: bool| match there {
-        true => format!("{prefix}/{shown}"),
+    let [a, b] = plan.names(cx);
+    let name = |prefix: &str, file: &str, there: bool| match there {
+        true => format!("{prefix}/{file}"),
         false => String::from("/dev/null"),
     };
-    let diff = TextDiff::from_lines(old, new)
+    let lines = TextDiff::from_lines(old, new);
+    let count = |tag| {
+        lines
+            .iter_all_changes()
+            .filter(|line| line.tag() == tag)
+            .count()
+    };
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    let diff = lines
         .unified_diff()
         .context_radius(AROUND)
-        .header(&name("a", now.is_some()), &name("b", after.is_some()))
+        .header(
+            &name("a", &a, now.is_some()),
+            &name("b", &b, after.is_some()),
+        )
         .to_string();
+    let diff = match plan.from {
+        None => diff,
+        // All there is to see where no line changes.
+        Some(_) => format!("diff --git a/{a} b/{b}\nrename from {a}\nrename to {b}\n{diff}"),
+    };
     Ok(Some(Proposal {
-        path,
+        plan,
         shown: shown.clone(),
-        planned,
         now,
         after,
         diff,
+        added,
+        removed,
     }))
+}
+
+impl Plan {
+    /// The old name and the new one.
+    fn names(&self, cx: &Context) -> [String; 2] {
+        let new = cx.shown(&self.path);
+        let old = self.from.as_ref().map(|(from, _)| cx.shown(from));
+        [old.unwrap_or_else(|| new.clone()), new]
+    }
+
+    fn shown(&self, cx: &Context) -> String {
+        let [old, new] = self.names(cx);
+        match self.from {
+            None => new,
+            Some(_) => format!("{old} → {new}"),
+        }
+    }
 }
 
 impl Proposal {
     fn can_be_previewed(&self) -> bool {
-        self.after.is_some() && self.now.as_ref().is_some_and(|now| now.buffer.is_some())
+        let is_open = self.now.as_ref().is_some_and(|now| now.buffer.is_some());
+        is_open && self.after.is_some() && self.plan.from.is_none()
     }
 
     fn change(&self) -> Change {
@@ -194,26 +276,23 @@ impl Proposal {
         }
     }
 
-    /// How many lines begin so in the diff.
-    fn count(&self, sign: char) -> usize {
-        let lines = self.diff.lines().skip(2);
-        lines.filter(|line| line.starts_with(sign)).count()
-    }
-
     /// How many lines are added and removed.
     fn counts(&self) -> String {
-        format!("{} (+{} −{})", self.shown, self.count('+'), self.count('-'))
+        format!("{} (+{} −{})", self.shown, self.added, self.removed)
     }
 
     fn proposed(&self, cx: &Context, of: usize) -> Proposed {
+        let path = &self.plan.path;
+        let from = self.plan.from.as_ref();
         Proposed {
             run: cx.run.clone(),
-            path: cx.tree.open_as(&self.path).unwrap_or(self.path.clone()),
-            shown: self.shown.clone(),
+            path: cx.tree.open_as(path).unwrap_or(path.clone()),
+            shown: cx.shown(path),
+            from: from.map(|(from, _)| cx.shown(from)),
             before: self.now.as_ref().map(|now| now.text.to_string()),
             after: self.after.clone(),
-            added: self.count('+'),
-            removed: self.count('-'),
+            added: self.added,
+            removed: self.removed,
             of,
         }
     }
@@ -261,9 +340,9 @@ async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdi
 
 async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
     let patience = Patience::begin();
-    let (path, planned) = (proposal.path, proposal.planned);
+    let plan = proposal.plan;
     loop {
-        let proposal = match propose(cx, path.clone(), planned.clone()) {
+        let proposal = match propose(cx, plan.clone()) {
             Ok(Some(proposal)) => proposal,
             Ok(None) => return Ok(()),
             Err(verdict) => return Err(verdict.left.unwrap_or_default()),
@@ -299,9 +378,9 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
             });
             continue;
         }
-        let path = cx.tree.open_as(&proposal.path);
+        let path = &proposal.plan.path;
         edits.push(BufferEdit {
-            path: path.unwrap_or_else(|| proposal.path.clone()),
+            path: cx.tree.open_as(path).unwrap_or_else(|| path.clone()),
             generation: buffer.generation,
             edits: line_edits(&now.text, after),
         });
@@ -313,7 +392,7 @@ async fn preview(cx: &Context, open: Vec<Proposal>) -> Vec<Verdict> {
     let label = format!("postil: review {}", files(edits.len()));
     let answer = cx.host.preview(&label, edits).await;
     for proposal in asked {
-        let now = cx.tree.read(&proposal.path).ok().map(|read| read.text);
+        let now = cx.tree.read(&proposal.plan.path).ok().map(|read| read.text);
         let before = proposal.now.map(|text| text.text);
         // Undo would offer to take back what was never made.
         if now == before
@@ -387,10 +466,24 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<Option<bool>> {
 /// # Errors
 /// Why it was not made.
 async fn make(cx: &Context, proposal: Proposal) -> Result<(), Unchanged> {
+    let Plan {
+        path,
+        planned,
+        from,
+    } = proposal.plan;
     let seen = proposal.now.map(|now| now.seen);
-    let change = FileChange {
-        mode: proposal.planned.mode,
-        ..FileChange::new(proposal.path, seen, proposal.after)
+    let wanted = match from {
+        None => vec![FileChange {
+            mode: planned.mode,
+            ..FileChange::new(path, seen, proposal.after)
+        }],
+        Some((from, _)) => vec![
+            FileChange::new(&from, seen, None),
+            FileChange {
+                like: Some(from),
+                ..FileChange::new(path, None, proposal.after)
+            },
+        ],
     };
-    change_file(cx, change).await
+    change_files(cx, wanted).await
 }

@@ -119,6 +119,8 @@ export interface ChangedFile {
 /** `postil/review`: a change of one file that is made where the author agrees. */
 export interface ProposedChange extends ChangedFile {
     run_id: string;
+    /** The old name of a file that is renamed; `before` stands there. A server may be older than this. */
+    from?: string | null;
     /** Lines. */
     added: number;
     removed: number;

@@ -38,7 +38,7 @@ interface Review {
 export interface Reviewed {
     is: "changed";
     review: Review;
-    change: ChangedFile & Partial<Pick<ProposedChange, "added" | "removed">>;
+    change: ChangedFile & Partial<Pick<ProposedChange, "added" | "removed" | "from">>;
     left: vscode.Uri;
     right: vscode.Uri;
     /** Answers the agent's question, where it is one. */
@@ -166,7 +166,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         if (!first) {
             return;
         }
-        const what = more.length === 0 ? `${first.change.file} (${lines(first)})` : `${more.length + 1} files`;
+        const what = more.length === 0 ? `${named(first)} (${lines(first)})` : `${more.length + 1} files`;
         const [show, accept, reject] = more.length === 0 ? ["Show Change", "Accept", "Reject"] : ["Show Changes", "Accept All", "Reject All"];
         const pressed = await inform(`postil: the agent wants to change ${what}, and waits for you.`, show, accept, reject);
         const left = told.filter((file) => review.files.includes(file));
@@ -254,7 +254,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
     }
 
     async diff(file: Reviewed): Promise<void> {
-        const name = path.basename(file.change.file);
+        const name = named(file, (name) => path.basename(name));
         const what = file.review.proposed ? "proposed" : "before the turn ↔ now";
         await vscode.commands.executeCommand("vscode.diff", file.left, file.right, `${name} (${what})`);
     }
@@ -404,10 +404,11 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
         item.id = idOf(node);
         item.iconPath = vscode.ThemeIcon.File;
         const by = review.proposed ? "" : " by the turn";
-        const whole = change.before === null ? (review.proposed ? "new" : `made${by}`) : change.after === null ? `deleted${by}` : "";
+        const made = change.before === null ? (review.proposed ? "new" : `made${by}`) : change.after === null ? `deleted${by}` : "";
+        const whole = change.from ? `renamed from ${change.from}` : made;
         const folder = path.dirname(change.file);
         item.description = [folder === "." ? "" : folder, lines(node), whole].filter((part) => part !== "").join(" · ");
-        item.tooltip = change.file;
+        item.tooltip = named(node);
         // In place of the tooltip, which does not say what is changed.
         item.accessibilityInformation = { label: [change.file, lines(node), whole].filter((part) => part !== "").join(", ") };
         item.contextValue = "changed";
@@ -445,6 +446,11 @@ function idOf(node: Node): string {
 /** Those that are meant by a row, or by several. */
 function filesOf(what: Node | Reviewed[]): Reviewed[] {
     return Array.isArray(what) ? what : what.is === "review" ? [...what.files] : [what];
+}
+
+/** The file, with its old name where it is renamed. */
+function named({ change: { file, from } }: Reviewed, as = (name: string) => name): string {
+    return from ? `${as(from)} → ${as(file)}` : as(file);
 }
 
 /** `+1 −2`, where it is known. */

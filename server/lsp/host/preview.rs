@@ -16,6 +16,7 @@ pub(super) async fn review(server: &Server, change: Proposed) -> bool {
     let params = json!({
         "run_id": change.run,
         "file": visible(&change.shown),
+        "from": change.from.as_deref().map(visible),
         "uri": to_proto::uri(server, &change.path),
         "before": change.before,
         "after": change.after,

@@ -12,6 +12,7 @@ in_both!(
     proposed_changes_are_accepted_and_rejected_by_file,
     a_proposed_change_waits_is_decided_from_the_file_and_keeps_what_is_typed,
     a_file_that_is_proposed_is_told_as_new,
+    a_file_that_is_to_be_renamed_is_one_proposal,
     a_proposed_change_goes_with_its_turn,
     a_proposed_change_is_decided_from_any_window,
     what_is_opened_beside_a_proposed_change_stays,
@@ -183,6 +184,33 @@ fn a_file_that_is_proposed_is_told_as_new(program: &str) {
     );
     nvim.keys(":Postil accept<CR>");
     nvim.wait_text("AGENT: I am done.");
+}
+
+fn a_file_that_is_to_be_renamed_is_one_proposal(program: &str) {
+    let workspace = python_project();
+    let patch = "diff --git a/count.py b/tally.py\nrename from count.py\nrename to tally.py\n--- a/count.py\n+++ b/tally.py\n";
+    let first = COUNT.lines().next().unwrap_or_default();
+    let patch = format!("{patch}@@ -1 +1,2 @@\n+# Counts.\n {first}\n");
+    let model = Model::start(vec![
+        Step::calls(vec![call("a", "patch_apply", json!({"patch": patch}))]),
+        Step::text("I am done."),
+    ]);
+    let mut nvim = asked(program, &workspace, &model);
+    nvim.keys(":4<CR>:Postil reply<CR>");
+    nvim.wait_note("the agent wants to change count.py → tally.py (+1 −0), and waits for you");
+    let (now, then) = tab(&mut nvim, "tally.py");
+    assert_eq!(then, format!("# Counts.\n{now}"));
+    let bar = nvim.lua("return vim.wo.winbar");
+    assert!(
+        bar.as_str().is_some_and(|bar| {
+            bar.starts_with("proposed (renamed): ") && bar.ends_with("count.py → tally.py")
+        }),
+        "{bar}"
+    );
+    nvim.keys(":Postil accept<CR>");
+    nvim.wait_text("AGENT: I am done.");
+    assert!(!workspace.path("count.py").exists());
+    assert_eq!(workspace.read("tally.py"), format!("# Counts.\n{COUNT}"));
 }
 
 fn a_proposed_change_goes_with_its_turn(program: &str) {

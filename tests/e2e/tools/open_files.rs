@@ -142,7 +142,7 @@ fn a_reviewed_patch_removes_an_open_file_when_the_author_agrees() {
     let w = &bench.workspace;
     assert!(!w.path(REMOVED).exists() && !is_open(&editor, REMOVED));
     assert!(!w.path(OLD).exists() && !is_open(&editor, OLD));
-    assert_eq!(w.read(NEW), "#!/bin/sh\necho load_data\n");
+    assert_eq!(editor.text(NEW), "#!/bin/sh\necho load_data\n");
     use std::os::unix::fs::PermissionsExt as _;
     let mode = w.path(NEW).metadata().expect("it is there").permissions();
     assert_eq!(mode.mode() & 0o111, 0o111, "it can still be run");

@@ -6,6 +6,8 @@ use super::{Bench, CODE, FILE, THREAD, rename, type_at};
 use crate::harness::{Editor, NEVER, OnApply, Options, UNKNOWN, frame};
 use crate::model::{Step, call};
 
+mod renames; // of files
+
 const OTHER: &str = "src/main.rs";
 const MAIN: &str = "fn main() {\n    load();\n}\n";
 

@@ -40,6 +40,11 @@ local function lines_of(text)
   return lines
 end
 
+-- The file, with its old name where it is renamed.
+local function named(change)
+  return none(change.from) and change.file or change.from .. " → " .. change.file
+end
+
 local function escaped(text)
   return (text:gsub("%%", "%%%%"))
 end
@@ -105,15 +110,18 @@ local function show(asked)
     vim.t.postil_proposed = change.run_id
   end
   fill(asked, "proposed", change.after)
-  local what = none(change.before) and " (new)" or none(change.after) and " (removed)" or ""
+  local what = not none(change.from) and " (renamed)"
+    or none(change.before) and " (new)"
+    or none(change.after) and " (removed)"
+    or ""
   vim.wo.winbar = ("proposed%s: :Postil accept, :Postil reject%s, q: later %%<%s"):format(
     what,
     #left > 1 and ("; :Postil! accept, :Postil! reject: all %d files"):format(#left) or "",
-    escaped(change.file)
+    escaped(named(change))
   )
   vim.cmd.vsplit({ mods = { split = "leftabove" } })
   fill(asked, "now", change.before)
-  vim.wo.winbar = "as it is %<" .. escaped(change.file)
+  vim.wo.winbar = "as it is %<" .. escaped(none(change.from) and change.file or change.from)
   vim.cmd.wincmd("p")
   require("postil.conversation").to_first_change()
 end
@@ -222,7 +230,7 @@ local function tell(run)
   end
   local change = list[1].change
   local what = #list > 1 and ("%d files"):format(#list)
-    or ("%s (+%d −%d)"):format(change.file, change.added, change.removed)
+    or ("%s (+%d −%d)"):format(named(change), change.added, change.removed)
   postil.say(
     ("the agent wants to change %s, and waits for you: `:Postil review`, `:Postil accept` or `:Postil reject`"):format(
       what

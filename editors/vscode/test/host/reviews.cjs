@@ -59,6 +59,24 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         assert.deepEqual(diffs.map(({ input }) => input.original.toString()), lefts.slice(1), "the diff of the turn before is gone");
         await reviews.accept(reviews.getChildren()[0]);
     },
+    async "a file that is renamed is one row, which tells both names"(root) {
+        const { reviews } = api();
+        const said = listen("showInformationMessage");
+        const answer = reviews.ask({ ...proposed(root, "sub/new.py", "1\n"), from: "old.py" }, never);
+        await until("it is told", () => said.texts.length === 1);
+        assert.match(said.texts[0], /wants to change old\.py \u2192 sub\/new\.py \(\+1 \u22121\)/);
+        const [file, ...more] = reviews.getChildren();
+        assert.deepEqual(more, []);
+        const item = reviews.getTreeItem(file);
+        assert.equal(item.description, "sub \u00b7 +1 \u22121 \u00b7 renamed from old.py");
+        assert.equal(item.tooltip, "old.py \u2192 sub/new.py");
+        await reviews.diff(file);
+        const { label } = vscode.window.tabGroups.activeTabGroup.activeTab;
+        assert.equal(label, "old.py \u2192 new.py (proposed)");
+        await reviews.accept(file);
+        assert.equal(await answer, true);
+        said.over();
+    },
     async "a text that is not UTF-8 is shown as a diff, and bytes are not"(root) {
         const { reviews } = api();
         const said = listen("showInformationMessage");
