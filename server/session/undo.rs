@@ -102,10 +102,13 @@ impl Session {
                 && (wanted.files.as_ref()).is_none_or(|files| files.contains(&file))
         };
         let mut files: Vec<&str> = Vec::new();
-        for change in &changes {
-            if !files.contains(&change.file.as_str()) && is_wanted(&change.file) {
+        let mut steps: HashMap<&str, Vec<&Change>> = HashMap::new();
+        for change in changes.iter().filter(|change| is_wanted(&change.file)) {
+            let of_file = steps.entry(&change.file).or_default();
+            if of_file.is_empty() {
                 files.push(&change.file);
             }
+            of_file.push(change);
         }
         if files.is_empty() {
             let nothing = match wanted.files {
@@ -128,10 +131,9 @@ impl Session {
         let mut undone = Undone::default();
         let mut authors = 0;
         for file in &files {
-            let steps: Vec<&Change> = changes
-                .iter()
-                .filter(|change| change.file == *file)
-                .collect();
+            let Some(steps) = steps.get(file) else {
+                continue;
+            };
             let mode = steps.iter().rev().find_map(|step| step.mode);
             let mode = mode.or_else(|| modes.get(*file).copied());
             // It may have been renamed several times.
@@ -144,7 +146,7 @@ impl Session {
                 file: other.as_deref(),
                 mode,
             };
-            let back = self.undo_file(&workspace, file, &steps, like).await;
+            let back = self.undo_file(&workspace, file, steps, like).await;
             let (said, is_done) = match back {
                 Ok(Became::Back(said)) => (said, true),
                 Ok(Became::InPart(said)) => {

@@ -23,7 +23,7 @@ pub(super) const WORDS: &str =
     INSERT INTO words (words) VALUES ('rebuild');";
 
 /// One entry for each schema version; `user_version` counts those that were applied.
-pub(super) const MIGRATIONS: [&str; 10] = [
+pub(super) const MIGRATIONS: [&str; 11] = [
     // 1: runs, rounds, and what belongs to them.
     "CREATE TABLE runs (
         num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -148,6 +148,9 @@ pub(super) const MIGRATIONS: [&str; 10] = [
     "ALTER TABLE runs ADD COLUMN beside TEXT;",
     // 10: which file a new one takes the place of.
     "ALTER TABLE changes ADD COLUMN moved_from TEXT;",
+    // 11: a turn that writes many files finds what it wrote of one.
+    "DROP INDEX changes_of_turn;
+     CREATE INDEX changes_of_turn ON changes (run, undone, turn, file);",
 ];
 
 const KNOWN: i64 = MIGRATIONS.len() as i64;

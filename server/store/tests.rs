@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use serde_json::{Map, json};
 
 use super::{
-    Change, Closed, Format, RunStatus, Said, Step, Store, StoreError, Tie, location, schema,
+    Change, Closed, Format, RunStatus, Said, Step, Store, StoreError, Tie, location, schema, undo,
 };
 use crate::threads::{Status, Thread};
 
@@ -596,6 +596,24 @@ fn an_older_store_is_migrated() {
         store.last_changes("aaaa1111").unwrap(),
         [change(Some("old"), Some("new")), answer]
     );
+}
+
+#[test]
+fn what_a_turn_wrote_of_one_file_is_found_without_a_look_at_the_others() {
+    let place = Place::new();
+    drop(place.open().unwrap());
+    let connection = place.raw();
+    for sql in [undo::RECORD, undo::MARK_UNDONE] {
+        let explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
+        let mut explained = explained.unwrap();
+        let mut rows = explained.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>("detail").unwrap());
+        }
+        let at_file = "changes_of_turn (run=? AND undone=? AND turn=? AND file=?";
+        assert!(steps.iter().any(|step| step.contains(at_file)), "{steps:?}");
+    }
 }
 
 #[test]

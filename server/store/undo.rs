@@ -1,9 +1,27 @@
 //! What turns changed, for undo: the writes of each turn, in the order they were made.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::texts::{self, COLUMNS};
 use super::{Change, Store, StoreError};
+
+/// A write of the present turn. What it follows is looked for anew with each, and among thousands.
+pub(super) const RECORD: &str =
+    "INSERT INTO changes (run, turn, file, before, after, mode, folders,
+        follows, front_kept, back_kept, hash, is_answer, moved_from)
+     SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9, ?11, ?12
+     FROM (SELECT num AS run, turn, (
+            SELECT max(changes.num) FROM changes
+            WHERE run = runs.num AND undone = 0 AND changes.turn = runs.turn
+                AND changes.file = ?2 AND hash = ?10
+        ) AS follows
+        FROM runs WHERE id = ?1)";
+
+pub(super) const MARK_UNDONE: &str = "UPDATE changes SET undone = 1
+     WHERE run = (SELECT num FROM runs WHERE id = ?1) AND undone = 0 AND turn = ?2
+        AND file = ?3 AND num <= ?4";
 
 impl Store {
     /// Remembers one write of the present turn. Durable when it returns.
@@ -11,17 +29,7 @@ impl Store {
         crate::os::test_step();
         let recorded = self
             .durable()
-            .prepare_cached(
-                "INSERT INTO changes (run, turn, file, before, after, mode, folders,
-                    follows, front_kept, back_kept, hash, is_answer, moved_from)
-                 SELECT run, turn, ?2, iif(follows IS NULL, ?3, NULL), ?4, ?5, ?6, follows, ?7, ?8, ?9, ?11, ?12
-                 FROM (SELECT num AS run, turn, (
-                        SELECT max(changes.num) FROM changes
-                        WHERE run = runs.num AND undone = 0 AND changes.turn = runs.turn
-                            AND changes.file = ?2 AND hash = ?10
-                    ) AS follows
-                    FROM runs WHERE id = ?1)",
-            )
+            .prepare_cached(RECORD)
             .and_then(|mut statement| {
                 let Change {
                     file,
@@ -85,8 +93,10 @@ impl Store {
     pub fn last_files(&self, run: &str) -> Result<(u64, Vec<Change>), StoreError> {
         let (turn, changes) = self.last_turn(run)?;
         let mut files: Vec<Change> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for change in changes {
-            match files.iter_mut().find(|known| known.file == change.file) {
+            let place = *places.entry(change.file.clone()).or_insert(files.len());
+            match files.get_mut(place) {
                 Some(known) => known.after = change.after,
                 None => files.push(change),
             }
@@ -204,11 +214,7 @@ impl Store {
         newest: i64,
     ) -> Result<(), StoreError> {
         self.durable()
-            .execute(
-                "UPDATE changes SET undone = 1
-                 WHERE run = (SELECT num FROM runs WHERE id = ?1) AND turn = ?2 AND file = ?3 AND num <= ?4",
-                params![run, turn.cast_signed(), file, newest],
-            )
+            .execute(MARK_UNDONE, params![run, turn.cast_signed(), file, newest])
             .map_err(|e| self.fault(e))?;
         Ok(())
     }
