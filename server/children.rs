@@ -39,6 +39,7 @@ mod supervisor;
 pub mod uri;
 
 pub use ask::{Place, marked};
+pub use connection::INDEXING_FACTOR;
 pub use edits::{FileEdits, NoEdit};
 pub use process::{Tail, guard, launch, printable, unguard};
 pub use registry::{canonical as canonical_language, merge as rows, programs};

@@ -53,8 +53,10 @@ pub struct Verb {
     pub effect: Effect,
     /// Only an editor's server can carry it out.
     pub needs_editor: bool,
-    /// The person may be asked first, or git's hooks run.
+    /// The person may be asked first, git's hooks run, or a language server begins.
     pub takes_long: bool,
+    /// It reads the history alone, which every process has: no open document counts.
+    pub of_history: bool,
     schema: fn() -> Value,
 }
 

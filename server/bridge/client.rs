@@ -16,7 +16,8 @@ use crate::verbs::{Answer, Failure, Verb};
 
 /// An editor that asks its person before it edits takes its time; a server that hangs must not hang us.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The person is asked about the call itself, and may be away; or hooks of git run.
+/// The person is asked about the call itself, and may be away; hooks of git run; a language server begins and reads its
+/// whole project.
 const LONG: Duration = Duration::from_secs(600);
 
 pub(super) type Answered = Result<Result<Answer, Failure>, NoAnswer>;
@@ -88,6 +89,13 @@ pub(super) fn unclear(root: &Path, why: &str) -> NoAnswer {
     ))
 }
 
+fn patience(verb: &Verb) -> Duration {
+    match verb.takes_long {
+        true => LONG,
+        false => PATIENCE,
+    }
+}
+
 /// One call of one server.
 pub(super) async fn ask(
     mut stream: UnixStream,
@@ -113,12 +121,8 @@ pub(super) async fn ask(
             .await?;
         Ok(answer)
     };
-    let patience = match verb.takes_long {
-        true => LONG,
-        false => PATIENCE,
-    };
     let answered: std::io::Result<Vec<u8>> = tokio::select! {
-        answered = tokio::time::timeout(patience, asking) => answered.unwrap_or_else(|_| {
+        answered = tokio::time::timeout(patience(verb), asking) => answered.unwrap_or_else(|_| {
             Err(std::io::Error::other("it does not answer"))
         }),
         () = verb.given_up(cancel) => return Ok(Err(cancelled())),
@@ -194,4 +198,22 @@ pub fn serving(data: &Path, root: &Path) -> Vec<PathBuf> {
     sockets
         .filter(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::children::INDEXING_FACTOR;
+    use crate::config::Settings;
+    use crate::verbs;
+
+    #[test]
+    fn a_language_server_may_begin_and_read_its_project_while_it_is_waited_for() {
+        let request = Duration::from_secs(Settings::default().proxy_timeout);
+        // To begin, to index, to answer.
+        let longest = request * INDEXING_FACTOR * 2 + request;
+        for verb in [&verbs::LSP, &verbs::DIAGNOSTICS] {
+            assert!(patience(verb) > longest * 2, "{}", verb.name);
+        }
+    }
 }

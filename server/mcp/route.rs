@@ -290,13 +290,15 @@ pub(super) async fn on(
         }
         Err(NoAnswer::Lost(why)) if verb.effect.writes() => {
             return Err(Failure::new(
-                "editor_lost",
+                LOST,
                 format!(
                     "the editor's server was lost while it carried out {} ({why}): call get_threads to see what was done",
                     verb.name
                 ),
             ));
         }
+        // The editor may have it unsaved, and a position that was read there is another one on disk.
+        Err(NoAnswer::Lost(why)) if !verb.of_history => return Err(lost(verb, &why)),
         Err(NoAnswer::Unheard(failure)) if verb.effect.writes() => return Err(failure),
         // It may have the file itself unsaved: what is on disk is not what the agent asks for.
         Err(none @ (NoAnswer::Unheard(_) | NoAnswer::Stranger(_))) if verb.needs_editor => {
@@ -363,6 +365,24 @@ async fn beside(
         }
     }
     Ok((arguments, left))
+}
+
+/// The code of a call that an editor's server was asked for and did not answer.
+const LOST: &str = "editor_lost";
+
+/// A read that may be answered when it is asked for once more.
+pub(super) fn is_lost(failure: &Failure) -> bool {
+    failure.code == LOST
+}
+
+fn lost(verb: &Verb, why: &str) -> Failure {
+    Failure::new(
+        LOST,
+        format!(
+            "the editor's server was lost while it carried out {} ({why}), and what it has not saved is not known: do this again",
+            verb.name
+        ),
+    )
 }
 
 fn tell(shared: &Workspaces, place: &Place, way: &str) {

@@ -144,10 +144,10 @@ async fn look(
                 let arguments = place.as_ref().map_or(all, in_file);
                 let list = match lists.entry(place) {
                     Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => {
-                        let listed = ask(&verbs::GET_THREADS, arguments).await;
-                        new.insert(listed.ok().map(|answer| answer.value))
-                    }
+                    Entry::Vacant(new) => match ask(&verbs::GET_THREADS, arguments).await {
+                        Err(failure) if route::is_lost(&failure) => return Err(failure),
+                        listed => new.insert(listed.ok().map(|answer| answer.value)),
+                    },
                 };
                 // The file may be gone.
                 let Some(list) = list else {

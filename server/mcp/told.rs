@@ -162,8 +162,10 @@ impl Told {
         // Below its folder, whose own name may be no text.
         let here = json!({"path": known.file});
         // What cannot be looked at is told by the call itself.
-        let Ok(answer) = route::on(shared, place, &verbs::GET_THREADS, &here, cancel).await else {
-            return Ok(());
+        let answer = match route::on(shared, place, &verbs::GET_THREADS, &here, cancel).await {
+            Ok(answer) => answer,
+            Err(failure) if route::is_lost(&failure) => return Err(failure),
+            Err(_) => return Ok(()),
         };
         let mut now = listed(&answer.value);
         now.retain(|(one, _)| words(one) == words(&id));

@@ -18,6 +18,7 @@ const PLAIN: Verb = Verb {
     effect: Effect::Reads,
     needs_editor: false,
     takes_long: false,
+    of_history: false,
     schema: || Value::Null,
 };
 
@@ -81,6 +82,7 @@ pub static WORKFLOW_THREAD: Verb = Verb {
     description: "The history of a run (what earlier turns on a thread did), in pages: the request and the newest \
         rounds that fit; a line tells which `before` shows the ones that are left out.",
     effect: Effect::Reads,
+    of_history: true,
     schema: tools::schema::<WorkflowThread>,
     ..PLAIN
 };
@@ -90,6 +92,7 @@ pub static WORKFLOW_LIST: Verb = Verb {
     title: "List runs",
     description: "Runs of this workspace, newest first: id, status, thread, file, start, rounds, tokens, cost.",
     effect: Effect::Reads,
+    of_history: true,
     schema: tools::schema::<WorkflowList>,
     ..PLAIN
 };
@@ -99,6 +102,7 @@ pub static WORKFLOW_SEARCH: Verb = Verb {
     title: "Search the history",
     description: "Rounds of earlier runs that hold all of these words, newest first.",
     effect: Effect::Reads,
+    of_history: true,
     schema: tools::schema::<WorkflowSearch>,
     ..PLAIN
 };
@@ -119,6 +123,7 @@ pub static LSP: Verb = Verb {
     description: "What the language's own server knows: definition, references, hover, diagnostics, symbols, and the \
         edits that a rename takes (none is made). Needs a workspace that the person has trusted.",
     effect: Effect::Reads,
+    takes_long: true,
     schema: lsp_schema,
     ..PLAIN
 };
@@ -129,6 +134,7 @@ pub static DIAGNOSTICS: Verb = Verb {
     description: "What is wrong in a file: what postil shows there (threads, near misses, turns that failed), and what \
         the language's own server says, in a workspace that the person has trusted.",
     effect: Effect::Reads,
+    takes_long: true,
     schema: tools::schema::<Diagnostics>,
     ..PLAIN
 };
@@ -154,6 +160,7 @@ pub static BUFFER_EDIT: Verb = Verb {
     needs_editor: true,
     takes_long: true,
     schema: tools::schema::<BufferEdit>,
+    ..PLAIN
 };
 
 pub static UNDO: Verb = Verb {

@@ -380,7 +380,7 @@ fn nothing_but_the_verbs_goes_over_the_socket() {
 }
 
 /// An editor's server that is scripted: the test answers.
-fn scripted(workspace: &Workspace) -> UnixListener {
+pub fn scripted(workspace: &Workspace) -> UnixListener {
     let pointer = pointer(workspace);
     std::fs::create_dir_all(pointer.parent().expect("a folder")).expect("folders");
     let socket = pointer.with_file_name("scripted.sock");
@@ -398,10 +398,10 @@ fn read_call(listener: &UnixListener) -> (UnixStream, Value) {
 }
 
 /// The next one that is not the question what is open.
-fn next_call(listener: &UnixListener) -> (UnixStream, Value) {
+pub fn next_call(listener: &UnixListener) -> (UnixStream, Value) {
     loop {
         let (mut stream, call) = read_call(listener);
-        if call["tool"] != "buffer_read" {
+        if call["tool"] != "buffer_read" || call["arguments"]["path"].is_string() {
             return (stream, call);
         }
         let none = b"{\"answer\":{\"value\":{\"buffers\":[]}}}\n";
@@ -464,40 +464,47 @@ fn a_cancelled_call_is_given_up_and_not_answered() {
     assert!(!agent.has_answer(id));
 }
 
+/// What is unsaved there is not on disk, and a position in it is another one there.
 #[test]
 fn an_editor_that_is_lost_in_mid_call() {
     let workspace = workspace();
+    let id = id_of(
+        &Agent::start(&workspace).call("get_threads", json!({})),
+        "src/a.rs",
+    );
     let listener = scripted(&workspace);
     let mut agent = Agent::start(&workspace);
-    // What only reads is read from the files.
-    let id = agent.ask(
-        "tools/call",
-        json!({"name": "get_threads", "arguments": {}}),
-    );
-    drop(next_call(&listener));
-    let list = agent.answer(id).expect("the list")["structuredContent"].clone();
-    assert_eq!(list["summary"]["total"], 2);
-    // What writes is told: it may have been done.
-    let arguments = json!({"thread_id": id_of(&list, "src/a.rs"), "response": "x"});
-    let id = agent.ask(
-        "tools/call",
-        json!({"name": "respond_to_thread", "arguments": arguments}),
-    );
-    // The first looks whether the thread is the one that was listed.
-    drop(next_call(&listener));
-    drop(next_call(&listener));
-    let result = agent.answer(id).expect("a result");
-    assert_eq!(result["structuredContent"]["code"], "editor_lost");
+    let mut lost = |tool: &str, arguments: &Value| {
+        let call = json!({"name": tool, "arguments": arguments});
+        let asked = agent.ask("tools/call", call);
+        drop(next_call(&listener));
+        agent.answer(asked).expect("a result")["structuredContent"].clone()
+    };
+    let place = json!({"action": "references", "file": "src/a.rs", "line": 2, "column": 4});
+    let answer = json!({"thread_id": id, "response": "x"});
+    for (tool, arguments) in [
+        ("lsp", place),
+        ("why", json!({"file": "src/a.rs", "line": 2})),
+        ("diagnostics", json!({"path": "src/a.rs"})),
+        ("buffer_read", json!({"path": "src/a.rs"})),
+        ("get_threads", json!({})),
+        // What writes may have been done.
+        ("respond_to_thread", answer.clone()),
+    ] {
+        let told = lost(tool, &arguments);
+        assert_eq!(told["code"], "editor_lost", "{tool}: {told}");
+    }
     assert_eq!(workspace.read("src/a.rs"), QUESTION);
+    // Every process has the history.
+    assert_eq!(lost("workflow_list", &json!({})), json!({"runs": []}));
+    let arguments = answer;
     // Another version is not spoken with, and nobody was asked: the files.
     let id = agent.ask(
         "tools/call",
         json!({"name": "respond_to_thread", "arguments": arguments}),
     );
-    for _ in 0..2 {
-        let (mut stream, _) = read_call(&listener);
-        stream.write_all(b"{\"version\":7}\n").expect("written");
-    }
+    let (mut stream, _) = read_call(&listener);
+    stream.write_all(b"{\"version\":7}\n").expect("written");
     agent.answer(id).expect("a result");
     agent.wait_log("another version of postil");
     assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
