@@ -86,6 +86,9 @@ pub struct Done {
     /// Of a commit: what else is staged, and was left out of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_staged_files: Option<Vec<String>>,
+    /// What was said in what was removed and could be kept nowhere, in words; the host is told by then.
+    #[serde(skip)]
+    pub lost: Option<String>,
     /// `already there`, `nothing to commit` …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

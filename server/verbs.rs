@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::FileError;
 use crate::os;
-use crate::session::{Error, Session, Wanted, Workspace};
+use crate::session::{Done, Error, Session, Wanted, Workspace};
 use crate::store::{Format, Hit, Run, RunStatus, whole_seconds};
 use crate::threads::Status;
 use crate::tools::{self, Context, Plan, Registry};
@@ -175,7 +175,7 @@ pub async fn call(
             let input: Dismiss = read(name, arguments)?;
             let (path, id) = scope.thread(&input.thread_id, input.path).await?;
             let done = session.dismiss(&id, Some(&path)).await?;
-            answer(&done)
+            answer(&told(done))
         }
         "clear_and_commit" => {
             let input: Clear = read(name, arguments)?;
@@ -183,7 +183,7 @@ pub async fn call(
             let done = session
                 .clear_and_commit(&path, input.message.as_deref())
                 .await?;
-            answer(&done)
+            answer(&told(done))
         }
         "process_all_actions" => {
             let input: Process = read(name, arguments)?;
@@ -193,6 +193,7 @@ pub async fn call(
             let wanted = |file: &Path| !except.iter().any(|other| other == file);
             let all = session.process_actions(Some(&path), wanted).await?;
             let success = all.iter().all(|done| done.success);
+            let all: Vec<Done> = all.into_iter().map(told).collect();
             Ok(json!({"success": success, "actions": all}).into())
         }
         "undo" => {
@@ -446,6 +447,17 @@ impl Scope {
             Err(text) => Err(Failure::new("failed", text)),
         }
     }
+}
+
+/// Whoever calls from elsewhere does not hear what the session's own host is told.
+fn told(mut done: Done) -> Done {
+    if let Some(lost) = done.lost.take() {
+        done.note = Some(match done.note {
+            Some(note) => format!("{note}; {lost}"),
+            None => lost,
+        });
+    }
+    done
 }
 
 fn answer(value: &impl Serialize) -> Result<Answer, Failure> {

@@ -105,17 +105,16 @@ impl Session {
         self.closings.end(path, PATIENCE).await;
     }
 
-    /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them.
+    /// Keeps the conversations of the threads `ids`, which `made` took out of the file. `commit`: that closed them. What
+    /// could be kept nowhere is returned, in words, after the host was told of it.
     pub(super) async fn keep_closed(
         &self,
         path: &Path,
         made: &Made,
         ids: &[String],
         commit: Option<&str>,
-    ) {
-        let Some(workspace) = self.workspace_of(path) else {
-            return;
-        };
+    ) -> Option<String> {
+        let workspace = self.workspace_of(path)?;
         let closing = Closing {
             commit: commit.map(str::to_owned),
             share: workspace.loaded().settings.share == Share::Notes
@@ -133,15 +132,16 @@ impl Session {
         });
         let Ok(kept) = keeping.await else {
             tracing::error!("a defect while a closed conversation was kept");
-            return;
+            return None;
         };
         let Kept {
             renumbered,
             lost,
             unshared,
         } = kept;
-        if let Some(lost) = lost {
-            self.host.message(Level::Error, &present::visible(&lost));
+        let lost = lost.map(|lost| present::visible(&lost));
+        if let Some(lost) = &lost {
+            self.host.message(Level::Error, lost);
         }
         if let Some(why) = unshared {
             let file = self.relative(path);
@@ -155,6 +155,7 @@ impl Session {
             // What is shown at those that stay is their own again.
             self.host.changed(&[path.to_owned()]);
         }
+        lost
     }
 }
 

@@ -342,9 +342,11 @@ impl Session {
         commit: Commit,
         answerable: &Answerable,
     ) -> Done {
-        self.keep_closed(&view.path, made, &view.ids(), commit.id.as_deref())
+        let lost = self
+            .keep_closed(&view.path, made, &view.ids(), commit.id.as_deref())
             .await;
         Done {
+            lost,
             committed: Some(commit.hash.is_some()),
             note: match (&commit.hash, commit.left_out.as_slice()) {
                 (None, _) => Some(String::from(

@@ -247,9 +247,11 @@ impl Session {
             .inspect_err(|_| self.note_stayed(path, std::slice::from_ref(&thread.id)))?;
         // While it is known that this one was not removed by hand.
         drop(self.view(path));
-        self.keep_closed(path, &made, std::slice::from_ref(&removed), None)
+        let lost = self
+            .keep_closed(path, &made, std::slice::from_ref(&removed), None)
             .await;
         Ok(Done {
+            lost,
             thread_id: Some(removed),
             lines_removed: Some(made.written.lines_removed),
             open: made.open,

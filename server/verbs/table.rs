@@ -58,8 +58,8 @@ pub static CLEAR_AND_COMMIT: Verb = Verb {
 pub static DISMISS_THREAD: Verb = Verb {
     name: "dismiss_thread",
     title: "Remove a thread",
-    description: "Removes one thread's lines from its file, without a commit; the conversation stays in the history. \
-        Only when the person asked for it.",
+    description: "Removes one thread's lines from its file, without a commit; the conversation stays in the history, \
+        or in `note` where it cannot be kept. Only when the person asked for it.",
     effect: Effect::Removes,
     schema: tools::schema::<Dismiss>,
     ..PLAIN

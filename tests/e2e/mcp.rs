@@ -14,6 +14,7 @@ mod nested; // an editor of a folder inside the workspace
 mod outside; // clients that nobody here wrote
 mod roots; // which workspace
 mod unheard; // editors that do not tell what they have open
+mod unkept; // a history that cannot be used
 
 const QUESTION: &str = "// AUTHOR: why a mutex here?\nfn a() {}\n";
 
