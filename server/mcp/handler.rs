@@ -36,6 +36,11 @@ const INSTRUCTIONS: &str = "postil: conversations with an agent in code comments
 `AGENT:` lines an agent's. get_threads lists the threads, respond_to_thread answers one; it writes the marker lines, \
 so never write them yourself. The prompt answer_threads says how to answer all that are pending.";
 
+/// Where what changes anything is not offered.
+const ONLY_READS: &str = "postil: conversations with an agent in code comments. `AUTHOR:` lines are a person's, \
+`AGENT:` lines an agent's. get_threads lists the threads. This server only reads: it answers and removes none, and \
+the marker lines are never yours to write.";
+
 pub(super) struct Handler {
     shared: Shared,
     /// What changes anything is not offered.
@@ -159,7 +164,7 @@ fn result(outcome: Result<Answer, Failure>) -> CallToolResult {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
             .enable_resources()
@@ -168,11 +173,16 @@ impl ServerHandler for Handler {
             .enable_completions()
             .enable_logging()
             .build();
+        let mut instructions = INSTRUCTIONS;
+        if self.read_only {
+            capabilities.prompts = None;
+            instructions = ONLY_READS;
+        }
         let me = Implementation::new("postil", env!("CARGO_PKG_VERSION"))
             .with_title("postil: conversations in the margins of code");
         ServerConfig::new(capabilities)
             .with_server_info(me)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -242,7 +252,12 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(vec![prompt::prompt()]))
+        // It tells how to answer.
+        let all = match self.read_only {
+            true => Vec::new(),
+            false => vec![prompt::prompt()],
+        };
+        Ok(ListPromptsResult::with_all_items(all))
     }
 
     async fn get_prompt(
@@ -250,6 +265,10 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if self.read_only {
+            let text = "there is no prompt: this server only reads";
+            return Err(ErrorData::invalid_params(text, None));
+        }
         if request.name != prompt::NAME {
             let text = format!("the one prompt is {}", prompt::NAME);
             return Err(ErrorData::invalid_params(text, None));

@@ -12,6 +12,7 @@ mod editor; // through the server of an editor
 mod namesakes; // threads with the same first words
 mod nested; // an editor of a folder inside the workspace
 mod outside; // clients that nobody here wrote
+mod parameters; // what a method does not take
 mod roots; // which workspace
 mod unheard; // editors that do not tell what they have open
 mod unkept; // a history that cannot be used

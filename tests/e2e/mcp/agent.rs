@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
@@ -44,6 +44,19 @@ impl Agent {
     pub fn silent(workspace: &Workspace, args: &[&str]) -> Self {
         let mut command = workspace.postil();
         command.args(args).arg("mcp");
+        Self::of(command)
+    }
+
+    /// To whom nothing is offered that changes anything; introduced.
+    pub fn read_only(workspace: &Workspace) -> (Self, Value) {
+        let mut command = workspace.postil();
+        command.args(["mcp", "--read-only"]);
+        let mut agent = Self::of(command);
+        let me = agent.introduce();
+        (agent, me)
+    }
+
+    fn of(mut command: Command) -> Self {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -242,7 +255,7 @@ impl Drop for Agent {
 }
 
 /// What a program prints, with standard error where it fails.
-pub fn output(mut command: std::process::Command) -> String {
+pub fn output(mut command: Command) -> String {
     let mut process = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
