@@ -16,6 +16,7 @@ use crate::os;
 mod handler;
 mod log;
 mod prompt;
+mod queue;
 mod resources;
 mod roots;
 mod route;

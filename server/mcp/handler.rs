@@ -22,6 +22,7 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
+use super::queue::Turn;
 use super::resources::{self, Named};
 use super::roots::Workspaces;
 use super::subscriptions::Subscriptions;
@@ -73,16 +74,28 @@ impl Handler {
         verb: &Verb,
         arguments: &Value,
         context: &RequestContext<RoleServer>,
+        turn: Option<Arc<Turn>>,
     ) -> Result<Answer, Failure> {
         // A call may be faster than what `initialized` has us do.
         self.shared.log.connect(&context.peer);
+        let cancelled = || Failure::new("cancelled", "the call was cancelled");
         let running = async {
-            let found = self.shared.places(&context.peer).await?;
-            let (told, cancel) = (&self.shared.told, &context.ct);
-            told.check(&self.shared, &found.places, verb, arguments, cancel)
-                .await?;
-            let answer = route::call(&self.shared, &found, verb, arguments, cancel).await?;
-            told.note(&found.places, verb, arguments, &answer.value);
+            let (shared, cancel) = (&self.shared, &context.ct);
+            if let Some(turn) = &turn {
+                tokio::select! {
+                    biased;
+                    // It is not begun yet.
+                    () = cancel.cancelled() => return Err(cancelled()),
+                    () = turn.comes() => {}
+                }
+            }
+            // One that may wait for the person holds up no other.
+            let _turn = turn.filter(|_| !verb.takes_long);
+            let found = shared.places(&context.peer).await?;
+            let (told, places) = (&shared.told, &found.places);
+            told.check(shared, places, verb, arguments, cancel).await?;
+            let answer = route::call(shared, &found, verb, arguments, cancel).await?;
+            told.note(places, verb, arguments, &answer.value);
             Ok(answer)
         };
         let running = AssertUnwindSafe(running).catch_unwind();
@@ -94,9 +107,7 @@ impl Handler {
         };
         tokio::select! {
             outcome = running => outcome,
-            () = verb.given_up(&context.ct) => {
-                Err(Failure::new("cancelled", "the call was cancelled"))
-            }
+            () = verb.given_up(&context.ct) => Err(cancelled()),
             () = progress(verb, context) => Err(Failure::defect()),
         }
     }
@@ -108,7 +119,7 @@ impl Handler {
         arguments: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
-        let answered = self.run(verb, &arguments, context).await;
+        let answered = self.run(verb, &arguments, context, None).await;
         answered.map_err(|failure| internal(&failure))
     }
 }
@@ -227,8 +238,9 @@ impl ServerHandler for Handler {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let turn = context.extensions.remove();
         let Some(verb) = self.verb(&request.name) else {
             let offered = verbs::ALL.iter().filter(|verb| self.offers(verb));
             let known: Vec<&str> = offered.map(|verb| verb.name).collect();
@@ -240,7 +252,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(text, None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let outcome = self.run(verb, &arguments, &context).await;
+        let outcome = self.run(verb, &arguments, &context, turn).await;
         if outcome.is_ok() && verb.effect.writes() {
             self.shared.log.list_changed();
         }
@@ -282,7 +294,8 @@ impl ServerHandler for Handler {
         if let Some(path) = path {
             arguments["path"] = json!(path);
         }
-        let pending = self.run(&verbs::GET_THREADS, &arguments, &context).await;
+        let verb = &verbs::GET_THREADS;
+        let pending = self.run(verb, &arguments, &context, None).await;
         let pending = pending
             .map(|answer| answer.value)
             .map_err(|failure| failure.message);
@@ -343,7 +356,7 @@ impl ServerHandler for Handler {
             }
             Named::Run(id) => {
                 let (verb, of_run) = (&verbs::WORKFLOW_THREAD, json!({"run_id": id}));
-                let page = self.run(verb, &of_run, &context).await;
+                let page = self.run(verb, &of_run, &context, None).await;
                 let page = page.map_err(|failure| not_found(failure.message))?;
                 (page.value, page.text)
             }

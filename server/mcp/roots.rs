@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::log::Log;
+use super::queue::Queue;
 use super::subscriptions::Subscriptions;
 use super::told::Told;
 use super::{Peer, Shared};
@@ -61,6 +62,8 @@ pub(super) struct Workspaces {
     pub log: Log,
     pub subscriptions: Subscriptions,
     pub told: Told,
+    /// Of the calls that write.
+    pub queue: Queue,
     fallback: PathBuf,
     /// Asked for at the first call, and again when the client says that they changed or when one that was missing is
     /// there.
@@ -76,6 +79,7 @@ impl Workspaces {
             log: Log::default(),
             subscriptions: Subscriptions::default(),
             told: Told::default(),
+            queue: Queue::default(),
             fallback,
             found: RwLock::default(),
             known: RwLock::default(),

@@ -1,15 +1,17 @@
 //! The transport, with what counts in the order of the wire: `rmcp` runs notifications and calls beside each other.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, JsonRpcMessage};
+use rmcp::model::{ClientNotification, ClientRequest, GetExtensions as _, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::{IntoTransport as _, Transport};
 
 use super::Shared;
+use crate::verbs;
 
-/// A change of the client's roots counts for every call behind it.
+/// A change of the client's roots counts for every call behind it, and calls that write stand in a queue.
 pub(super) struct InOrder<T> {
     transport: T,
     shared: Shared,
@@ -38,13 +40,26 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InOrder<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let message = self.transport.receive().await;
-        if let Some(JsonRpcMessage::Notification(notification)) = &message
-            && let ClientNotification::RootsListChangedNotification(_) = notification.notification
-        {
-            self.shared.roots_changed();
+        let mut message = self.transport.receive().await?;
+        match &mut message {
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::RootsListChangedNotification(_) =
+                    notification.notification
+                {
+                    self.shared.roots_changed();
+                }
+            }
+            JsonRpcMessage::Request(request) => {
+                if let ClientRequest::CallToolRequest(call) = &request.request
+                    && verbs::verb(&call.params.name).is_some_and(|verb| verb.effect.writes())
+                {
+                    let turn = Arc::new(self.shared.queue.stand());
+                    request.request.extensions_mut().insert(turn);
+                }
+            }
+            _ => {}
         }
-        message
+        Some(message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {

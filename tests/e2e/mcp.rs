@@ -11,6 +11,7 @@ mod buffers; // documents that are open in an editor
 mod editor; // through the server of an editor
 mod namesakes; // threads with the same first words
 mod nested; // an editor of a folder inside the workspace
+mod order; // calls that are sent one after the other
 mod outside; // clients that nobody here wrote
 mod parameters; // what a method does not take
 mod roots; // which workspace
