@@ -15,6 +15,7 @@ use crate::os;
 
 mod handler;
 mod log;
+mod pages;
 mod prompt;
 mod queue;
 mod resources;

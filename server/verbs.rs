@@ -79,6 +79,26 @@ impl Verb {
 /// Runs that are listed where nobody says how many, and rounds that are found.
 pub const RUNS: usize = 50;
 pub const HITS: usize = 20;
+/// Threads that an agent is shown at once.
+pub const THREADS: usize = 100;
+
+/// Which of the threads an agent asks for; whoever asks a session itself gets all of them.
+pub struct Page {
+    pub limit: Option<usize>,
+    /// The id of the thread before.
+    pub after: Option<String>,
+}
+
+impl Page {
+    /// Out of the arguments of `get_threads`.
+    pub fn taken_from(arguments: &mut Value) -> Result<Self, Failure> {
+        let GetThreads { limit, after, .. } = read(GET_THREADS.name, arguments)?;
+        if let Some(arguments) = arguments.as_object_mut() {
+            arguments.retain(|name, _| !["limit", "after"].contains(&name.as_str()));
+        }
+        Ok(Self { limit, after })
+    }
+}
 
 /// One that agents are offered.
 pub fn verb(name: &str) -> Option<&'static Verb> {

@@ -26,7 +26,7 @@ use super::queue::Turn;
 use super::resources::{self, Named};
 use super::roots::Workspaces;
 use super::subscriptions::Subscriptions;
-use super::{Shared, prompt, route};
+use super::{Shared, pages, prompt, route};
 use crate::config::Folders;
 use crate::verbs::{self, Answer, Effect, Failure, Verb};
 
@@ -41,6 +41,14 @@ so never write them yourself. The prompt answer_threads says how to answer all t
 const ONLY_READS: &str = "postil: conversations with an agent in code comments. `AUTHOR:` lines are a person's, \
 `AGENT:` lines an agent's. get_threads lists the threads. This server only reads: it answers and removes none, and \
 the marker lines are never yours to write.";
+
+/// What a call is for.
+enum Purpose {
+    /// An agent reads the answer: a long list is cut. Of a call that writes its place in the queue.
+    Agent(Option<Arc<Turn>>),
+    /// Lists and resources are made of it.
+    List,
+}
 
 pub(super) struct Handler {
     shared: Shared,
@@ -74,13 +82,17 @@ impl Handler {
         verb: &Verb,
         arguments: &Value,
         context: &RequestContext<RoleServer>,
-        turn: Option<Arc<Turn>>,
+        purpose: Purpose,
     ) -> Result<Answer, Failure> {
         // A call may be faster than what `initialized` has us do.
         self.shared.log.connect(&context.peer);
         let cancelled = || Failure::new("cancelled", "the call was cancelled");
         let running = async {
             let (shared, cancel) = (&self.shared, &context.ct);
+            let (is_list, turn) = match purpose {
+                Purpose::Agent(turn) => (false, turn),
+                Purpose::List => (true, None),
+            };
             if let Some(turn) = &turn {
                 tokio::select! {
                     biased;
@@ -94,8 +106,17 @@ impl Handler {
             let found = shared.places(&context.peer).await?;
             let (told, places) = (&shared.told, &found.places);
             told.check(shared, places, verb, arguments, cancel).await?;
-            let answer = route::call(shared, &found, verb, arguments, cancel).await?;
-            told.note(places, verb, arguments, &answer.value);
+            let (answer, whole) = match verb.name {
+                "get_threads" if !is_list => {
+                    pages::threads(shared, &found, arguments, cancel).await?
+                }
+                _ => {
+                    let answer = route::call(shared, &found, verb, arguments, cancel).await?;
+                    (answer, None)
+                }
+            };
+            let whole = whole.as_ref().unwrap_or(&answer.value);
+            told.note(places, verb, arguments, &answer.value, whole);
             Ok(answer)
         };
         let running = AssertUnwindSafe(running).catch_unwind();
@@ -119,7 +140,7 @@ impl Handler {
         arguments: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
-        let answered = self.run(verb, &arguments, context, None).await;
+        let answered = self.run(verb, &arguments, context, Purpose::List).await;
         answered.map_err(|failure| internal(&failure))
     }
 }
@@ -240,7 +261,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let turn = context.extensions.remove();
+        let purpose = Purpose::Agent(context.extensions.remove());
         let Some(verb) = self.verb(&request.name) else {
             let offered = verbs::ALL.iter().filter(|verb| self.offers(verb));
             let known: Vec<&str> = offered.map(|verb| verb.name).collect();
@@ -252,7 +273,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(text, None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let outcome = self.run(verb, &arguments, &context, turn).await;
+        let outcome = self.run(verb, &arguments, &context, purpose).await;
         if outcome.is_ok() && verb.effect.writes() {
             self.shared.log.list_changed();
         }
@@ -294,8 +315,8 @@ impl ServerHandler for Handler {
         if let Some(path) = path {
             arguments["path"] = json!(path);
         }
-        let verb = &verbs::GET_THREADS;
-        let pending = self.run(verb, &arguments, &context, None).await;
+        let (verb, purpose) = (&verbs::GET_THREADS, Purpose::Agent(None));
+        let pending = self.run(verb, &arguments, &context, purpose).await;
         let pending = pending
             .map(|answer| answer.value)
             .map_err(|failure| failure.message);
@@ -356,7 +377,7 @@ impl ServerHandler for Handler {
             }
             Named::Run(id) => {
                 let (verb, of_run) = (&verbs::WORKFLOW_THREAD, json!({"run_id": id}));
-                let page = self.run(verb, &of_run, &context, None).await;
+                let page = self.run(verb, &of_run, &context, Purpose::List).await;
                 let page = page.map_err(|failure| not_found(failure.message))?;
                 (page.value, page.text)
             }

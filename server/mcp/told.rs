@@ -67,8 +67,15 @@ impl Told {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the answer to a call tells the client.
-    pub fn note(&self, places: &[Arc<Place>], verb: &Verb, arguments: &Value, answer: &Value) {
+    /// What the answer to a call tells the client. `whole`: the list that it is a page of.
+    pub fn note(
+        &self,
+        places: &[Arc<Place>],
+        verb: &Verb,
+        arguments: &Value,
+        answer: &Value,
+        whole: &Value,
+    ) {
         let root = |item: &Value| match (text(item, "root"), places) {
             (Some(root), _) => Some(PathBuf::from(root)),
             (None, [place]) => Some(place.root.clone()),
@@ -78,12 +85,11 @@ impl Told {
             "get_threads" => {
                 let all = arguments.get("status").is_none_or(Value::is_null);
                 let mut namesakes: HashMap<(Option<PathBuf>, &str), usize> = HashMap::new();
-                let threads = listed(answer);
-                for (id, thread) in &threads {
+                for (id, thread) in listed(whole) {
                     *namesakes.entry((root(thread), words(id))).or_default() += 1;
                 }
                 let mut told = self.lock();
-                for (id, thread) in threads {
+                for (id, thread) in listed(answer) {
                     let (Some(root), Some(file)) = (root(thread), text(thread, "file")) else {
                         continue;
                     };

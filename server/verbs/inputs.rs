@@ -69,6 +69,13 @@ pub(super) struct GetThreads {
     /// Only threads with this status.
     #[serde(default)]
     pub(super) status: Option<StatusName>,
+    /// At most so many. Default: 100.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(super) limit: Option<usize>,
+    /// The id of the last thread that you were shown: those behind it.
+    #[serde(default)]
+    pub(super) after: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -27,7 +27,8 @@ pub static GET_THREADS: Verb = Verb {
     title: "List threads",
     description: "Lists the threads in code comments: conversations of AUTHOR: lines (the person) and AGENT: \
         lines (you), with id, file, 1-based lines, messages and status. `pending` waits for your answer, \
-        `awaiting_user` for the person. Reads what is open and unsaved in the editor, where one runs.",
+        `awaiting_user` for the person. Reads what is open and unsaved in the editor, where one runs. `cut` tells how \
+        many are left out, and how to go on; `summary` counts all.",
     effect: Effect::Reads,
     schema: tools::schema::<GetThreads>,
     ..PLAIN

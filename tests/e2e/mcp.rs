@@ -13,6 +13,7 @@ mod namesakes; // threads with the same first words
 mod nested; // an editor of a folder inside the workspace
 mod order; // calls that are sent one after the other
 mod outside; // clients that nobody here wrote
+mod pages; // lists that are long
 mod parameters; // what a method does not take
 mod roots; // which workspace
 mod unheard; // editors that do not tell what they have open
