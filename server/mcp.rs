@@ -4,14 +4,17 @@
 //! A call goes to the server of an editor that has the workspace open, if there is one ([`bridge`]), so that
 //! unsaved text is seen and edited; else it works on the files.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
 
 use crate::config::Folders;
 use crate::os;
+use crate::present;
 
 mod handler;
 mod log;
@@ -41,15 +44,27 @@ pub async fn serve(fallback: PathBuf, folders: Folders, read_only: bool) -> Exit
             }
             ExitCode::SUCCESS
         }
-        // It has hung up without a word, which is its right.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("the client did not introduce itself: {error}");
-            ExitCode::FAILURE
+        Err(ServerInitializeError::ConnectionClosed(_)) => match shared.unintroduced.get() {
+            // It has hung up without a word, which is its right.
+            None => ExitCode::SUCCESS,
+            Some(why) => unintroduced(why),
+        },
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+            unintroduced("its first message was no request")
         }
+        Err(error) => unintroduced(&error.to_string()),
     };
     shared.shutdown().await;
     code
+}
+
+/// For whoever started the server; the protocol has standard output.
+fn unintroduced(why: &str) -> ExitCode {
+    let why = present::visible(why);
+    let text = format!("the client did not introduce itself: {why}");
+    tracing::error!("{text}");
+    let _ = writeln!(std::io::stderr(), "postil: {text}");
+    ExitCode::FAILURE
 }
 
 type Peer = rmcp::Peer<rmcp::RoleServer>;

@@ -12,11 +12,12 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Reference, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, Tool, ToolAnnotations, UnsubscribeRequestParams,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, Tool,
+    ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -26,7 +27,7 @@ use super::queue::Turn;
 use super::resources::{self, Named};
 use super::roots::Workspaces;
 use super::subscriptions::Subscriptions;
-use super::{Shared, pages, prompt, route};
+use super::{Shared, pages, prompt, route, wire};
 use crate::config::Folders;
 use crate::verbs::{self, Answer, Effect, Failure, Verb};
 
@@ -401,6 +402,16 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         self.shared.subscriptions.remove(&request.uri);
         Ok(())
+    }
+
+    /// `rmcp` gives us what it cannot read, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(wire::malformed(&request)
+            .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
     }
 
     /// Ids of threads and runs, for the templates; paths are for the client to complete.

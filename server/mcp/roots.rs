@@ -5,7 +5,7 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -64,6 +64,8 @@ pub(super) struct Workspaces {
     pub told: Told,
     /// Of the calls that write.
     pub queue: Queue,
+    /// Why the client's introduction was not taken.
+    pub unintroduced: OnceLock<String>,
     fallback: PathBuf,
     /// Asked for at the first call, and again when the client says that they changed or when one that was missing is
     /// there.
@@ -80,6 +82,7 @@ impl Workspaces {
             subscriptions: Subscriptions::default(),
             told: Told::default(),
             queue: Queue::default(),
+            unintroduced: OnceLock::new(),
             fallback,
             found: RwLock::default(),
             known: RwLock::default(),

@@ -1,12 +1,24 @@
-//! The transport, with what counts in the order of the wire: `rmcp` runs notifications and calls beside each other.
+//! The transport, with what counts in the order of the wire: `rmcp` runs notifications and calls beside each other. And
+//! with what `rmcp` does not tell a client that is mistaken.
+#![expect(
+    deprecated,
+    reason = "newer revisions of the protocol have no logging; the clients of today do"
+)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, GetExtensions as _, JsonRpcMessage};
+use rmcp::model::{
+    CallToolRequestParams, ClientNotification, ClientRequest, CompleteRequestParams, CustomRequest,
+    GetExtensions as _, GetMeta as _, GetPromptRequestParams, InitializeRequestParams,
+    JsonRpcMessage, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::{IntoTransport as _, Transport};
+use rmcp::{ErrorData, RoleServer};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::Shared;
 use crate::verbs;
@@ -15,13 +27,50 @@ use crate::verbs;
 pub(super) struct InOrder<T> {
     transport: T,
     shared: Shared,
+    /// The client has said who it is, or what it speaks.
+    introduced: bool,
 }
 
 impl InOrder<()> {
     /// On standard input and output.
     pub fn new(shared: Shared) -> InOrder<impl Transport<RoleServer> + 'static> {
-        let transport = rmcp::transport::stdio_pipes().into_transport();
-        InOrder { transport, shared }
+        InOrder {
+            transport: rmcp::transport::stdio_pipes().into_transport(),
+            shared,
+            introduced: false,
+        }
+    }
+}
+
+impl<T> InOrder<T> {
+    /// Why a request is not taken from a client that has not introduced itself.
+    fn refuses(&mut self, request: &ClientRequest) -> Option<ErrorData> {
+        match request {
+            _ if self.introduced => return None,
+            ClientRequest::PingRequest(_) => return None,
+            ClientRequest::CustomRequest(custom) if custom.method == "initialize" => {
+                return malformed(custom);
+            }
+            ClientRequest::InitializeRequest(_) => {}
+            request => {
+                let speaks = request.get_meta();
+                let missing = speaks.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+                if !missing.is_empty() {
+                    let text = format!(
+                        "{} came before `initialize`; in a revision that has none, `_meta` says what the client speaks ({})",
+                        request.method().escape_debug(),
+                        missing.join(", ")
+                    );
+                    return Some(ErrorData::invalid_params(text, None));
+                }
+                // Asks what we speak, and may still go either way.
+                if let ClientRequest::DiscoverRequest(_) = request {
+                    return None;
+                }
+            }
+        }
+        self.introduced = true;
+        None
     }
 }
 
@@ -40,29 +89,65 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InOrder<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let mut message = self.transport.receive().await?;
-        match &mut message {
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::RootsListChangedNotification(_) =
-                    notification.notification
-                {
-                    self.shared.roots_changed();
+        loop {
+            let mut message = self.transport.receive().await?;
+            match &mut message {
+                JsonRpcMessage::Notification(notification) => {
+                    if let ClientNotification::RootsListChangedNotification(_) =
+                        notification.notification
+                    {
+                        self.shared.roots_changed();
+                    }
                 }
-            }
-            JsonRpcMessage::Request(request) => {
-                if let ClientRequest::CallToolRequest(call) = &request.request
-                    && verbs::verb(&call.params.name).is_some_and(|verb| verb.effect.writes())
-                {
-                    let turn = Arc::new(self.shared.queue.stand());
-                    request.request.extensions_mut().insert(turn);
+                JsonRpcMessage::Request(request) => {
+                    if let Some(refusal) = self.refuses(&request.request) {
+                        let _ = self.shared.unintroduced.set(refusal.message.to_string());
+                        let refusal = JsonRpcMessage::error(refusal, Some(request.id.clone()));
+                        // It is gone: so the next one is none.
+                        let _ = self.transport.send(refusal).await;
+                        continue;
+                    }
+                    if let ClientRequest::CallToolRequest(call) = &request.request
+                        && verbs::verb(&call.params.name).is_some_and(|verb| verb.effect.writes())
+                    {
+                        let turn = Arc::new(self.shared.queue.stand());
+                        request.request.extensions_mut().insert(turn);
+                    }
                 }
+                _ => {}
             }
-            _ => {}
+            return Some(message);
         }
-        Some(message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.transport.close()
     }
+}
+
+/// What is wrong with the parameters of a method that there is: `rmcp` takes what it cannot read for a method of
+/// somebody else's.
+pub(super) fn malformed(request: &CustomRequest) -> Option<ErrorData> {
+    fn why<T: DeserializeOwned>(params: Value) -> Option<String> {
+        let read = serde_json::from_value::<T>(params);
+        read.err().map(|error| error.to_string())
+    }
+    let method = request.method.as_str();
+    let why = match method {
+        "initialize" => why::<InitializeRequestParams>,
+        "tools/call" => why::<CallToolRequestParams>,
+        "prompts/get" => why::<GetPromptRequestParams>,
+        "resources/read" => why::<ReadResourceRequestParams>,
+        "resources/subscribe" => why::<SubscribeRequestParams>,
+        "resources/unsubscribe" => why::<UnsubscribeRequestParams>,
+        "completion/complete" => why::<CompleteRequestParams>,
+        "logging/setLevel" => why::<SetLevelRequestParams>,
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            why::<PaginatedRequestParams>
+        }
+        _ => return None,
+    };
+    let params = request.params.clone().unwrap_or_else(|| json!({}));
+    let why = why(params).unwrap_or_else(|| String::from("its parameters cannot be read"));
+    Some(ErrorData::invalid_params(format!("{method}: {why}"), None))
 }
