@@ -16,6 +16,7 @@ use crate::config::Folders;
 use crate::os;
 use crate::present;
 
+mod batches;
 mod handler;
 mod log;
 mod pages;

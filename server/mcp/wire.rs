@@ -7,12 +7,13 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::model::{
     CallToolRequestParams, ClientNotification, ClientRequest, CompleteRequestParams, CustomRequest,
     GetExtensions as _, GetMeta as _, GetPromptRequestParams, InitializeRequestParams,
     JsonRpcMessage, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+    ServerResult, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::{IntoTransport as _, Transport};
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::batches::Apart;
 use crate::verbs;
 
 /// A change of the client's roots counts for every call behind it, and calls that write stand in a queue.
@@ -29,15 +31,19 @@ pub(super) struct InOrder<T> {
     shared: Shared,
     /// The client has said who it is, or what it speaks.
     introduced: bool,
+    batches: Arc<AtomicBool>,
 }
 
 impl InOrder<()> {
     /// On standard input and output.
     pub fn new(shared: Shared) -> InOrder<impl Transport<RoleServer> + 'static> {
+        let (input, output) = rmcp::transport::stdio_pipes();
+        let batches = Arc::<AtomicBool>::default();
         InOrder {
-            transport: rmcp::transport::stdio_pipes().into_transport(),
+            transport: (Apart::new(input, batches.clone()), output).into_transport(),
             shared,
             introduced: false,
+            batches,
         }
     }
 }
@@ -85,6 +91,12 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InOrder<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Response(response) = &item
+            && let ServerResult::InitializeResult(agreed) = &response.result
+        {
+            let has_batches = agreed.protocol_version == ProtocolVersion::V_2025_03_26;
+            self.batches.store(has_batches, Ordering::Relaxed);
+        }
         self.transport.send(item)
     }
 

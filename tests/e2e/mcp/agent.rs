@@ -89,13 +89,18 @@ impl Agent {
     }
 
     pub fn introduce(&mut self) -> Value {
+        self.introduce_in("2025-06-18")
+    }
+
+    /// In a revision of the protocol.
+    pub fn introduce_in(&mut self, revision: &str) -> Value {
         let capabilities = match self.roots {
             Some(_) => json!({"roots": {"listChanged": true}}),
             None => json!({}),
         };
         let answer = self.request(
             "initialize",
-            json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
+            json!({"protocolVersion": revision, "capabilities": capabilities,
                 "clientInfo": {"name": "postil's own tests", "version": "1"}}),
         );
         self.notify("notifications/initialized", json!({}));

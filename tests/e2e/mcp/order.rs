@@ -88,3 +88,37 @@ fn what_waits_for_its_turn_is_cancelled_and_holds_up_no_read() {
     done(long);
     agent.answer(edit).expect("a result");
 }
+
+/// Revision 2025-03-26 has them, and no other.
+#[test]
+fn each_request_of_a_batch_is_answered() {
+    let workspace = workspace();
+    let mut agent = Agent::silent(&workspace, &[]);
+    let me = agent.introduce_in("2025-03-26");
+    assert_eq!(me["protocolVersion"], "2025-03-26");
+    let call = json!({"name": "get_threads", "arguments": {}});
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": 70, "method": "tools/list"},
+        {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
+        {"jsonrpc": "2.0", "id": 71, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "id": 72, "method": "no/such/method"},
+    ]);
+    agent.send_raw(format!(" {batch}\n").as_bytes());
+    let tools = agent.answer(70).expect("tools");
+    assert!(tools["tools"].is_array(), "{tools}");
+    let list = agent.answer(71).expect("the list");
+    assert_eq!(list["structuredContent"]["summary"]["total"], 2);
+    let error = agent.answer(72).expect_err("unknown");
+    assert_eq!(error["code"], -32601);
+    // What is wrong in one costs itself alone.
+    for line in [
+        "[]\n",
+        "[1]\n",
+        "[{\"jsonrpc\": \"2.0\", \"id\": 73, \"method\": \"ping\"}, 1]\n",
+        "[{\n",
+    ] {
+        agent.send_raw(line.as_bytes());
+    }
+    agent.answer(73).expect("it lives");
+    assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
+}
