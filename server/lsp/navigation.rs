@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
-use super::{Server, from_proto, hover, invalid, names, to_proto};
+use super::{Server, from_proto, hover, invalid, lifecycle, names, to_proto};
 use crate::children::ChildError;
 use crate::comments::Syntax;
 use crate::config::ProxyMode;
@@ -95,6 +95,10 @@ pub(super) async fn request(
     let Some(path) = server.fit(uri) else {
         return Ok(Answer::Value(Value::Null));
     };
+    // The user's own are watched by nobody.
+    if session.refresh_settings() {
+        lifecycle::settings_changed(&server, session);
+    }
     let mode = mode(session, &path);
     if mode == ProxyMode::Off {
         return Ok(Answer::Value(Value::Null));

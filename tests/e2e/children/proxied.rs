@@ -366,3 +366,21 @@ fn what_runs_for_the_editor_is_listed_with_its_process_and_memory() {
     assert_eq!(gone["state"], "stopped", "{gone}");
     assert!(gone["pid"].is_null(), "{gone}");
 }
+
+#[test]
+fn settings_that_another_program_wrote_count_with_the_next_definition() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", THREAD);
+    let name = at(&editor, "a.rs", THREAD.rfind("load").unwrap());
+    let mut asked = |mode: &str| {
+        let settings = std::fs::read_to_string(workspace.config_file()).expect("settings");
+        let (rest, _) = settings.split_once("\n[proxy]").expect("its section");
+        workspace.configure(&format!("{rest}\n[proxy]\nmode = '{mode}'\n"));
+        let found = editor.request("textDocument/definition", name.clone());
+        found.expect("an answer")
+    };
+    assert_eq!(asked("threads"), Value::Null);
+    let found = asked("always");
+    assert!(found[0].is_object(), "{found}");
+}
