@@ -173,13 +173,14 @@ impl Session {
         })
     }
 
-    /// Who could be asked about the threads of a file: what the settings name, then the agents on PATH.
+    /// Who could be asked about the threads of a file: what the settings name, then the agents on PATH. A model that a
+    /// repository names is none before its folder is trusted.
     pub fn askable(&self, path: &Path) -> Vec<String> {
         let Some(workspace) = self.workspace_of(path) else {
             return Vec::new();
         };
         let loaded = workspace.loaded();
-        let mut all = configured(&loaded.settings);
+        let mut all = configured(&self.choosing(&workspace).0);
         for name in agents(&workspace, &loaded) {
             if !all.contains(&name) {
                 all.push(name);

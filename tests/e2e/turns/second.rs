@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
+use crate::harness::{Editor, Options};
 use crate::model::{Step, call};
 
 const CONSULT: &str = "[turn]\nconsult = 'anthropic/claude-second'\n";
@@ -142,6 +143,36 @@ fn another_agent_answers_in_the_same_thread_with_the_first_ones_diff() {
     );
     // It gives its view; the author decides.
     assert!(asked[4].results()[0].2, "{:?}", asked[4].results());
+}
+
+#[test]
+fn another_model_that_a_repository_names_is_offered_once_its_folder_is_trusted() {
+    let bench = Bench::new(vec![Step::text("Seven.")]);
+    bench
+        .workspace
+        .write("postil.toml", "model = \"anthropic/claude-theirs\"\n");
+    let answered = format!("{THREAD}// AGENT: Seven.\n// AUTHOR:\n{CODE}");
+    bench.workspace.write(FILE, answered);
+    let options = Options {
+        env: bench.env(),
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&bench.workspace, options);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["awaiting_user"]);
+    let offered = |editor: &mut Editor| {
+        let actions = editor.code_actions(FILE, 0);
+        let titles = actions.iter().filter_map(|action| action["title"].as_str());
+        let others = titles.filter(|title| title.starts_with("Ask another agent"));
+        others.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let model = "Ask another agent: anthropic/claude-theirs";
+    let before = offered(&mut editor);
+    assert!(!before.iter().any(|title| title == model), "{before:?}");
+    let trusted = editor.command("postil.trust", json!({"uri": editor.uri(FILE)}));
+    trusted.expect("it is trusted");
+    let now = offered(&mut editor);
+    assert!(now.iter().any(|title| title == model), "{now:?}");
 }
 
 #[test]
