@@ -1,7 +1,7 @@
 //! The client as the server sees it: notifications and requests to it, and its answers. Requests of tower-lsp's
 //! own `Client` are not used: an answer to a handler that was cancelled meanwhile would panic there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,11 +29,25 @@ pub(crate) enum ClientError {
 
 type Answer = Result<Value, ClientError>;
 
+/// Whom an answer of the client's is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    Waiting,
+    /// A question that was withdrawn before: the author chose something, and thinks that it counts.
+    Withdrawn,
+    Nobody,
+}
+
+/// Most questions whose late answers are known.
+const WITHDRAWN: usize = 100;
+
 pub(crate) struct Client {
     pub(crate) outbox: Arc<Outbox>,
     next: AtomicI64,
     /// `None`: the client is gone.
     waiting: Mutex<Option<HashMap<i64, oneshot::Sender<Answer>>>>,
+    /// Questions that were withdrawn and not answered yet, oldest first. A client may show them on: kakoune-lsp.
+    withdrawn: Mutex<VecDeque<i64>>,
 }
 
 impl Client {
@@ -42,7 +56,14 @@ impl Client {
             outbox,
             next: AtomicI64::new(1),
             waiting: Mutex::new(Some(HashMap::new())),
+            withdrawn: Mutex::default(),
         }
+    }
+
+    fn withdrawn(&self) -> MutexGuard<'_, VecDeque<i64>> {
+        self.withdrawn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Option<HashMap<i64, oneshot::Sender<Answer>>>> {
@@ -120,17 +141,17 @@ impl Client {
         }
     }
 
-    /// The client answered; `false`: nobody asked.
-    pub(crate) fn answered(&self, message: &mut Value) -> bool {
+    /// The client answered.
+    pub(crate) fn answered(&self, message: &mut Value) -> For {
         let Some(id) = message.get("id").and_then(Value::as_i64) else {
-            return false;
+            return For::Nobody;
         };
         let Some(sender) = self
             .waiting()
             .as_mut()
             .and_then(|waiting| waiting.remove(&id))
         else {
-            return false;
+            return self.answered_late(id, message);
         };
         let answer = match message.get("error").filter(|error| !error.is_null()) {
             Some(error) => {
@@ -151,7 +172,20 @@ impl Client {
                 .unwrap_or_default()),
         };
         let _ = sender.send(answer);
-        true
+        For::Waiting
+    }
+
+    fn answered_late(&self, id: i64, message: &Value) -> For {
+        let mut withdrawn = self.withdrawn();
+        let Some(at) = withdrawn.iter().position(|known| *known == id) else {
+            return For::Nobody;
+        };
+        withdrawn.remove(at);
+        // That it was closed is no news.
+        match message.pointer("/result/title") {
+            Some(_) => For::Withdrawn,
+            None => For::Waiting,
+        }
     }
 
     /// Nobody will answer any more.
@@ -175,6 +209,12 @@ impl Drop for Forget<'_> {
             .as_mut()
             .is_some_and(|waiting| waiting.remove(&self.id).is_some());
         if open && self.withdraw {
+            let mut withdrawn = self.client.withdrawn();
+            if withdrawn.len() == WITHDRAWN {
+                withdrawn.pop_front();
+            }
+            withdrawn.push_back(self.id);
+            drop(withdrawn);
             self.client
                 .notify("$/cancelRequest", json!({"id": self.id}));
         }

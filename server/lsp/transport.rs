@@ -26,13 +26,15 @@ use tower::Service;
 use tower_lsp::LspService;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 
+use super::client::For;
 use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
     Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
-    fixes, from_proto, hints, lifecycle, links, repaired, semantic_tokens, symbols, testing,
+    fixes, from_proto, hints, host, lifecycle, links, repaired, semantic_tokens, symbols, testing,
     to_proto,
 };
+use crate::host::Level;
 use crate::present;
 
 /// LSP 3.17 §ErrorCodes.
@@ -187,8 +189,16 @@ impl Adapter {
         let method = match object.get_mut("method").map(Value::take) {
             Some(Value::String(method)) => method,
             None if object.contains_key("result") || object.contains_key("error") => {
-                if !self.server.client.answered(&mut message) {
-                    tracing::warn!("an answer to nothing that was asked was ignored");
+                match self.server.client.answered(&mut message) {
+                    For::Waiting => {}
+                    For::Withdrawn => host::message(
+                        &self.server,
+                        Level::Info,
+                        "that question is no longer open: nothing was done",
+                    ),
+                    For::Nobody => {
+                        tracing::warn!("an answer to nothing that was asked was ignored");
+                    }
                 }
                 return;
             }

@@ -154,6 +154,35 @@ fn what_a_question_asks_stands_beside_its_choices_in_kakoune() {
 }
 
 #[test]
+fn an_answer_to_a_question_that_is_gone_is_told_of_in_kakoune() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write(
+        "notes.sql",
+        "-- AUTHOR: where is `one` used?\nselect one;\n",
+    );
+    workspace.git(&["init", "-q"]);
+    let terminal = opened(&workspace, "notes.sql");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    terminal.text(" pr");
+    terminal.wait("that a question waits", |s| s.contains("🔔1"));
+    terminal.text(" pc");
+    terminal.wait("its end", |s| {
+        s.contains("awaiting agent") && !s.contains("agent at work")
+    });
+    // kakoune-lsp goes on to show it.
+    terminal.text(" pa");
+    terminal.wait("the question", |s| s.contains("Trust this workspace"));
+    terminal.key("Enter");
+    terminal.wait("that it is not open", |s| {
+        unboxed(s).contains("nolongeropen:nothingwasdone") && !s.contains("🔔1")
+    });
+    command(&terminal, ":kill!");
+}
+
+#[test]
 fn a_killed_server_comes_back_in_kakoune_and_sees_what_is_not_saved() {
     if !peers::have(&["kak", "kak-lsp", "tmux"]) {
         return;

@@ -12,6 +12,7 @@ mod folders; // threads with one id
 mod meanwhile; // threads that change while something is on its way
 mod namesakes; // threads with the same first words
 mod planned; // edits that wait for a review, where the setting is another by then
+mod questions; // what an editor makes of a question
 mod renames; // files that are called otherwise by now
 mod review; // edits that are looked at before they are made
 mod saves; // turns that a save begins

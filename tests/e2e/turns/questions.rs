@@ -1,0 +1,73 @@
+//! Questions in editors that have a manner of their own with them: one is answered when it is not open any more.
+
+use serde_json::{Value, json};
+
+use super::{Bench, CODE, FILE, THREAD, type_at};
+use crate::harness::{Editor, NEVER, Options, frame};
+
+const QUESTION: &str = "window/showMessageRequest";
+const TRUST: &str = "Trust this workspace";
+
+/// A thread that was typed here, in an editor of this name; nobody has said yet whether the folder is trusted.
+fn typed(bench: &Bench, name: &str) -> Editor {
+    let options = || Options {
+        env: bench.env(),
+        initialize: false,
+        ..Options::default()
+    };
+    let mut editor = Editor::start_with(&bench.workspace, options());
+    let mut params = editor.initialize_params(&options());
+    params["clientInfo"] = json!({"name": name});
+    editor.request("initialize", params).expect("capabilities");
+    editor.notify("initialized", json!({}));
+    editor.open(FILE);
+    type_at(&editor, 0, THREAD);
+    editor.wait_codes(FILE, &["pending"]);
+    editor
+}
+
+fn reply(editor: &mut Editor) {
+    let begun = editor.take_action(FILE, 0, "Reply as agent");
+    begun.expect("the turn starts");
+}
+
+fn id_of_the_question(editor: &Editor) -> Value {
+    editor.wait_for("a question", |state| {
+        let mut received = state.received.iter();
+        let asked = received.find(|m| m["method"] == QUESTION);
+        asked.map(|question| question["id"].clone())
+    })
+}
+
+#[test]
+fn an_answer_to_a_question_that_is_not_open_any_more_is_told_of_once() {
+    let bench = Bench::new(Vec::new());
+    let mut editor = typed(&bench, "kakoune-lsp");
+    editor.state().choices = vec![String::from(NEVER)];
+    reply(&mut editor);
+    let question = id_of_the_question(&editor);
+    editor
+        .take_action(FILE, 0, "Cancel")
+        .expect("it is cancelled");
+    editor.wait_message("$/cancelRequest", |params| params["id"] == question);
+    for result in [
+        json!({"title": TRUST}),
+        json!({"title": TRUST}),
+        Value::Null,
+    ] {
+        let answer = json!({"jsonrpc": "2.0", "id": question, "result": result});
+        editor.send_raw(&frame(&answer));
+    }
+    let told = "that question is no longer open: nothing was done";
+    editor.wait_saying("window/showMessage", told);
+    editor.settle();
+    let state = editor.state();
+    let said = state.received.iter().filter(|m| {
+        let message = m["params"]["message"].as_str().unwrap_or_default();
+        message.contains(told)
+    });
+    assert_eq!(said.count(), 1);
+    drop(state);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+    assert!(bench.model.requests().is_empty());
+}
