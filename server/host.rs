@@ -56,6 +56,8 @@ pub enum Level {
 pub struct Question {
     pub text: String,
     pub choices: Vec<String>,
+    /// The last choice is a no: nothing happens by it.
+    pub last_is_no: bool,
 }
 
 /// A change of one file that the author is asked about before it is made.

@@ -256,7 +256,7 @@ impl Host for Editor {
             .enumerate()
             .map(|(at, text)| {
                 let kind = match at {
-                    at if at == last && last > 0 => PermissionOptionKind::RejectOnce,
+                    at if at == last && question.last_is_no => PermissionOptionKind::RejectOnce,
                     0 => PermissionOptionKind::AllowOnce,
                     _ => PermissionOptionKind::AllowAlways,
                 };

@@ -139,8 +139,13 @@ async fn ask(connection: &Connection, params: &Value) -> Result<Value, (i64, Str
     let Some(host) = connection.shared.host() else {
         return Ok(Value::Null);
     };
+    let question = Question {
+        text,
+        choices,
+        last_is_no: false,
+    };
     tokio::select! {
-        choice = host.ask(Question { text, choices }) => Ok(choice.and_then(|c| actions.get(c)).map_or(Value::Null, |a| (*a).clone())),
+        choice = host.ask(question) => Ok(choice.and_then(|c| actions.get(c)).map_or(Value::Null, |a| (*a).clone())),
         () = connection.ended() => Ok(Value::Null),
     }
 }

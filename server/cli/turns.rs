@@ -379,6 +379,7 @@ async fn ask_once(
     let question = Question {
         text: format!("{they}: {named}. Answer with edits allowed?"),
         choices: vec![String::from("Allow edits"), String::from("Read-only")],
+        last_is_no: true,
     };
     options.allow_arrived = terminal.ask(question).await == Some(0);
     Ok(())

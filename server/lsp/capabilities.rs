@@ -79,6 +79,8 @@ pub(super) struct Client {
     pub says_why_saved: bool,
     /// What takes the keys when a question is shown: a list or a line at the bottom, whatever is being typed.
     pub questions_take_keys: bool,
+    /// Fills in the first answer to a question, which Return alone takes then: eglot.
+    pub fills_in_first: bool,
     /// What an agent asks is shown as a message with buttons too: it has no place of ours for it, and a question of the
     /// server keeps nobody from typing on.
     pub asks_in_messages: bool,
@@ -192,6 +194,7 @@ impl Client {
             says_why_saved: can("/textDocument/synchronization/willSave"),
             questions_take_keys: !opted("reviews")
                 && name.is_some_and(|name| TAKE_KEYS.contains(&name)),
+            fills_in_first: name == Some("Eglot"),
             asks_in_messages: has("/window/showMessage")
                 && !opted("threads")
                 && !opted("reviews")

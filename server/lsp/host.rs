@@ -23,6 +23,7 @@ mod files;
 mod landed;
 mod lines;
 mod preview;
+mod questions;
 
 /// An editor may ask its user before it applies an edit.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -205,11 +206,8 @@ impl Host for EditorHost {
 
     async fn ask(&self, question: Question) -> Option<usize> {
         let server = self.server.upgrade()?;
-        let actions: Vec<Value> = question
-            .choices
-            .iter()
-            .map(|title| json!({"title": title}))
-            .collect();
+        let titles = questions::titles(&question, server.capabilities().fills_in_first);
+        let actions: Vec<Value> = titles.iter().map(|title| json!({"title": title})).collect();
         let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
         let before = *self.answered();
         if let Some(before) = before {

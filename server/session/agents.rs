@@ -210,6 +210,7 @@ async fn put(agent: &Agent, why: &str, host: &dyn Host) -> Said {
     let question = Question {
         text: format!("Use {}, {why}", agent.title),
         choices: vec![format!("Use {}", agent.title), String::from("No")],
+        last_is_no: true,
     };
     match host.ask(question).await {
         Some(0) => Said::Yes,

@@ -250,6 +250,7 @@ impl Session {
                             "Which agent is asked? It reads the thread and what the first one changed.",
                         ),
                         choices: several.iter().chain(&none).cloned().collect(),
+                        last_is_no: true,
                     };
                     let taken = self.host.ask(question).await;
                     if taken.is_none() {

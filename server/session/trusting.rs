@@ -82,6 +82,7 @@ impl Session {
                 String::from("Trust this workspace"),
                 String::from("Read-only this time"),
             ],
+            last_is_no: true,
         }
     }
 

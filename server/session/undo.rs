@@ -223,6 +223,7 @@ impl Session {
                 undone.files.join("; ")
             ),
             choices: vec![String::from("Undo the turn before")],
+            last_is_no: false,
         };
         Ok(self.host.ask(question).await == Some(0))
     }

@@ -278,6 +278,7 @@ async fn show(host: &dyn Host, asked: &Asked) -> Said {
     let question = Question {
         text: asked.text.clone(),
         choices: asked.choices.iter().map(|(text, _)| text.clone()).collect(),
+        last_is_no: true,
     };
     match host.ask(question).await {
         Some(taken) => asked

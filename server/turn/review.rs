@@ -440,6 +440,7 @@ async fn ask(cx: &Context, proposals: &[Proposal]) -> Vec<Option<bool>> {
     let question = |text: String, choices: &[&str]| Question {
         text,
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        last_is_no: true,
     };
     let files = list.join(", ");
     let text = match written {

@@ -1,9 +1,14 @@
 //! Emacs with eglot, set up as docs/editors/emacs.md says: in batch, and in a terminal by its keys.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::harness::Workspace;
+use serde_json::json;
+
+use crate::harness::{Workspace, wait_until};
 use crate::helix::Terminal;
+use crate::model::{Model, Step, call};
 use crate::peers;
 
 /// The page's own lines for a clean init file: its first block of Lisp.
@@ -13,6 +18,110 @@ fn init() -> String {
     let (_, rest) = page.split_once("```elisp\n").expect("a block");
     let (lines, _) = rest.split_once("```").expect("its end");
     lines.to_owned()
+}
+
+/// Emacs with this init file and eglot, on `notes.py` in a terminal.
+fn opened(workspace: &Workspace, init: &str, more: &[(&str, &OsStr)]) -> Terminal {
+    let home = workspace.root().with_file_name("home").join(".emacs.d");
+    std::fs::create_dir_all(&home).expect("a folder");
+    std::fs::write(home.join("init.el"), init).expect("init.el");
+    let terminal = Terminal::open(workspace, more, "emacs -nw notes.py");
+    terminal.wait("the file", |s| {
+        s.contains("def load(path)") && s.contains("(Python")
+    });
+    run(&terminal, "eglot");
+    terminal.wait("the server", |s| s.contains("[eglot:"));
+    terminal
+}
+
+/// A command by its name.
+fn run(terminal: &Terminal, name: &str) {
+    terminal.key("M-x");
+    terminal.wait("the prompt", |s| {
+        s.lines().any(|line| line.starts_with("M-x"))
+    });
+    terminal.text(name);
+    terminal.key("Enter");
+}
+
+/// Emacs at a thread that was typed there, in a trusted folder; its turn has begun, and the model wants to run a
+/// command as soon as it is released.
+struct Bench {
+    workspace: Workspace,
+    model: Model,
+    terminal: Terminal,
+}
+
+impl Bench {
+    fn new(init: &str) -> Self {
+        let workspace = Workspace::new();
+        workspace.write("notes.py", "def load(path):\n    return path\n");
+        workspace.git(&["init", "-q"]);
+        let trust = workspace.postil().args(["trust", "--yes"]).status();
+        assert!(trust.expect("it runs").success());
+        let command = json!({"command": "touch ran"});
+        let model = Model::start(vec![
+            Step::calls(vec![call("b", "bash", command)]).held(),
+            Step::text("It is as it is."),
+        ]);
+        let mut env = model.env();
+        let named = "anthropic/claude-sonnet-4-5".to_owned();
+        env.push((String::from("POSTIL_MODEL"), named));
+        let env = env.iter();
+        let env: Vec<(&str, &OsStr)> = env
+            .map(|(name, value)| (name.as_str(), OsStr::new(value)))
+            .collect();
+        let terminal = opened(&workspace, init, &env);
+        terminal.text("# AUTHOR: run it?");
+        terminal.key("Enter");
+        terminal.wait("the mark", |s| s.contains("Flymake[0 0 1]"));
+        terminal.key("M-<");
+        run(&terminal, "eglot-code-actions");
+        terminal.wait("the actions", |s| {
+            s.contains("Pick an action (default Reply as agent)")
+        });
+        terminal.key("Enter");
+        model.wait_for_requests(1);
+        terminal.key("M->");
+        Self {
+            workspace,
+            model,
+            terminal,
+        }
+    }
+
+    fn wait_question(&self) {
+        self.terminal.wait("the question", |s| {
+            s.contains("The agent wants to run `touch ran`")
+                && s.contains("Choose an option: Refuse")
+        });
+    }
+
+    /// The model is told `heard`, and the command did not run.
+    fn is_refused(&self, heard: &str) {
+        self.terminal
+            .wait("the answer", |s| s.contains("# AGENT: It is as it is."));
+        let told = self.model.requests()[1].results();
+        assert!(told[0].1.contains(heard), "{told:?}");
+        assert!(!self.workspace.root().join("ran").exists());
+    }
+}
+
+#[test]
+fn a_return_that_was_meant_for_the_text_is_a_no_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let bench = Bench::new(&init());
+    bench.model.release();
+    // As fast as somebody types: eglot tells nothing of it.
+    wait_until("the model's next request", || {
+        bench.terminal.tmux(&["send-keys", "-t", "t", "Enter"]);
+        std::thread::sleep(Duration::from_millis(120));
+        bench.model.requests().len() > 1
+    });
+    bench.terminal.key("M-<");
+    bench.is_refused("The author refused");
 }
 
 #[test]
@@ -26,23 +135,8 @@ fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
         "def load(path):\n    return path\n\n\nload(1)\n",
     );
     workspace.git(&["init", "-q"]);
-    let home = workspace.root().with_file_name("home").join(".emacs.d");
-    std::fs::create_dir_all(&home).expect("a folder");
-    std::fs::write(home.join("init.el"), init()).expect("init.el");
-    let terminal = Terminal::open(&workspace, &[], "emacs -nw notes.py");
-    let call = |name: &str| {
-        terminal.key("M-x");
-        terminal.wait("the prompt", |s| {
-            s.lines().any(|line| line.starts_with("M-x"))
-        });
-        terminal.text(name);
-        terminal.key("Enter");
-    };
-    terminal.wait("the file", |s| {
-        s.contains("def load(path)") && s.contains("(Python")
-    });
-    call("eglot");
-    terminal.wait("the server", |s| s.contains("[eglot:"));
+    let terminal = opened(&workspace, &init(), &[]);
+    let call = |name: &str| run(&terminal, name);
     terminal.text("# AUTHOR: where is `load` used?");
     terminal.key("Enter");
     // The mark in the margin, and the count of notes in the mode line.
@@ -63,7 +157,13 @@ fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
     terminal.key("Enter");
     terminal.wait("the question", |s| {
         s.contains("is not trusted. Trusting it lets an agent edit")
-            && s.contains("Choose an option: Trust this workspace")
+            && s.contains("Choose an option: Read-only this time")
+    });
+    // The first of the answers is what stands there already.
+    terminal.key("M-n");
+    terminal.key("M-n");
+    terminal.wait("the other answer", |s| {
+        s.contains("Choose an option: Trust this workspace")
     });
     terminal.key("Enter");
     terminal.wait("the answer", |s| {

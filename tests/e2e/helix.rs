@@ -44,7 +44,7 @@ impl Terminal {
         Self { socket }
     }
 
-    fn tmux(&self, args: &[&str]) -> String {
+    pub(crate) fn tmux(&self, args: &[&str]) -> String {
         let output = Command::new(peers::bin().join("tmux"))
             .arg("-S")
             .arg(&self.socket)

@@ -109,6 +109,7 @@ impl Call {
                 "{waiting} threads wait for an agent. Each is answered by a turn of its own, which may cost money."
             ),
             choices: vec![format!("Start {waiting} turns"), String::from("Not now")],
+            last_is_no: true,
         };
         let answer = host.ask(question).await;
         // Who cannot be asked has said what they want.

@@ -48,6 +48,7 @@ pub(super) async fn ask(server: &Arc<Server>, path: &Path, thread_id: &str) {
             .iter()
             .map(|choice| present::visible(choice))
             .collect(),
+        last_is_no: false,
     };
     let answered = async {
         while news.changed().await.is_ok() {

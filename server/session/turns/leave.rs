@@ -108,6 +108,7 @@ impl Session {
                 _ => format!("{came}. Answer them with edits allowed?"),
             },
             choices: vec![String::from("Allow edits"), String::from("Read-only")],
+            last_is_no: true,
         };
         let answer = host.ask(question).await;
         if answer.is_none() && task.cancel.is_cancelled() {

@@ -1,9 +1,11 @@
-//! Questions in editors that have a manner of their own with them: one is answered when it is not open any more.
+//! Questions in editors that have a manner of their own with them: Return takes the first answer, or a question is
+//! answered when it is not open any more.
 
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, type_at};
 use crate::harness::{Editor, NEVER, Options, frame};
+use crate::model::{Step, call};
 
 const QUESTION: &str = "window/showMessageRequest";
 const TRUST: &str = "Trust this workspace";
@@ -31,12 +33,48 @@ fn reply(editor: &mut Editor) {
     begun.expect("the turn starts");
 }
 
+/// What was asked until now: the titles of each.
+fn asked(editor: &Editor) -> Vec<Vec<String>> {
+    let state = editor.state();
+    let asked = state.received.iter().filter(|m| m["method"] == QUESTION);
+    let titles = |question: &Value| {
+        let actions = question["params"]["actions"].as_array().expect("actions");
+        let titles = actions.iter().map(|action| action["title"].as_str());
+        titles.flatten().map(str::to_owned).collect()
+    };
+    asked.map(titles).collect()
+}
+
 fn id_of_the_question(editor: &Editor) -> Value {
     editor.wait_for("a question", |state| {
         let mut received = state.received.iter();
         let asked = received.find(|m| m["method"] == QUESTION);
         asked.map(|question| question["id"].clone())
     })
+}
+
+#[test]
+fn where_return_takes_the_first_answer_that_is_a_no() {
+    let run = || Step::calls(vec![call("b", "bash", json!({"command": "touch ran"}))]);
+    for (name, firsts) in [
+        ("Eglot", ["Read-only this time", "Refuse"]),
+        ("lsp", [TRUST, "Allow once"]),
+    ] {
+        let bench = Bench::new(vec![run(), Step::text("It did not run.")]);
+        let mut editor = typed(&bench, name);
+        // By its title, wherever it stands.
+        editor.state().choices = [TRUST, "Refuse"].map(String::from).to_vec();
+        reply(&mut editor);
+        editor.wait_text(FILE, |text| text.contains("AGENT: It did not run."));
+        let asked = asked(&editor);
+        let shown: Vec<&str> = asked.iter().map(|titles| titles[0].as_str()).collect();
+        assert_eq!(shown, firsts, "{name}");
+        assert_eq!(asked[0].len(), 2, "{asked:?}");
+        assert!(
+            asked[1].contains(&String::from("Always allow")),
+            "{asked:?}"
+        );
+    }
 }
 
 #[test]
