@@ -155,6 +155,11 @@ pub trait Host: Send + Sync {
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 
+    /// Whether a question may be left and no answer to it ever come: it has to stand elsewhere too.
+    fn loses_questions(&self) -> bool {
+        false
+    }
+
     /// Whether a question is closed as soon as nobody waits for its answer.
     fn withdraws(&self) -> bool {
         false

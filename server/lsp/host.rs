@@ -236,6 +236,12 @@ impl Host for EditorHost {
         question.choices.iter().position(|choice| choice == title)
     }
 
+    fn loses_questions(&self) -> bool {
+        self.server
+            .upgrade()
+            .is_some_and(|server| server.capabilities().loses_questions)
+    }
+
     fn shows_questions(&self) -> bool {
         !self.shows_no_questions.load(Ordering::Relaxed)
     }

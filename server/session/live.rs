@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::oneshot;
 
 use super::turns::Turns;
 use crate::host::{
@@ -44,19 +45,30 @@ impl Live {
     }
 
     /// The question as one that the turn's thread shows, whose actions are the answers.
-    async fn ask_at_thread(&self, question: Question) -> Option<usize> {
-        let file = self.turns.file_of(&self.run)?;
+    fn put_at_thread(&self, question: &Question) -> Option<oneshot::Receiver<usize>> {
+        let answered = self.turns.put(&self.run, question.clone())?;
+        self.host.changed(&self.file());
+        Some(answered)
+    }
+
+    /// Where it is to be found that stands at the thread alone.
+    fn tell_of(&self, question: &Question) {
+        let file = self.turns.file_of(&self.run).unwrap_or_default();
         let file = file.rsplit('/').next().unwrap_or(&file);
         let text = format!(
             "{} Answer at the thread in {file}: its code actions have {}.",
             question.text,
             question.choices.join(", ")
         );
-        let answered = self.turns.put(&self.run, question)?;
         self.host.message(Level::Info, &text);
-        self.host.changed(&self.file());
-        answered.await.ok()
     }
+}
+
+/// What is answered at the thread; `None`: the question does not stand there.
+async fn answer_of(at_thread: &mut Option<oneshot::Receiver<usize>>) -> Option<usize> {
+    let answer = at_thread.as_mut()?.await.ok();
+    *at_thread = None;
+    answer
 }
 
 #[async_trait]
@@ -85,10 +97,29 @@ impl Host for Live {
     async fn ask(&self, question: Question) -> Option<usize> {
         // Of its own, which is dropped too where nobody waits for it any more.
         let _open = Waiting::new(self);
-        match self.host.ask(question.clone()).await {
-            None if !self.host.shows_questions() => self.ask_at_thread(question).await,
-            answer => answer,
+        let mut at_thread = match self.host.loses_questions() {
+            true => self.put_at_thread(&question),
+            false => None,
+        };
+        let answer = tokio::select! {
+            biased;
+            Some(answer) = answer_of(&mut at_thread) => return Some(answer),
+            answer = self.host.ask(question.clone()) => answer,
+        };
+        if answer.is_some() || self.host.shows_questions() {
+            return answer;
         }
+        if at_thread.is_none() {
+            at_thread = self.put_at_thread(&question);
+        }
+        if at_thread.is_some() {
+            self.tell_of(&question);
+        }
+        answer_of(&mut at_thread).await
+    }
+
+    fn loses_questions(&self) -> bool {
+        self.host.loses_questions()
     }
 
     fn withdraws(&self) -> bool {

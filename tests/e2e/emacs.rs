@@ -125,6 +125,43 @@ fn a_return_that_was_meant_for_the_text_is_a_no_in_emacs() {
 }
 
 #[test]
+fn c_g_at_a_question_is_a_no_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let bench = Bench::new(&init());
+    bench.model.release();
+    bench.wait_question();
+    bench.terminal.key("C-g");
+    bench.is_refused("Nobody answered the question, which counts as no");
+}
+
+#[test]
+fn a_question_that_is_left_by_c_g_in_emacs_is_answered_at_its_thread() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    // Without the lines by which it is an answer.
+    let init = init();
+    let (init, method) = init
+        .split_once("(cl-defmethod eglot-handle-request")
+        .expect("the method");
+    assert!(!method.contains("define-advice"), "it stands last");
+    let bench = Bench::new(init);
+    bench.model.release();
+    bench.wait_question();
+    let terminal = &bench.terminal;
+    terminal.key("C-g");
+    terminal.wait("the text", |s| !s.contains("Choose an option"));
+    terminal.key("M-<");
+    run(terminal, "eglot-code-actions");
+    terminal.wait("the actions", |s| s.contains("Pick an action"));
+    terminal.text("Refuse");
+    terminal.key("Enter");
+    bench.is_refused("The author refused");
+}
+
+#[test]
 fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
     if !peers::have(&["emacs", "tmux"]) {
         return;

@@ -1,9 +1,9 @@
-//! Questions in editors that have a manner of their own with them: Return takes the first answer, or a question is
-//! answered when it is not open any more.
+//! Questions in editors that have a manner of their own with them: Return takes the first answer, `C-g` sends none, a
+//! question cannot be shown at the moment, or is answered when it is not open any more.
 
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD, type_at};
+use super::{Bench, CODE, FILE, THREAD, read, rename, type_at};
 use crate::harness::{Editor, NEVER, Options, frame};
 use crate::model::{Step, call};
 
@@ -53,6 +53,14 @@ fn id_of_the_question(editor: &Editor) -> Value {
     })
 }
 
+fn wait_at_thread(editor: &Editor, question: &str) {
+    editor.wait_diagnostics(FILE, |list| {
+        let says = |d: &Value| d["message"].as_str().unwrap_or_default().to_owned();
+        let mut asked = list.iter().map(says);
+        asked.any(|said| said.starts_with("asks you: ") && said.contains(question))
+    });
+}
+
 #[test]
 fn where_return_takes_the_first_answer_that_is_a_no() {
     let run = || Step::calls(vec![call("b", "bash", json!({"command": "touch ran"}))]);
@@ -74,6 +82,24 @@ fn where_return_takes_the_first_answer_that_is_a_no() {
             asked[1].contains(&String::from("Always allow")),
             "{asked:?}"
         );
+    }
+}
+
+#[test]
+fn a_question_to_which_no_answer_may_come_stands_at_its_thread_too() {
+    for name in ["Eglot", "emacs"] {
+        let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
+        let mut editor = typed(&bench, name);
+        editor.state().choices = vec![String::from(NEVER)];
+        reply(&mut editor);
+        let question = id_of_the_question(&editor);
+        wait_at_thread(&editor, "is not trusted");
+        let taken = editor.take_action(FILE, 0, TRUST);
+        taken.expect("it is taken");
+        editor.wait_text(FILE, |text| {
+            text.contains("AGENT: Renamed.") && text.contains("fn load_data()")
+        });
+        editor.wait_message("$/cancelRequest", |params| params["id"] == question);
     }
 }
 
@@ -108,4 +134,15 @@ fn an_answer_to_a_question_that_is_not_open_any_more_is_told_of_once() {
     drop(state);
     assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
     assert!(bench.model.requests().is_empty());
+}
+
+/// An [`Editor`] that is dropped sees to it that its server ends soon.
+#[test]
+fn a_question_that_stands_holds_up_no_end_of_the_server() {
+    let bench = Bench::new(Vec::new());
+    let mut editor = typed(&bench, "Eglot");
+    editor.state().choices = vec![String::from(NEVER)];
+    reply(&mut editor);
+    wait_at_thread(&editor, "is not trusted");
+    id_of_the_question(&editor);
 }
