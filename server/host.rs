@@ -60,6 +60,10 @@ pub struct Question {
     pub last_is_no: bool,
 }
 
+/// A question that could not be shown: nobody has answered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotShown;
+
 /// A change of one file that the author is asked about before it is made.
 #[derive(Clone, Debug)]
 pub struct Proposed {
@@ -154,6 +158,11 @@ pub trait Host: Send + Sync {
 
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
+
+    /// The same, for one who can have a question stand elsewhere where it could not be shown.
+    async fn try_to_ask(&self, question: &Question) -> Result<Option<usize>, NotShown> {
+        Ok(self.ask(question.clone()).await)
+    }
 
     /// Whether a question may be left and no answer to it ever come: it has to stand elsewhere too.
     fn loses_questions(&self) -> bool {

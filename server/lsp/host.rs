@@ -10,11 +10,13 @@ use async_trait::async_trait;
 use dashmap::DashMap;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::ClientError;
 use super::{Server, conversation, refresh, to_proto};
-use crate::host::{BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question};
+use crate::host::{
+    BufferEdit, FileOp, Host, Level, NotApplied, NotShown, Progress, Proposed, Question,
+};
 use crate::present::visible;
 use crate::text::{Edit, apply_edits, same_lines};
 
@@ -36,12 +38,6 @@ const SECOND_ECHO: Duration = Duration::from_millis(400);
 const LATE: Duration = Duration::from_secs(1);
 /// For the client's word whether it shows a document.
 const SHOWN: Duration = Duration::from_secs(2);
-/// How long a question waits behind the answer to the one before: editors show both in the same place, and the
-/// second press of a double click must not answer what nobody has read.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
-/// Where a question takes the keys, it waits until nothing was typed for so long: what goes on with a line must not
-/// answer it.
-const REST: Duration = Duration::from_millis(800);
 /// Reports are drawn no oftener.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 const TOKEN: &str = "postil/";
@@ -205,35 +201,23 @@ impl Host for EditorHost {
     }
 
     async fn ask(&self, question: Question) -> Option<usize> {
-        let server = self.server.upgrade()?;
-        let titles = questions::titles(&question, server.capabilities().fills_in_first);
-        let actions: Vec<Value> = titles.iter().map(|title| json!({"title": title})).collect();
-        let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
-        let before = *self.answered();
-        if let Some(before) = before {
-            sleep_until(before + BETWEEN_QUESTIONS).await;
+        let asked = self.try_to_ask(&question).await;
+        // Where none can be shown, whoever asks has another way.
+        if asked == Err(NotShown) && self.shows_questions() {
+            let text = format!(
+                "a question could not be shown, which counts as no: {}",
+                question.text
+            );
+            self.message(Level::Warning, &text);
         }
-        if server.capabilities().questions_take_keys && self.shows_questions() {
-            let mut news = server.documents.news();
-            while let Ok(Ok(())) = timeout(REST, news.changed()).await {}
+        asked.ok().flatten()
+    }
+
+    async fn try_to_ask(&self, question: &Question) -> Result<Option<usize>, NotShown> {
+        match self.server.upgrade() {
+            Some(server) => questions::ask(self, &server, question).await,
+            None => Ok(None),
         }
-        let answer = server
-            .client
-            .question(
-                "window/showMessageRequest",
-                params,
-                server.capabilities().reviews,
-            )
-            .await
-            .inspect_err(|error| {
-                if matches!(error, ClientError::Unknown(_)) {
-                    self.shows_no_questions.store(true, Ordering::Relaxed);
-                }
-            })
-            .ok()?;
-        *self.answered() = Some(Instant::now());
-        let title = answer.get("title")?.as_str()?;
-        question.choices.iter().position(|choice| choice == title)
     }
 
     fn loses_questions(&self) -> bool {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::turns::Turns;
 use crate::host::{
-    BufferEdit, FileOp, Host, Level, NotApplied, Progress, Proposed, Question, Waiting,
+    BufferEdit, FileOp, Host, Level, NotApplied, NotShown, Progress, Proposed, Question, Waiting,
 };
 
 pub(super) struct Live {
@@ -101,21 +101,23 @@ impl Host for Live {
             true => self.put_at_thread(&question),
             false => None,
         };
-        let answer = tokio::select! {
+        let shown = tokio::select! {
             biased;
             Some(answer) = answer_of(&mut at_thread) => return Some(answer),
-            answer = self.host.ask(question.clone()) => answer,
+            shown = self.host.try_to_ask(&question) => shown,
         };
-        if answer.is_some() || self.host.shows_questions() {
-            return answer;
+        match shown {
+            Ok(answer) => answer,
+            Err(NotShown) => {
+                if at_thread.is_none() {
+                    at_thread = self.put_at_thread(&question);
+                }
+                if at_thread.is_some() {
+                    self.tell_of(&question);
+                }
+                answer_of(&mut at_thread).await
+            }
         }
-        if at_thread.is_none() {
-            at_thread = self.put_at_thread(&question);
-        }
-        if at_thread.is_some() {
-            self.tell_of(&question);
-        }
-        answer_of(&mut at_thread).await
     }
 
     fn loses_questions(&self) -> bool {

@@ -162,6 +162,25 @@ fn a_question_that_is_left_by_c_g_in_emacs_is_answered_at_its_thread() {
 }
 
 #[test]
+fn a_question_that_came_while_a_prompt_was_open_comes_again_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let bench = Bench::new(&init());
+    let terminal = &bench.terminal;
+    terminal.key("C-x");
+    terminal.key("C-f");
+    terminal.wait("the prompt", |s| s.contains("Find file:"));
+    bench.model.release();
+    let is_answered = |s: &str| s.contains("# AGENT:");
+    assert!(!terminal.sees(Duration::from_secs(4), is_answered));
+    terminal.key("C-g");
+    bench.wait_question();
+    terminal.key("Enter");
+    bench.is_refused("The author refused");
+}
+
+#[test]
 fn a_thread_is_typed_trusted_and_answered_on_the_screen_of_emacs() {
     if !peers::have(&["emacs", "tmux"]) {
         return;

@@ -20,13 +20,9 @@ mod wait;
 mod workspace;
 
 pub use buffer::Buffer;
+pub use client::{FAILS, NEVER, UNKNOWN};
 pub use wait::{DEADLINE, pause, wait_until};
 pub use workspace::{Workspace, uri_of};
-
-/// Among an editor's `choices`: this question and those after it are left open.
-pub const NEVER: &str = "<never>";
-/// Among them: from here on the editor says that it knows no such request, as Helix before 25.07 does.
-pub const UNKNOWN: &str = "<unknown>";
 
 /// What the editor does with `workspace/applyEdit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,83 @@
-//! A question to the author: in which order its answers stand.
+//! A question to the author, by `window/showMessageRequest`: when it is put, in which order its answers stand, and what
+//! becomes of it where the editor cannot show it.
 
-use crate::host::Question;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::super::Server;
+use super::super::client::ClientError;
+use super::EditorHost;
+use crate::host::{Host, NotShown, Question};
+use crate::present::visible;
+
+/// How long a question waits behind the answer to the one before: editors show both in the same place, and the
+/// second press of a double click must not answer what nobody has read.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
+/// Where a question takes the keys, it waits until nothing was typed for so long: what goes on with a line must not
+/// answer it.
+const REST: Duration = Duration::from_millis(800);
+/// A question that failed is put again after these times: eglot's fails while another prompt is open.
+const AGAIN: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+];
 /// Stands before the answers where none of them is a no.
 const NOT_NOW: &str = "Not now";
 
+pub(super) async fn ask(
+    host: &EditorHost,
+    server: &Arc<Server>,
+    question: &Question,
+) -> Result<Option<usize>, NotShown> {
+    let client = server.capabilities();
+    let titles = titles(question, client.fills_in_first);
+    let actions: Vec<Value> = titles.iter().map(|title| json!({"title": title})).collect();
+    let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
+    let mut again = AGAIN.iter();
+    loop {
+        let before = *host.answered();
+        if let Some(before) = before {
+            sleep_until(before + BETWEEN_QUESTIONS).await;
+        }
+        if client.questions_take_keys && host.shows_questions() {
+            let mut news = server.documents.news();
+            while let Ok(Ok(())) = timeout(REST, news.changed()).await {}
+        }
+        let asked =
+            server
+                .client
+                .question("window/showMessageRequest", params.clone(), client.reviews);
+        match asked.await {
+            Ok(answer) => {
+                *host.answered() = Some(Instant::now());
+                let title = answer.get("title").and_then(Value::as_str);
+                return Ok(question
+                    .choices
+                    .iter()
+                    .position(|choice| Some(choice.as_str()) == title));
+            }
+            Err(ClientError::Gone) => return Ok(None),
+            Err(ClientError::Unknown(_)) => {
+                host.shows_no_questions.store(true, Ordering::Relaxed);
+                return Err(NotShown);
+            }
+            Err(ClientError::Answered(why)) => {
+                tracing::info!("the editor did not show a question: {why}");
+                sleep(*again.next().ok_or(NotShown)?).await;
+            }
+        }
+    }
+}
+
 /// The answers in the order in which they are shown. `fills_in_first`: Return alone takes the first, and it may have
 /// been meant for the text, so that this is one by which nothing happens.
-pub(super) fn titles(question: &Question, fills_in_first: bool) -> Vec<&str> {
+fn titles(question: &Question, fills_in_first: bool) -> Vec<&str> {
     let mut titles: Vec<&str> = question.choices.iter().map(String::as_str).collect();
     if fills_in_first {
         let no = match question.last_is_no {

@@ -2,6 +2,9 @@
 ;; Emacs in batch, with eglot as docs/editors/emacs.md sets it up, which was loaded before: a thread is shown and answered.
 (setq native-comp-enable-subr-trampolines nil)
 (setq eglot-sync-connect 30)
+;; In batch nobody can be asked: as if by Return alone.
+(define-advice completing-read (:override (_prompt _all &optional _fits _match filled-in &rest _) return-alone)
+  filled-in)
 
 (defun wait-for (fits)
   (let ((left 600))

@@ -7,6 +7,13 @@ use serde_json::{Value, json};
 
 use super::{OnApply, Shared, State};
 
+/// Among an editor's `choices`: this question and those after it are left open.
+pub const NEVER: &str = "<never>";
+/// Among them: from here on the editor says that it knows no such request, as Helix before 25.07 does.
+pub const UNKNOWN: &str = "<unknown>";
+/// Among them: this question fails, as in an Emacs whose minibuffer is taken.
+pub const FAILS: &str = "<fails>";
+
 pub(super) fn read(shared: &Shared, mut pipe: impl BufRead) {
     while let Some(message) = read_message(&mut pipe) {
         receive(shared, message);
@@ -141,10 +148,13 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
         "window/showDocument" => json!({"success": !shared.lock().shows_no_documents}),
         "window/showMessageRequest" => {
             let mut state = shared.lock();
-            if state.choices.first().is_some_and(|c| c == super::NEVER) {
+            if state.choices.first().is_some_and(|c| c == NEVER) {
                 return None;
-            } else if state.choices.first().is_some_and(|c| c == super::UNKNOWN) {
+            } else if state.choices.first().is_some_and(|c| c == UNKNOWN) {
                 return Some(Err(json!({"code": -32601, "message": "no such request"})));
+            } else if state.choices.first().is_some_and(|c| c == FAILS) {
+                state.choices.remove(0);
+                return Some(Err(json!({"code": -32603, "message": "Internal error"})));
             } else if state.choices.is_empty() {
                 Value::Null
             } else {

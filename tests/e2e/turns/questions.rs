@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, read, rename, type_at};
-use crate::harness::{Editor, NEVER, Options, frame};
+use crate::harness::{Editor, FAILS, NEVER, Options, frame};
 use crate::model::{Step, call};
 
 const QUESTION: &str = "window/showMessageRequest";
@@ -104,6 +104,52 @@ fn a_question_to_which_no_answer_may_come_stands_at_its_thread_too() {
 }
 
 #[test]
+fn a_question_that_could_not_be_shown_is_asked_again() {
+    let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
+    let mut editor = typed(&bench, "an editor");
+    editor.state().choices = [FAILS, TRUST].map(String::from).to_vec();
+    reply(&mut editor);
+    editor.wait_text(FILE, |text| {
+        text.contains("AGENT: Renamed.") && text.contains("fn load_data()")
+    });
+    assert_eq!(asked(&editor).len(), 2);
+}
+
+#[test]
+fn a_question_that_is_never_shown_is_left_at_its_thread() {
+    for name in ["an editor", "Eglot"] {
+        let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
+        let mut editor = typed(&bench, name);
+        editor.state().choices = vec![String::from(FAILS); 100];
+        reply(&mut editor);
+        editor.wait_saying("window/showMessage", "Answer at the thread in net.rs");
+        wait_at_thread(&editor, "is not trusted");
+        let often = asked(&editor).len();
+        assert!((2..10).contains(&often), "{often}");
+        editor.take_action(FILE, 0, TRUST).expect("it is taken");
+        editor.wait_text(FILE, |text| text.contains("fn load_data()"));
+    }
+}
+
+#[test]
+fn a_question_of_no_thread_that_is_never_shown_is_told_of() {
+    let bench = Bench::new(Vec::new());
+    let threads: String = (0..6)
+        .map(|nth| format!("// AUTHOR: number {nth}?\nfn f{nth}() {{}}\n"))
+        .collect();
+    bench.workspace.write(FILE, threads);
+    let mut editor = bench.editor(true);
+    editor.open(FILE);
+    editor.wait_codes(FILE, &["pending"; 6]);
+    editor.state().choices = vec![String::from(FAILS); 100];
+    let taken = editor.take_action(FILE, 1, "Reply to all pending");
+    taken.expect("it is taken");
+    let told = "could not be shown, which counts as no: 6 threads wait for an agent.";
+    editor.wait_saying("window/showMessage", told);
+    assert!(bench.model.requests().is_empty());
+}
+
+#[test]
 fn an_answer_to_a_question_that_is_not_open_any_more_is_told_of_once() {
     let bench = Bench::new(Vec::new());
     let mut editor = typed(&bench, "kakoune-lsp");
@@ -139,10 +185,12 @@ fn an_answer_to_a_question_that_is_not_open_any_more_is_told_of_once() {
 /// An [`Editor`] that is dropped sees to it that its server ends soon.
 #[test]
 fn a_question_that_stands_holds_up_no_end_of_the_server() {
-    let bench = Bench::new(Vec::new());
-    let mut editor = typed(&bench, "Eglot");
-    editor.state().choices = vec![String::from(NEVER)];
-    reply(&mut editor);
-    wait_at_thread(&editor, "is not trusted");
-    id_of_the_question(&editor);
+    for choices in [vec![String::from(NEVER)], vec![String::from(FAILS); 100]] {
+        let bench = Bench::new(Vec::new());
+        let mut editor = typed(&bench, "Eglot");
+        editor.state().choices = choices;
+        reply(&mut editor);
+        wait_at_thread(&editor, "is not trusted");
+        id_of_the_question(&editor);
+    }
 }
