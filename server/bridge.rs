@@ -92,6 +92,11 @@ impl Listed {
             None => Ok(self.buffers),
         }
     }
+
+    /// Those of the editors that tell.
+    pub fn told(self) -> Vec<Open> {
+        self.buffers
+    }
 }
 
 /// The folders other than `root` that hold one of `files` (canonical) and that an editor has open. It knows the threads of

@@ -156,6 +156,11 @@ pub trait Host: Send + Sync {
         false
     }
 
+    /// Of these files (absolute) of a folder those that another editor has open and not saved.
+    async fn unsaved_elsewhere(&self, _root: &Path, _files: &[PathBuf]) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 

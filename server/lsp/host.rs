@@ -21,6 +21,7 @@ use crate::present::visible;
 use crate::text::{Edit, apply_edits, same_lines};
 
 mod asked;
+mod beside;
 mod files;
 mod landed;
 mod lines;
@@ -160,6 +161,13 @@ impl Host for EditorHost {
         self.server
             .upgrade()
             .is_some_and(|server| server.capabilities().rename_files)
+    }
+
+    async fn unsaved_elsewhere(&self, root: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+        match self.server.upgrade() {
+            Some(server) => beside::unsaved(&server, root, files).await,
+            None => Vec::new(),
+        }
     }
 
     fn can_preview(&self) -> bool {

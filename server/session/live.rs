@@ -94,6 +94,10 @@ impl Host for Live {
         self.host.can_rename()
     }
 
+    async fn unsaved_elsewhere(&self, root: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+        self.host.unsaved_elsewhere(root, files).await
+    }
+
     async fn ask(&self, question: Question) -> Option<usize> {
         // Of its own, which is dropped too where nobody waits for it any more.
         let _open = Waiting::new(self);

@@ -202,6 +202,7 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         }
         return Ok(());
     }
+    not_unsaved_elsewhere(cx, &steps).await?;
     let since = cx.store.as_ref().map(|store| store.newest_change());
     let since = since.and_then(Result::ok);
     let made = make(cx, &steps).await;
@@ -220,6 +221,23 @@ fn made_first<'a>(steps: impl IntoIterator<Item = &'a Step>) -> impl Iterator<It
     let (made, removed): (Vec<_>, Vec<_>) =
         (steps.into_iter()).partition(|step| step.after.is_some());
     made.into_iter().chain(removed)
+}
+
+/// What another editor has not saved would be lost there, or here, were its file changed on disk.
+async fn not_unsaved_elsewhere(cx: &Context, steps: &[Step]) -> Result<(), String> {
+    let on_disk = steps.iter().filter(|step| !step.is_open());
+    let paths: Vec<PathBuf> = on_disk.map(|step| step.path.clone()).collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let unsaved = cx.host.unsaved_elsewhere(cx.tree.root(), &paths).await;
+    let Some(path) = unsaved.first() else {
+        return Ok(());
+    };
+    Err(format!(
+        "{} has changes that are not saved in another editor, so nothing was written: the author has to save it there first.",
+        cx.shown(path)
+    ))
 }
 
 /// Records the steps and makes them. An error: what may stand there all the same, by the names that are shown.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, OnApply, Options, Workspace, uri_of};
 use crate::model::{KEY, Model, Step, call};
 
+mod beside; // a turn beside another editor of its folder
 mod cancel; // a cancel wherever a turn waits
 mod folders; // threads with one id
 mod meanwhile; // threads that change while something is on its way
