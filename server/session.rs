@@ -327,6 +327,8 @@ pub struct Session {
     pub gate: Arc<Gate>,
     workspaces: RwLock<Vec<Arc<Workspace>>>,
     client_settings: RwLock<Option<Value>>,
+    /// Held while settings are read and put in place: an older reading is not put over a newer one.
+    reading: Mutex<()>,
     trust: Trust,
     /// The editor's own answer, for this session alone.
     session_trust: DashMap<PathBuf, bool>,
@@ -390,6 +392,7 @@ impl Session {
             folders,
             workspaces: RwLock::default(),
             client_settings: RwLock::new(client_settings),
+            reading: Mutex::default(),
             session_trust: DashMap::new(),
             views: DashMap::new(),
             looking: Mutex::default(),
@@ -432,6 +435,7 @@ impl Session {
 
     pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
         let tree = Tree::new(root, self.buffers.clone())?;
+        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let client = self
             .client_settings
             .read()
@@ -465,6 +469,7 @@ impl Session {
             workspaces.push(Arc::new(workspace));
         }
         drop(workspaces);
+        drop(reading);
         self.look_anew();
         self.configure_children();
         self.tell_children();
@@ -558,6 +563,7 @@ impl Session {
 
     /// `postil.toml` or the user's file changed on disk.
     pub fn reload_settings(&self) {
+        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let client = self
             .client_settings
             .read()
@@ -574,6 +580,7 @@ impl Session {
                 .unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
         }
         self.configure_children();
+        drop(reading);
         self.tell_children();
     }
 
