@@ -35,6 +35,7 @@ mod todo;
 mod told;
 mod web_fetch;
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -118,6 +119,15 @@ impl Context {
     async fn lock(&self, path: &Path) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = Arc::clone(&self.writing.entry(path.to_owned()).or_default());
         lock.lock_owned().await
+    }
+
+    /// The same of several; in one order for everybody, so that no two wait for each other.
+    async fn lock_all(&self, paths: &BTreeSet<PathBuf>) -> Vec<tokio::sync::OwnedMutexGuard<()>> {
+        let mut locks = Vec::new();
+        for path in paths {
+            locks.push(self.lock(path).await);
+        }
+        locks
     }
 
     /// The question that `ask_user` left.

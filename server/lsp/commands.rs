@@ -172,10 +172,7 @@ async fn carry_out(
         argument: argument.clone(),
         cancel,
     };
-    // Written by another program meanwhile: an answer may have told its author to.
-    if call.session.refresh_settings() {
-        lifecycle::settings_changed(&server, &call.session);
-    }
+    lifecycle::refresh_settings(&server, &call.session);
     match *verb {
         "replyAsAgent" => call.start_turn(false).await,
         "plan" => call.start_turn(true).await,

@@ -257,6 +257,14 @@ fn announce_more(server: &Arc<Server>, session: &Session) {
     runtime.spawn(async move { register(&server, registrations).await });
 }
 
+/// Another program may have written settings meanwhile (an answer may have told its author to), and the user's own are
+/// watched by nobody.
+pub(super) fn refresh_settings(server: &Arc<Server>, session: &Session) {
+    if session.refresh_settings() {
+        settings_changed(server, session);
+    }
+}
+
 /// Problems of settings are shown where they are. Whoever has that file not open is told of each, once.
 pub(super) fn settings_changed(server: &Arc<Server>, session: &Session) {
     announce_more(server, session);

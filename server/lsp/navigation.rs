@@ -95,10 +95,7 @@ pub(super) async fn request(
     let Some(path) = server.fit(uri) else {
         return Ok(Answer::Value(Value::Null));
     };
-    // The user's own are watched by nobody.
-    if session.refresh_settings() {
-        lifecycle::settings_changed(&server, session);
-    }
+    lifecycle::refresh_settings(&server, session);
     let mode = mode(session, &path);
     if mode == ProxyMode::Off {
         return Ok(Answer::Value(Value::Null));

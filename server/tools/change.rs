@@ -63,11 +63,7 @@ pub async fn change_file(cx: &Context, wanted: FileChange) -> Result<(), Unchang
 pub async fn change_files(cx: &Context, wanted: Vec<FileChange>) -> Result<(), Unchanged> {
     let resolved = wanted.iter().map(|wanted| cx.tree.resolve(&wanted.path));
     let paths: Result<BTreeSet<PathBuf>, FileError> = resolved.collect();
-    // In one order for everybody, so that no two wait for each other.
-    let mut locks = Vec::new();
-    for path in paths.map_err(|e| e.to_string())? {
-        locks.push(cx.lock(&path).await);
-    }
+    let _guards = cx.lock_all(&paths.map_err(|e| e.to_string())?).await;
     change_locked(cx, wanted).await
 }
 

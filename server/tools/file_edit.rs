@@ -197,28 +197,20 @@ impl<'a> Edited<'a> {
 
 /// Where `wanted` stands in `text` if each CR LF were a `\n`.
 fn find_over_line_ends(text: &str, wanted: &str) -> Vec<Range<usize>> {
-    let plain = text.replace("\r\n", "\n");
-    let mut found = Vec::new();
-    // Bytes that were left out before a place are the CR LF before it.
-    let (mut plain_at, mut text_at) = (0, 0);
-    let mut original = |target: usize| {
-        while plain_at < target {
-            let bytes = text.as_bytes();
-            text_at +=
-                if bytes.get(text_at) == Some(&b'\r') && bytes.get(text_at + 1) == Some(&b'\n') {
-                    2
-                } else {
-                    1
-                };
-            plain_at += 1;
-        }
-        text_at
-    };
-    for (at, matched) in plain.match_indices(wanted) {
-        let start = original(at);
-        found.push(start..original(at + matched.len()));
-    }
+    let (plain, original) = without_cr(text);
+    let found = plain.match_indices(wanted);
     found
+        .map(|(at, matched)| original(at)..original(at + matched.len()))
+        .collect()
+}
+
+/// `text` with a `\n` for each CR LF, and where a place of that stands in `text`.
+pub(super) fn without_cr(text: &str) -> (String, impl Fn(usize) -> usize) {
+    // Where the lines begin behind those ends.
+    let behind = text.match_indices("\r\n").enumerate();
+    let behind: Vec<usize> = behind.map(|(before, (at, _))| at - before + 1).collect();
+    let original = move |at: usize| at + behind.partition_point(|begin| *begin <= at);
+    (text.replace("\r\n", "\n"), original)
 }
 
 /// Which ends the lines of a file have.

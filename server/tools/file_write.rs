@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::change::{FileChange, change_locked};
-use super::file_edit::{LineEnds, with_line_ends_line_by_line};
+use super::file_edit::{LineEnds, with_line_ends_line_by_line, without_cr};
 use super::file_read::split_lines;
 use super::{Context, Output, Tool, parse, schema};
 use crate::edits::line_edits;
@@ -101,11 +101,7 @@ fn line_by_line(old: &str, content: &str) -> String {
         "\u{feff}"
     };
     let old = old.strip_prefix(mark).unwrap_or(old);
-    let plain = old.replace("\r\n", "\n");
-    // Where the lines begin in `plain` whose ends are longer in `old`.
-    let longer = old.match_indices("\r\n").enumerate();
-    let longer: Vec<usize> = longer.map(|(before, (at, _))| at - before + 1).collect();
-    let in_old = |at: usize| at + longer.partition_point(|begin| *begin <= at);
+    let (plain, in_old) = without_cr(old);
     let edits = line_edits(&plain, content).into_iter().map(|edit| {
         let range = in_old(edit.range.start)..in_old(edit.range.end);
         let replaced = old.get(range.clone()).filter(|lines| lines.contains('\n'));

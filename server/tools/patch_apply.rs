@@ -75,11 +75,7 @@ impl Tool for PatchApply {
                 }
             }
         }
-        // In one order for everybody, so that no two wait for each other.
-        let mut locks = Vec::new();
-        for path in &paths {
-            locks.push(cx.lock(path).await);
-        }
+        let _guards = cx.lock_all(&paths).await;
         let known: Vec<Option<Known>> = files
             .iter()
             .map(|file| {

@@ -262,13 +262,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         .map(PathBuf::from);
     let known = peers::path();
     let path = std::env::join_paths(built.into_iter().chain(std::env::split_paths(&known)));
-    // The page's own lines, up to what is said of lsp-mode.
-    let page = include_str!("../../docs/editors/emacs.md");
-    let init = page
-        .split("```elisp")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
-    let init = workspace.write("../init.el", init.expect("a block"));
+    let init = workspace.write("../init.el", init());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/emacs/eglot.el");
     let output = workspace
         .command(peers::find("emacs").expect("emacs"))

@@ -47,16 +47,21 @@ impl Bench {
         self.model.env()
     }
 
+    fn options(&self, trusted: bool) -> Options {
+        Options {
+            env: self.env(),
+            initialization_options: json!({"trusted": trusted}),
+            ..Options::default()
+        }
+    }
+
     fn editor(&self, trusted: bool) -> Editor {
-        let initialization_options = json!({"trusted": trusted});
-        Editor::start_with(
-            &self.workspace,
-            Options {
-                env: self.env(),
-                initialization_options,
-                ..Options::default()
-            },
-        )
+        Editor::start_with(&self.workspace, self.options(trusted))
+    }
+
+    /// One of several that have the folder open; it is trusted.
+    fn listening(&self) -> Editor {
+        Editor::listening(&self.workspace, self.options(true))
     }
 
     /// The file open with a thread that was typed here, key by key.

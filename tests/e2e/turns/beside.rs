@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{Bench, FILE, THREAD, type_at};
-use crate::harness::{Editor, Options};
 use crate::model::{Step, call};
 
 const OTHER: &str = "b.rs";
@@ -20,15 +19,7 @@ fn edit() -> Step {
 fn what_another_editor_has_not_saved_is_not_changed_on_disk() {
     let bench = Bench::new(vec![edit(), edit().held(), Step::text("Done.")]);
     bench.workspace.write(OTHER, "fn one() {}\n");
-    let start = || {
-        let options = Options {
-            env: bench.env(),
-            initialization_options: json!({"trusted": true}),
-            ..Options::default()
-        };
-        Editor::listening(&bench.workspace, options)
-    };
-    let (mut first, mut second) = (start(), start());
+    let (mut first, mut second) = (bench.listening(), bench.listening());
     first.open(OTHER);
     first.splice(OTHER, 0..0, "// mine\n");
     first.settle();

@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
-use crate::harness::{Editor, OnApply, Options, frame};
+use crate::harness::{Editor, OnApply, frame};
 use crate::model::{Step, call};
 
 const OTHER: &str = "b.rs";
@@ -126,15 +126,7 @@ fn what_a_turn_writes_that_goes_on_while_it_is_undone_can_be_undone() {
 /// A turn in the first editor, which has not saved what it made; the second shows the file as it was saved before.
 fn answered_in_one_of_two() -> (Bench, Editor, Editor) {
     let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
-    let start = || {
-        let options = Options {
-            env: bench.env(),
-            initialization_options: json!({"trusted": true}),
-            ..Options::default()
-        };
-        Editor::listening(&bench.workspace, options)
-    };
-    let (mut first, second) = (start(), start());
+    let (mut first, second) = (bench.listening(), bench.listening());
     first.open(FILE);
     first.splice(FILE, 0..0, THREAD);
     first.save(FILE);
