@@ -1,6 +1,7 @@
 //! L5. One engine: owns documents, workspaces, children and running turns. Every face calls these verbs;
 //! a face adds no feature.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -353,7 +354,7 @@ pub struct Session {
     spares_home: AtomicBool,
     /// Other files are too large to be read than when the tree was walked.
     passes_over_others: AtomicBool,
-    stamps: Mutex<Vec<Option<Stamp>>>,
+    stamps: Mutex<HashMap<PathBuf, Option<Stamp>>>,
 }
 
 /// When a file was written, where the system tells, and its length in bytes.
@@ -413,10 +414,6 @@ impl Session {
         for root in &roots {
             session.add_folder(root)?;
         }
-        *session
-            .stamps
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = session.settings_stamps();
         Ok(session)
     }
 
@@ -436,6 +433,12 @@ impl Session {
     pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
         let tree = Tree::new(root, self.buffers.clone())?;
         let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not anew for the user's own: the folders that were added before have what it said then.
+        for file in [self.folders.config_file(), tree.root().join(PROJECT_FILE)] {
+            stamps.entry(file).or_insert_with_key(|file| stamp(file));
+        }
+        drop(stamps);
         let client = self
             .client_settings
             .read()
@@ -539,10 +542,9 @@ impl Session {
     /// Reads the settings again where their files are not what they were: the user's own is watched by nobody. `true`:
     /// they were.
     pub fn refresh_settings(&self) -> bool {
-        let now = self.settings_stamps();
-        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = *seen != now;
-        *seen = now;
+        let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.settings_files().into_iter();
+        let changed = files.any(|file| seen.get(&file) != Some(&stamp(&file)));
         drop(seen);
         if changed {
             self.reload_settings();
@@ -550,20 +552,26 @@ impl Session {
         changed
     }
 
-    /// When the settings' files were written, and how long they are; `None`: not there.
-    fn settings_stamps(&self) -> Vec<Option<Stamp>> {
+    fn settings_files(&self) -> Vec<PathBuf> {
         let workspaces = self.workspaces();
         let of_workspaces = workspaces.iter().map(|one| one.root().join(PROJECT_FILE));
         [self.folders.config_file()]
             .into_iter()
             .chain(of_workspaces)
-            .map(|file| stamp(&file))
             .collect()
     }
 
     /// `postil.toml` or the user's file changed on disk.
     pub fn reload_settings(&self) {
         let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before they are read: what is written while they are has them read once more.
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        *stamps = self
+            .settings_files()
+            .into_iter()
+            .map(|file| (file.clone(), stamp(&file)))
+            .collect();
+        drop(stamps);
         let client = self
             .client_settings
             .read()

@@ -321,14 +321,11 @@ impl<'a> Editors<'a> {
             .map(|editor| editor.call(self.root, verb, arguments, cancel));
         let mut together: Option<Value> = None;
         let mut threads: Vec<Value> = Vec::new();
-        let mut failed = None;
         for (editor, answered) in asked.iter().zip(join_all(calls).await) {
+            // Without what one of them shows the list would be taken for all that there is.
             let mut answer = match answered {
                 Ok(Ok(answer)) => answer,
-                other => {
-                    failed = failed.or(Some(other));
-                    continue;
-                }
+                other => return other,
             };
             let theirs = list_of(&mut answer.value, "threads").unwrap_or_default();
             threads.extend(
@@ -339,7 +336,7 @@ impl<'a> Editors<'a> {
             together.get_or_insert(answer.value);
         }
         let Some(mut together) = together else {
-            return failed.unwrap_or_else(|| Err(client::absent()));
+            return Err(client::absent());
         };
         // Of one file they are in order already.
         threads.sort_by(|a, b| text(a, "file").cmp(&text(b, "file")));
@@ -353,6 +350,9 @@ impl<'a> Editors<'a> {
         together["summary"] =
             json!({"total": pending + awaiting, "pending": pending, "awaiting_user": awaiting});
         together["threads"] = json!(threads);
+        if let Some(failure) = self.not_heard() {
+            together["unheard"] = json!(failure.message);
+        }
         Ok(Ok(together.into()))
     }
 

@@ -11,6 +11,7 @@ use super::out::{BOLD, CYAN, DIM, GREEN};
 use super::{Cx, Outcome, Stop, is_a_folder, turns, way};
 use crate::children::{self, State};
 use crate::config;
+use crate::models;
 use crate::os;
 use crate::present::{counted, one_line, visible};
 use crate::session::{Error, Session};
@@ -286,7 +287,8 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                     .sources
                     .iter()
                     .map(|(key, value, source)| {
-                        let mut row = json!({"key": key, "value": value, "source": source});
+                        let mut row =
+                            json!({"key": key, "value": shown(key, value), "source": source});
                         if let Some((_, effect)) = effect(key) {
                             row["effect"] = json!(effect);
                         }
@@ -301,7 +303,7 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
                     cx.out.line(format!(
                         "{BOLD}{}{BOLD:#} = {} {DIM}({source}{effect}){DIM:#}",
                         one_line(key),
-                        one_line(&config::text(value)),
+                        one_line(&config::text(&shown(key, value))),
                     ));
                 }
             }
@@ -311,4 +313,14 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
         }
     }
     Ok(true)
+}
+
+/// The value of a setting, for one who may show it to others: the password that an address may hold is left out.
+fn shown(key: &str, value: &Value) -> Value {
+    match value.as_str() {
+        Some(address) if key.ends_with(".baseUrl") && address.contains('@') => {
+            json!(models::local::shown(address))
+        }
+        _ => value.clone(),
+    }
 }

@@ -453,6 +453,14 @@ fn settings_servers_and_findings_are_printed() {
         text.contains("subagent.worktree.enabled = true (default; no effect yet)"),
         "{text}"
     );
+    let mut show = workspace.postil();
+    show.args(["config", "show"]);
+    show.env("OPENAI_BASE_URL", "https://me:canary@example.org/v1");
+    let text = ran(show.output().expect("postil runs")).ok().out;
+    assert!(
+        text.contains("https://example.org/v1") && !text.contains("canary"),
+        "{text}"
+    );
     let servers = postil(&workspace, &["servers", "--json"]).ok().json();
     for name in [
         "language", "command", "state", "pid", "root", "memory", "restarts",

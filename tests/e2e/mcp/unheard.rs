@@ -228,3 +228,57 @@ fn threads_of_one_file_that_are_subscribed_to_are_asked_for_together() {
     let calls = calls.load(Ordering::SeqCst);
     assert!(calls < THREADS / 2, "{calls} calls");
 }
+
+/// What an editor shows of the file in it, and no threads: it is lost when it is asked for these.
+fn lost_at_threads(listener: UnixListener) {
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut line = String::new();
+            let _ = BufReader::new(&stream).read_line(&mut line);
+            if line.contains("buffer_read") {
+                let open =
+                    json!({"file": "src/a.rs", "version": 3, "language": "rust", "unsaved": true});
+                let answer = json!({"answer": {"value": {"buffers": [open]}}});
+                let _ = writeln!(stream, "{answer}");
+            }
+        }
+    });
+}
+
+/// The threads of its files would be missing in a list that looks whole.
+#[test]
+fn the_threads_of_all_editors_are_not_told_without_one_of_them() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let answering = workspace.data().join("a.sock");
+    let lost = workspace.data().join("b.sock");
+    point(&workspace, "editor", &answering);
+    point(&workspace, "editor.1", &lost);
+    serve(
+        UnixListener::bind(answering).expect("a socket"),
+        "{\"answer\":{\"value\":{\"buffers\":[],\"threads\":[]}}}\n",
+        Duration::ZERO,
+    );
+    lost_at_threads(UnixListener::bind(lost).expect("a socket"));
+    let (sentence, code) = agent.refused("get_threads", json!({}));
+    assert_eq!(code, "editor_lost", "{sentence}");
+}
+
+#[test]
+fn with_the_threads_of_some_editors_it_is_told_that_another_is_not_heard() {
+    let workspace = workspace();
+    let mut agent = Agent::start(&workspace);
+    let answering = workspace.data().join("a.sock");
+    let unclear = workspace.data().join("b.sock");
+    point(&workspace, "editor", &answering);
+    point(&workspace, "editor.1", &unclear);
+    let answers = "{\"answer\":{\"value\":{\"buffers\":[],\"threads\":[]}}}\n";
+    for (socket, answer) in [(answering, answers), (unclear, OVER)] {
+        let listener = UnixListener::bind(socket).expect("a socket");
+        serve(listener, answer, Duration::ZERO);
+    }
+    let list = agent.call("get_threads", json!({}));
+    let told = list["unheard"].as_str().expect("a sentence");
+    assert!(told.contains("the editor's session is over"), "{told}");
+}
