@@ -192,6 +192,11 @@ pub trait Host: Send + Sync {
     /// The turn of this host waits (or waits no longer) for an answer to a question that another one put.
     fn waits(&self, _more: bool) {}
 
+    /// What a file was renamed to that stood at this path, in the same workspace folder, as far as that was told.
+    fn renamed(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
     /// Whether edits of open buffers can be shown before they are made ([`Self::preview`]).
     fn can_preview(&self) -> bool {
         false

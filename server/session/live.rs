@@ -18,19 +18,24 @@ pub(super) struct Live {
     run: String,
     root: PathBuf,
     stands: Box<dyn Fn() -> bool + Send + Sync>,
+    renamed: Box<Renamed>,
 }
 
+type Renamed = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
+
 impl Live {
-    /// `stands`: whether the turn's thread does.
+    /// `stands`: whether the turn's thread does. `renamed`: what a file is called by now.
     pub(super) fn new(
         turns: Arc<Turns>,
         host: Arc<dyn Host>,
         run: &str,
         root: &Path,
         stands: impl Fn() -> bool + Send + Sync + 'static,
+        renamed: impl Fn(&Path) -> Option<PathBuf> + Send + Sync + 'static,
     ) -> Self {
         Self {
             stands: Box::new(stands),
+            renamed: Box::new(renamed),
             turns,
             host,
             run: run.to_owned(),
@@ -134,6 +139,10 @@ impl Host for Live {
 
     fn shows_questions(&self) -> bool {
         self.host.shows_questions()
+    }
+
+    fn renamed(&self, path: &Path) -> Option<PathBuf> {
+        (self.renamed)(path)
     }
 
     fn stands(&self) -> bool {

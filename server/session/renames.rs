@@ -46,8 +46,13 @@ impl Session {
         let known = workspace
             .store()
             .and_then(|store| Ok(store.files_at(&from)?));
+        let known = known.unwrap_or_default();
+        // A file without a history, or a folder, which may have such files in it.
+        if !known.contains(&from) {
+            self.renames.insert(old.to_owned(), new.to_owned());
+        }
         let mut shown = Vec::new();
-        for file in known.unwrap_or_default() {
+        for file in known {
             let Some(rest) = file.strip_prefix(&from) else {
                 continue;
             };
@@ -56,6 +61,30 @@ impl Session {
             shown.push(workspace.root().join(now));
         }
         self.tell_renamed(&shown);
+    }
+
+    /// What a file was renamed to that stood at `path`, by itself or with a folder above it; `None`: that is not known, or
+    /// it went to another workspace folder.
+    pub(super) fn renamed_to(&self, workspace: &Workspace, path: &Path) -> Option<PathBuf> {
+        let next = |path: &Path| {
+            path.ancestors().find_map(|above| {
+                let now = self.renames.get(above)?;
+                Some(now.join(path.strip_prefix(above).ok()?))
+            })
+        };
+        let mut now = next(path)?;
+        // Each name once, however often it was given.
+        for _ in 0..self.renames.len() {
+            match next(&now).filter(|_| self.is_gone(&now)) {
+                Some(next) => now = next,
+                None => break,
+            }
+        }
+        self.name_in(workspace, &now).map(|_| now)
+    }
+
+    fn is_gone(&self, path: &Path) -> bool {
+        !self.buffers.is_open(path) && !path.exists()
     }
 
     /// What is shown of these files was made by their threads' old names.
@@ -294,9 +323,8 @@ impl Session {
 
     /// Where the file of a turn is by now, and what its thread is called there. Tells whether that is elsewhere.
     pub(super) async fn follow(&self, task: &mut Task) -> bool {
-        let is_gone = |path: &Path| !self.buffers.is_open(path) && !path.exists();
         for _ in 0..LATE.as_millis() / LOOK.as_millis() {
-            if !is_gone(&task.path) || self.renames.contains_key(&task.path) {
+            if !self.is_gone(&task.path) || self.renames.contains_key(&task.path) {
                 break;
             }
             tokio::time::sleep(LOOK).await;
@@ -304,7 +332,7 @@ impl Session {
         let mut moved = false;
         // Each name once, however often it was given.
         for _ in 0..self.renames.len() {
-            if !is_gone(&task.path) {
+            if !self.is_gone(&task.path) {
                 break;
             }
             let now = self.renames.get(&task.path).map(|now| now.clone());

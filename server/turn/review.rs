@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -16,11 +17,16 @@ use crate::present::{collapsed, listed};
 use crate::store::Change;
 use crate::text::apply_edits;
 use crate::tools::{Context, FileChange, Patience, Unchanged, change_files};
+use crate::trust;
 
 use super::{Outcome, Recorder, metadata, report};
 
 /// Lines of unchanged text around a change.
 const AROUND: usize = 3;
+
+/// An editor tells of a rename when it is done.
+const LATE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
 
 const MEANWHILE: &str = "because somebody else has made, changed or removed it meanwhile";
 
@@ -31,6 +37,8 @@ struct Plan {
     planned: Planned,
     /// The file whose place it takes, and which is removed with that: a rename.
     from: Option<(PathBuf, Planned)>,
+    /// What another file was renamed to that stood here before this one.
+    other: Option<PathBuf>,
 }
 
 /// A file that is to be changed, as it is now.
@@ -110,7 +118,8 @@ fn report_left(cx: &Context, left: usize) {
 async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut proposals = Vec::new();
-    for plan in plans(planned) {
+    for mut plan in plans(planned) {
+        plan.other = cx.host.renamed(&plan.path);
         match propose(cx, plan) {
             Ok(Some(proposal)) => proposals.push(proposal),
             Ok(None) => {}
@@ -151,19 +160,24 @@ fn plans(planned: Vec<(PathBuf, Planned)>) -> Vec<Plan> {
             path,
             planned,
             from,
+            other: None,
         });
     }
     plans.extend(removed.into_iter().map(|(path, planned)| Plan {
         path,
         planned,
         from: None,
+        other: None,
     }));
     plans.sort_by(|a, b| a.path.cmp(&b.path));
     plans
 }
 
 /// What was planned, put onto the file as it is now; `None`: it is so already.
-fn propose(cx: &Context, plan: Plan) -> Result<Option<Proposal>, Verdict> {
+fn propose(cx: &Context, mut plan: Plan) -> Result<Option<Proposal>, Verdict> {
+    if let Some(now) = plan.followed(cx) {
+        plan.path = now;
+    }
     let shown = plan.shown(cx);
     let left = |why: String| Verdict {
         shown: shown.clone(),
@@ -249,6 +263,20 @@ impl Plan {
         let new = cx.shown(&self.path);
         let old = self.from.as_ref().map(|(from, _)| cx.shown(from));
         [old.unwrap_or_else(|| new.clone()), new]
+    }
+
+    /// Whether the file that is to be edited is not there any more.
+    fn is_gone(&self, cx: &Context) -> bool {
+        let is_edit = self.planned.before.is_some() && self.from.is_none();
+        is_edit && matches!(cx.tree.read(&self.path), Err(FileError::NotFound(_)))
+    }
+
+    /// The file that is to be edited, where the author has renamed it meanwhile.
+    fn followed(&self, cx: &Context) -> Option<PathBuf> {
+        let now = self.is_gone(cx).then(|| cx.host.renamed(&self.path))??;
+        let is_meant = self.other.as_ref() != Some(&now);
+        // What was asked about was no edit of such a file.
+        (is_meant && trust::guarded(cx.tree.root(), &cx.shown(&now)).is_none()).then_some(now)
     }
 
     fn shown(&self, cx: &Context) -> String {
@@ -341,6 +369,12 @@ async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdi
 async fn make_anew(cx: &Context, proposal: Proposal) -> Result<(), String> {
     let patience = Patience::begin();
     let plan = proposal.plan;
+    for _ in 0..LATE.as_millis() / LOOK.as_millis() {
+        if !plan.is_gone(cx) || plan.followed(cx).is_some() {
+            break;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
     loop {
         let proposal = match propose(cx, plan.clone()) {
             Ok(Some(proposal)) => proposal,
@@ -471,6 +505,7 @@ async fn make(cx: &Context, proposal: Proposal) -> Result<(), Unchanged> {
         path,
         planned,
         from,
+        ..
     } = proposal.plan;
     let seen = proposal.now.map(|now| now.seen);
     let wanted = match from {

@@ -139,12 +139,14 @@ impl Session {
     fn live(self: &Arc<Self>, task: &Task) -> Live {
         let (session, path, run) = (self.clone(), task.path.clone(), task.run.id.clone());
         let (thread, among) = (task.thread.clone(), task.among.clone());
+        let (files, workspace) = (self.clone(), task.workspace.clone());
         Live::new(
             self.turns.clone(),
             self.host.clone(),
             &task.run.id,
             task.workspace.root(),
             move || session.still_stands(&run, &path, (&thread, &among)),
+            move |path| files.renamed_to(&workspace, path),
         )
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{Bench, CODE, FILE, THREAD};
 use super::{asked_about, decide};
-use crate::harness::{Editor, NEVER, frame};
+use crate::harness::{Editor, NEVER, frame, wait_until};
 use crate::model::{Step, call};
 
 const OLD: &str = "src/old.rs";
@@ -202,4 +202,54 @@ fn a_file_that_is_renamed_twice_is_one_entry_also_after_a_stop() {
     );
     assert_eq!(bench.names(), [None, None]);
     assert_eq!(bench.workspace.read("src/newest.rs"), renamed());
+}
+
+const CORE: &str = "src/core.rs";
+
+/// As somebody does in an editor, of a file or a folder that is not open.
+fn rename(bench: &Bench, editor: &Editor, old: &str, new: &str) {
+    std::fs::rename(bench.workspace.path(old), bench.workspace.path(new)).expect("renamed");
+    let files = json!({"files": [{"oldUri": editor.uri(old), "newUri": editor.uri(new)}]});
+    editor.notify("workspace/didRenameFiles", files);
+}
+
+#[test]
+fn what_is_accepted_is_made_in_the_file_that_the_author_has_renamed_meanwhile() {
+    for (old, new, file) in [(MAIN, CORE, CORE), ("src", "lib", "lib/main.rs")] {
+        let bench = bench(vec![patch("toolu_1", EDIT), Step::text("Renamed.")]);
+        let mut editor = bench.typed();
+        editor.save(FILE);
+        editor.state().choices = vec![String::from(NEVER)];
+        begin(&mut editor);
+        let (id, _) = question(&editor);
+        rename(&bench, &editor, old, new);
+        answer(&editor, &id, "Accept");
+        wait_until("it is made", || bench.workspace.read(file) == "new();\n");
+        assert!(!bench.workspace.path(MAIN).exists());
+        let run = bench.wait_status("completed");
+        editor
+            .command("postil.undoTurn", json!({"run_id": run["id"]}))
+            .expect("undone");
+        assert_eq!(bench.workspace.read(file), "old();\n");
+    }
+}
+
+/// It is called as the one that it is about was, and is another.
+#[test]
+fn what_is_accepted_is_not_made_in_a_file_that_was_renamed_before() {
+    let bench = bench(vec![
+        patch("toolu_1", EDIT),
+        Step::text("Renamed."),
+        Step::text("It is gone."),
+    ]);
+    let mut editor = bench.typed();
+    rename(&bench, &editor, MAIN, CORE);
+    bench.workspace.write(MAIN, "old();\n");
+    editor.state().choices = vec![String::from(NEVER)];
+    begin(&mut editor);
+    let (id, _) = question(&editor);
+    std::fs::remove_file(bench.workspace.path(MAIN)).expect("removed");
+    answer(&editor, &id, "Accept");
+    editor.wait_text(FILE, |text| text.contains("AGENT: It is gone."));
+    assert_eq!(bench.workspace.read(CORE), "old();\n");
 }
