@@ -146,6 +146,15 @@ impl Session {
     /// What the author is asked about, and of how many more threads.
     fn what_came(&self, task: &Task, arrived: &[&str], others: usize) -> String {
         let file = &task.file;
+        // Of one that is shown as cells, only the file is seen.
+        let is_cells = !self.buffers.is_open(&task.path)
+            && task.path.extension().is_some_and(|end| end == "ipynb");
+        if others > 0 && is_cells {
+            return format!(
+                "{} threads of {file} have messages of which it is not known who typed them, as of all that is typed in a notebook's cells",
+                others + 1
+            );
+        }
         if others > 0 {
             let all = others + 1;
             return format!(
@@ -154,8 +163,11 @@ impl Session {
         }
         let last = task.thread.spoken().last().map(|last| last.text.as_str());
         let what = match last.is_some_and(|last| arrived.contains(&last)) {
-            true => "This question was not typed here, it came",
-            false => "What was said before in this thread was not typed here, it came",
+            _ if is_cells => {
+                "Who typed this is not known, for no editor tells what is typed in a notebook's cells; it stands in"
+            }
+            true => "This question was not typed here, it came with",
+            false => "What was said before in this thread was not typed here, it came with",
         };
         let view = self.view(&task.path).ok();
         let place = view.as_ref().and_then(|view| {
@@ -163,8 +175,8 @@ impl Session {
             threads.find(|thread| thread.id == task.thread.id)
         });
         match place {
-            Some(thread) => format!("{what} with {file}:{}", thread.first_line() + 1),
-            None => format!("{what} with {file}"),
+            Some(thread) => format!("{what} {file}:{}", thread.first_line() + 1),
+            None => format!("{what} {file}"),
         }
     }
 

@@ -90,7 +90,7 @@ export async function notebook(code, windows) {
     await row.click();
     const cells = async () => (await window.lines(".notebook-editor .monaco-editor")).join("\n");
     await window.until("the cell", async () => (await cells()).includes("# AUTHOR: list todos"));
-    await rowAction(window, row, "Reply as Agent", async () => (await window.notices()).some((text) => text.includes("This question was not typed here")));
+    await rowAction(window, row, "Reply as Agent", async () => (await window.notices()).some((text) => text.includes("no editor tells what is typed in a notebook's cells; it stands in a.ipynb:")));
     await window.press("Allow edits");
     await window.until("the answer in the cell", async () => (await cells()).includes("# AGENT: Found 1 to-do"));
     const read = JSON.parse(readFileSync(join(folder, "a.ipynb"), "utf8"));
