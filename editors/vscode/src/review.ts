@@ -268,13 +268,20 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.TreeD
             // A button in a title may be that of a group that is not the active one.
             const groups = [activeTabGroup, ...(argument ? all : [])];
             const tab = groups.map(({ activeTab }) => activeTab?.input).find(isMeant);
+            const files = this.all().flatMap((review) => review.files);
             // Git's diff of a file has the same on the right.
             const sides = tab && [tab.original, tab.modified].join("\n");
-            return this.all()
-                .flatMap((review) => review.files)
-                .find(({ left, right }) => [left, right].join("\n") === sides);
+            return files.find(({ left, right }) => [left, right].join("\n") === sides) ?? (argument ? undefined : this.amongSeveral(files));
         }
         return isReviewed(argument) && argument.review.files.includes(argument) ? argument : undefined;
+    }
+
+    /** The one whose text the cursor is in, in the editor of several diffs: no extension is told what its tab has. */
+    private amongSeveral(files: Reviewed[]): Reviewed | undefined {
+        const uri = vscode.window.activeTextEditor?.document.uri.toString();
+        const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+        const one = tab instanceof vscode.TabInputText || tab instanceof vscode.TabInputTextDiff;
+        return one ? undefined : files.find(({ left, right }) => [left, right].some((side) => side.toString() === uri));
     }
 
     /** The review that is meant: a row of the view, or the only one. */

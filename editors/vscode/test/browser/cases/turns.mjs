@@ -351,6 +351,11 @@ export async function overview(code, windows) {
     await window.press("Show Changes");
     const tab = window.page.locator(".tab", { hasText: "Changes That the Agent Proposes (2 files)" });
     await tab.waitFor();
+    // The one that the cursor is in.
+    const diff = window.page.locator(".multiDiffEntry", { hasText: "load.rs" }).locator(".editor.modified .view-line").first();
+    await diff.click();
+    await window.command("postil: Accept File");
+    await window.until("one is left", async () => /1 left/.test(await window.page.locator(".pane-header", { hasText: "Review" }).innerText()));
     const loaded = window.page.waitForEvent("load");
     await window.command("Developer: Reload Window");
     await loaded;
