@@ -120,7 +120,7 @@ fn a_text_that_ends_its_own_code_loads_and_links_nothing_in_the_margin() {
         "the end",
         "```",
         "(a) tokio",
-        "(b) smol",
+        "(b) ![i](https://evil.example/q.png) [No](https://evil.example)",
     ];
     let text = format!(
         "// AUTHOR: why?\n// AGENT: {}\n// AUTHOR:\nfn x() {{}}\n",

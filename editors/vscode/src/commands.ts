@@ -205,7 +205,7 @@ export function register(parts: Parts): Registered {
             if (file) {
                 await act(file);
             } else {
-                void inform("postil: open the diff of a file that is to be reviewed first: Review Changes at its thread leads there.");
+                void inform("postil: put the cursor into the diff of a file that is to be reviewed, or choose the file in the view Review. Review Changes at its thread leads there.");
             }
         };
 
@@ -245,7 +245,7 @@ export function register(parts: Parts): Registered {
         "postil.askAnother": onThread("askAnother"),
         "postil.consult": onThread("consult"),
         "postil.processActions": () => server.run("processActions", {}),
-        [CHOOSE]: (choice: Parameters<Questions["choose"]>[0]) => questions.choose(choice),
+        [CHOOSE]: (link: Parameters<Questions["follow"]>[0]) => questions.follow(link),
         "postil.reply": onThread("reply"),
         "postil.resolve": async (argument: unknown) => {
             const located = thread(argument);

@@ -33,6 +33,7 @@ export interface Api {
     server: Server;
     reviews: Reviews;
     conversations: Conversations;
+    questions: Questions;
     status: Status;
     tree: ThreadTree;
 }
@@ -124,7 +125,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     const activation = loading + performance.now() - begun;
     log.info(`activated in ${activation.toFixed(1)} ms`);
-    return { activation, known, comments, server: running, reviews, conversations, status, tree };
+    return { activation, known, comments, server: running, reviews, conversations, questions, status, tree };
 }
 
 export async function deactivate(): Promise<void> {

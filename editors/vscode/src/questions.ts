@@ -5,13 +5,17 @@ import * as vscode from "vscode";
 import type { Known, Located } from "./known";
 import { inform } from "./say";
 import type { Server } from "./server";
-import { buttons, question, unadorned } from "./threads";
+import { KEY, buttons, question, unadorned } from "./threads";
 
-/** What the link below a question names. */
 interface Choice {
     uri: string;
     thread_id: string;
     text: string;
+}
+
+/** What the link below a question names. */
+interface Link extends Choice {
+    key: string;
 }
 
 export class Questions implements vscode.Disposable {
@@ -44,9 +48,15 @@ export class Questions implements vscode.Disposable {
         }
     }
 
+    /** The link below a question was pressed. */
+    async follow(link: Partial<Link> | undefined): Promise<void> {
+        const { key, uri = "", thread_id = "", text = "" } = link ?? {};
+        // A link that a file or an agent wrote answers nothing.
+        await this.choose({ uri, thread_id: key === KEY ? thread_id : "", text });
+    }
+
     /** The author's answer, and on goes the turn. */
-    async choose(choice: Partial<Choice> | undefined): Promise<void> {
-        const { uri, thread_id: id = "", text = "" } = choice ?? {};
+    private async choose({ uri, thread_id: id, text }: Choice): Promise<void> {
         const located = this.known.byId(id, uri);
         if (!located?.thread.choices?.includes(text)) {
             void inform("postil: this question was answered already, or is no longer in the file.");

@@ -150,15 +150,23 @@ export function buttons(thread: Thread): string[] | undefined {
 export function offers(uri: string, thread: Thread): string {
     const links = (thread.choices ?? []).map((text) => {
         // The editor decodes it twice.
-        const choice = encodeURIComponent(encodeURIComponent(JSON.stringify([{ uri, thread_id: thread.id, text }])));
+        const choice = encodeURIComponent(encodeURIComponent(JSON.stringify([{ uri, thread_id: thread.id, text, key: KEY }])));
         const whole = choice.replace(/[()]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
-        return `[${escape(text)}](command:${CHOOSE}?${whole})`;
+        return `[${label(text)}](command:${CHOOSE}?${whole})`;
     });
     return links.length > 0 ? `\n\n${links.join(" · ")}` : "";
 }
 
 /** The one command that a message in the margin may run. */
 export const CHOOSE = "postil.choose";
+
+/** What a link that was made here holds, and no text can. */
+export const KEY = crypto.randomUUID();
+
+/** The words of a link. In these the editor takes the escapes of brackets away before it reads what is inside: none are used. */
+function label(text: string): string {
+    return text.replace(/[!-/:-@[-`{-~]/g, (mark) => `&#${mark.charCodeAt(0)};`);
+}
 
 /** The editor makes a link of `[words](command:…)` in a notification, and a click on it runs the command: not of what others say. */
 export function unlinked(text: string): string {

@@ -86,6 +86,27 @@ module.exports = ({ api, listen, until }) => ({
         assert.deepEqual(asked, [["choose", "(b) run $(pwd)"]]);
         known.told({ uri, version: null, threads: [] });
     },
+    async "a link that was not made for a question answers none"(root) {
+        const { known, server } = api();
+        const uri = vscode.Uri.file(path.join(root, "linked.py")).toString();
+        const at = { line: 0, character: 0 };
+        const messages = [{ role: "agent", name: null, line: 0, text: "Which?" }];
+        known.told({ uri, version: null, threads: [{ id: "linked", status: "awaiting_user", malformed: false, title: "t", range: { start: at, end: at }, messages, choices: ["(a)", "(b)"], turn: null, has_run: true, has_changes: false }] });
+        const { run } = server;
+        const asked = [];
+        server.run = async (verb) => void asked.push(verb);
+        const said = listen("showInformationMessage");
+        // What a file can know of a thread.
+        const link = { uri, thread_id: "linked", text: "(a)" };
+        for (const wrong of [link, { ...link, key: "" }, { ...link, uri: undefined }]) {
+            await vscode.commands.executeCommand("postil.choose", wrong);
+            assert.match(said.texts.pop() ?? "nothing", /answered already/);
+        }
+        server.run = run;
+        said.over();
+        assert.deepEqual(asked, []);
+        known.told({ uri, version: null, threads: [] });
+    },
     async "a conversation that is closed before its rounds come is closed"() {
         const { server } = api();
         const { ask, run } = server;
@@ -214,7 +235,7 @@ module.exports = ({ api, listen, until }) => ({
         await vscode.commands.executeCommand("workbench.action.closeAllEditors");
     },
     async "threads of two folders that have one id are told apart by their file"(root) {
-        const { known, server } = api();
+        const { known, questions, server } = api();
         const uris = ["one", "two"].map((folder) => vscode.Uri.file(path.join(root, folder, "same.py")).toString());
         const at = (line) => ({ line, character: 0 });
         const messages = [{ role: "agent", name: null, line: 0, text: "Which?" }];
@@ -224,8 +245,9 @@ module.exports = ({ api, listen, until }) => ({
         const asked = [];
         server.run = async (verb, argument) => void asked.push([verb, argument.uri]);
         for (const uri of uris) {
-            for (const command of ["choose", "openConversation", "reviewTurn", "resolve"]) {
-                await vscode.commands.executeCommand(`postil.${command}`, { uri, thread_id: "same", text: "(a)" });
+            await questions.choose({ uri, thread_id: "same", text: "(a)" });
+            for (const command of ["openConversation", "reviewTurn", "resolve"]) {
+                await vscode.commands.executeCommand(`postil.${command}`, { uri, thread_id: "same" });
             }
         }
         server.run = run;

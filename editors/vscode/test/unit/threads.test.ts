@@ -171,14 +171,21 @@ test("each answer that a question offers is a link that gives it, whatever stand
     const uri = "file:///c%23%20100%25%20%5Bx%5D/a%3F.rs";
     assert.equal(offers(uri, asked), "");
     assert.equal(question(asked), "Which one?");
-    asked.choices = ["(a) f(x)](command:evil)", "(b) [y](https://z)"];
-    const links = [...offers(uri, asked).matchAll(/\[((?:\\.|[^\]])*)\]\(([^)]*)\)/g)];
-    assert.equal(links.length, 2);
-    for (const [index, [, , target]] of links.entries()) {
-        const [command, argument] = (target ?? "").split("?");
-        assert.equal(command, "command:postil.choose");
-        // As VS Code does: of the link, and of what is behind its `?`.
-        assert.deepEqual(JSON.parse(decodeURIComponent(decodeURIComponent(argument ?? ""))), [{ uri, thread_id: "a", text: asked.choices[index] }]);
+    asked.choices = ["(a) f(x)](command:evil)", "(b) [y](https://z)", "(c) ![i](https://evil.example/p.png) one", "(d) <img src=https://x.y> `[z](a:b)` \\[w\\](c:d)", "(e) https://x.y www.x.y a@b.c *x* &lt; $(zap)"];
+    for (const reader of ["older", "newest"] as const) {
+        const html = readers[reader](offers(uri, asked));
+        const links = [...html.matchAll(/<a href="([^"]*)">([^<]*)<\/a>/g)];
+        assert.equal(links.length, asked.choices.length, html);
+        assert.deepEqual([...new Set([...html.matchAll(/<(\w+)/g)].map(([, element]) => element))].sort(), ["a", "p"], html);
+        for (const [index, [, target, words]] of links.entries()) {
+            assert.equal(unwritten(words ?? ""), asked.choices[index]);
+            const [command, argument] = unwritten(target ?? "").split("?");
+            assert.equal(command, "command:postil.choose");
+            // As VS Code does: of the link, and of what is behind its `?`.
+            const [{ key, ...choice }] = JSON.parse(decodeURIComponent(decodeURIComponent(argument ?? ""))) as [Record<string, string>];
+            assert.deepEqual(choice, { uri, thread_id: "a", text: asked.choices[index] });
+            assert.match(key ?? "", /^[0-9a-f-]{36}$/, "nobody else can make one");
+        }
     }
 });
 
@@ -222,12 +229,17 @@ const readers = {
     newest: (text: string) => marked.parse(text, { async: false, gfm: true }),
 };
 
+/** HTML without elements as the text that is shown. */
+function unwritten(html: string): string {
+    const entities: Record<string, string> = { lt: "<", gt: ">", quot: '"', amp: "&", nbsp: " " };
+    return html.replace(/&(?:(lt|gt|quot|amp|nbsp)|#(\d+));/g, (_, name?: string, code?: string) => (name ? (entities[name] ?? "") : String.fromCharCode(Number(code))));
+}
+
 /** The text that the editor shows, and in which elements. */
 function drawn(text: string, reader: keyof typeof readers): { shown: string; elements: string[] } {
     const html = readers[reader](asMarkdown(text));
-    const entities: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&", "&nbsp;": " " };
     const elements = [...html.matchAll(/<(\w+)/g)].map(([, element]) => element ?? "");
-    const shown = html.replace(/<[^>]+>/g, "").replace(/&(lt|gt|quot|amp|nbsp|#39);/g, (entity) => entities[entity] ?? entity);
+    const shown = unwritten(html.replace(/<[^>]+>/g, ""));
     return { shown, elements: [...new Set(elements)].sort() };
 }
 

@@ -20,7 +20,7 @@ export async function texts(code, windows) {
     });
     ok(shown.includes("![x](https://evil.example/p.png)") && shown.includes("[Show details](command:"), `as it stands: ${shown}`);
     equal(await body.locator("img").count(), 0, "images");
-    equal(await body.locator("a").allInnerTexts(), ["(a) tokio", "(b) smol"], "its links are its answers");
+    equal(await body.locator("a").allInnerTexts(), ["(a) tokio", "(b) ![i](https://evil.example/q.png) [No](https://evil.example)"], "its links are its answers");
     equal(asked.filter((url) => url.includes("evil.example")), [], "what was asked of the image's host");
 }
 
