@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use postil_grammars::Rule;
 use tree_sitter::Node;
 
 use super::embed::{self, Part};
@@ -108,10 +109,38 @@ impl Syntax {
     }
 
     /// Whether byte `at` stands in a tag of markup, between attributes, where `<!--` is read as one.
-    pub(crate) fn is_in_tag(&self, at: usize) -> bool {
+    pub(crate) fn is_in_tag(&self, text: &str, at: usize) -> bool {
+        if self.is_notebook() {
+            return false;
+        }
+        if let Some(part) = self.part_at(text, at) {
+            let ask = |syntax: &Self, inner: &str, start: usize| {
+                Some(syntax.is_in_tag(inner, at.checked_sub(start)?))
+            };
+            let inner = self.embedded.ask(self.depth, text, &part, ask);
+            return inner.unwrap_or(false);
+        }
+        if self.whole(text).is_none() {
+            return self.is_in_scanned_tag(text, at);
+        }
         let is_tag = |node: &Node| matches!(node.kind(), "start_tag" | "self_closing_tag");
         let tag = self.around(at).find(is_tag);
         tag.is_some_and(|tag| tag.start_byte() < at)
+    }
+
+    /// The scanner takes a tag for a string.
+    fn is_in_scanned_tag(&self, text: &str, at: usize) -> bool {
+        let has_tags = |rule: &Rule| matches!(rule, Rule::Tags);
+        if !self.row().rules.iter().any(has_tags) {
+            return false;
+        }
+        let strings = &self.scan(text).strings;
+        let before = strings.partition_point(|range| range.start < at);
+        let last = before.checked_sub(1).and_then(|last| strings.get(last));
+        last.is_some_and(|range| {
+            let string = text.get(range.clone()).unwrap_or_default();
+            at < range.end && string.starts_with('<') && !string.starts_with("<![")
+        })
     }
 
     /// Whether byte `at` stands in a row of a Markdown table.

@@ -20,7 +20,7 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
         .map_or("", |language| language.name);
     // Two of them are one that is meant, or the end of a row in TeX.
     backslashes % 2 == 1
-        || source.syntax.is_in_tag(start)
+        || source.syntax.is_in_tag(text, start)
         || match name {
             "batch" => above.ends_with('^'),
             "vb" => above.ends_with(" _"),

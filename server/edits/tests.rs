@@ -3,6 +3,7 @@ mod indentation;
 mod languages;
 mod new;
 mod notebooks;
+mod places;
 mod properties;
 mod removed;
 mod rewritten;
