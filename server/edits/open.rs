@@ -1,7 +1,7 @@
 //! A new thread.
 
 use super::form::{Form, other_leader};
-use super::place::{behind_blank, continues};
+use super::place::{behind_blank, continues, first_allowed};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
@@ -33,7 +33,7 @@ pub fn new_thread(
     let start = start_of(source.text, line)?;
     let all = scan::scan(source.path, source.text, source.syntax);
     let expected = [(Role::Author, None, said.join("\n"))];
-    let asked = first_allowed(source, start_above_thread(&all, start));
+    let asked = start_above_thread(&all, start).max(first_allowed(source));
     let asked = behind_blank(source, asked);
     // What reads back, but is an error to the grammar.
     let mut broken = None;
@@ -186,69 +186,6 @@ fn start_above_thread(all: &[Found], start: usize) -> usize {
         .filter_map(|found| found.rows.first().zip(found.rows.last()))
         .find(|(first, last)| first.span.start < start && start <= last.span.end)
         .map_or(start, |(first, _)| first.span.start)
-}
-
-/// Past the lines that must stay a file's first: `#!`, declarations of language and encoding, front matter.
-fn first_allowed(source: Source, start: usize) -> usize {
-    let text = source.text;
-    let mut line = 0;
-    let mut at = 0;
-    loop {
-        let end = line_end(text, at);
-        let content = text.get(behind_mark(text, at)..end).unwrap_or_default();
-        let lower = content.to_ascii_lowercase();
-        let declares = (line == 0
-            && (content.starts_with("#!") && !content.starts_with("#![")
-                || [
-                    "<?xml",
-                    "<?php",
-                    "@charset",
-                    "<!doctype",
-                    "%yaml",
-                    "# syntax=",
-                    "# escape=",
-                ]
-                .iter()
-                .any(|word| lower.starts_with(word))))
-            || (line < 2
-                && content.starts_with('#')
-                && (lower.contains("coding:")
-                    || lower.contains("coding=")
-                    || lower.contains("-*-")));
-        let Some(next) = next_line(text, end) else {
-            return start.max(at);
-        };
-        if line == 0
-            && content.trim_end() == "---"
-            && source
-                .syntax
-                .language()
-                .is_some_and(|l| l.name == "markdown")
-        {
-            return start.max(behind_front_matter(text, next));
-        }
-        if !declares {
-            return start.max(at);
-        }
-        line += 1;
-        at = next;
-    }
-}
-
-/// Where the line behind the front matter begins, whose second line begins at `start`.
-fn behind_front_matter(text: &str, mut start: usize) -> usize {
-    loop {
-        let end = line_end(text, start);
-        let closes = matches!(
-            text.get(start..end).unwrap_or_default().trim_end(),
-            "---" | "..."
-        );
-        match next_line(text, end) {
-            Some(next) if closes => return next,
-            Some(next) => start = next,
-            None => return 0,
-        }
-    }
 }
 
 /// The edit at the line that begins at `start`.

@@ -3,7 +3,10 @@
 use super::Source;
 use crate::threads::lines::{line_end, line_start, next_line, previous_end};
 
+mod first;
 mod markup;
+
+pub(super) use first::first_allowed;
 
 /// Whether the line that begins at `start` is the rest of the one above it: a comment between the two
 /// would end the one above (a macro, a command of the shell) or be part of it.

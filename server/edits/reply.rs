@@ -1,7 +1,7 @@
 //! One more message in a thread.
 
 use super::form::{Form, other_leader};
-use super::place::continues;
+use super::place::{continues, first_allowed};
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
@@ -254,8 +254,10 @@ impl<'a> Reply<'a> {
             return Vec::new();
         };
         let above = |start: &usize| previous_end(text, *start).map(|end| line_start(text, end));
+        let first = first_allowed(self.source);
         std::iter::successors(Some(head.span.start), above)
             .take(CLIMB)
+            .take_while(|start| *start >= first)
             .filter(|start| !continues(self.source, *start))
             .collect()
     }

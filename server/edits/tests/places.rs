@@ -63,3 +63,61 @@ fn a_new_thread_cuts_no_tag_that_no_tree_shows() {
         text.replace("<b/>", "<!-- AUTHOR: why? -->\n<b/>")
     );
 }
+
+#[test]
+fn an_answer_goes_above_nothing_that_has_to_be_the_first() {
+    for (path, first, open, close) in [
+        ("a.xml", "<?xml version=\"1.0\"?>", "<!--", " -->"),
+        ("a.css", "@charset \"utf-8\";", "/*", " */"),
+        ("a.yaml", "%YAML 1.1", "#", ""),
+        ("a.html", "<!doctype html>", "<!--", " -->"),
+    ] {
+        for end in ["", "\n", "\n\n"] {
+            let text = format!("{first} {open} AUTHOR: why?{close}{end}");
+            let expected = format!(
+                "{first} {open} AUTHOR: why?{close}\n{open} AGENT: Yes.{close}\n{open} AUTHOR:{close}{end}"
+            );
+            assert_eq!(answered(path, &text, "Yes."), expected);
+        }
+    }
+}
+
+#[test]
+fn a_new_thread_goes_below_what_has_to_be_the_first() {
+    let below = |path: &str, first: &str, said: &str, rest: &str| {
+        let text = format!("{first}{rest}");
+        assert_eq!(begun(path, &text, 0), format!("{first}{said}\n{rest}"));
+    };
+    let cookie = ";;; foo.el --- x  -*- lexical-binding: t; -*-\n";
+    below("foo.el", cookie, "; AUTHOR: why?", "(foo)\n");
+    below("a.cpp", "// -*- C++ -*-\n", "// AUTHOR: why?", "int a;\n");
+    let block = "/* -*- mode: c -*-\n * Text.\n */\n";
+    below("a.c", block, "// AUTHOR: why?", "int a;\n");
+    let php = "#!/usr/bin/env php\n<?php\n";
+    below("a.php", php, "// AUTHOR: why?", "namespace A;\n");
+    below("a.yaml", "#cloud-config\n", "# AUTHOR: why?", "a: 1\n");
+    below("_foo.zsh", "#compdef foo\n", "# AUTHOR: why?", "a=1\n");
+    below("a.tcl", "#%Module1.0\n", "# AUTHOR: why?", "set a 1\n");
+    below("a.ps", "%!PS-Adobe-3.0\n", "% AUTHOR: why?", "/a 1 def\n");
+    let docker = "# escape=`\n# syntax=docker/dockerfile:1\n#check=skip=all\n";
+    below("Dockerfile", docker, "# AUTHOR: why?", "FROM a\n");
+    let long = "<?xml version=\"1.0\"\n  encoding=\"utf-8\"?>\n";
+    below("a.xml", long, "<!-- AUTHOR: why? -->", "<a/>\n");
+    let front = "---\ntitle: x\n---\n";
+    below("a.mdx", front, "{/* AUTHOR: why? */}", "\n# Text\n");
+    below("a.html", front, "<!-- AUTHOR: why? -->", "<p>\n");
+    below("a.scss", "---\n---\n", "// AUTHOR: why?", "a { b: c }\n");
+    // These three hyphens are none of front matter.
+    for (path, text, said) in [
+        ("a.yaml", "---\na: 1\n---\nb: 1\n", "# AUTHOR: why?\n"),
+        ("a.lua", "---\n-- Text.\n---\n", "-- AUTHOR: why?\n\n"),
+    ] {
+        let after = begun(path, text, 0);
+        assert!(said.starts_with(after.lines().next().unwrap()), "{after}");
+    }
+    // Code between the first lines of a component is code.
+    assert_eq!(
+        begun("a.astro", "---\nlet a;\nlet b;\n---\n<p>\n", 2),
+        "---\nlet a;\n// AUTHOR: why?\nlet b;\n---\n<p>\n"
+    );
+}
