@@ -143,6 +143,18 @@ impl Syntax {
         })
     }
 
+    /// The code of a page, as PHP, in which byte `at` stands: what stands around it is shown to whoever reads the page.
+    pub(crate) fn page_code_at(&self, text: &str, at: usize) -> Option<Range<usize>> {
+        let part = self.part_at(text, at).filter(|_| !self.is_notebook())?;
+        (part.language.name == "php-code").then_some(part.whole)
+    }
+
+    /// Whether `code` of a page stands in other code, which it writes a part of.
+    pub(crate) fn is_filled_in(&self, text: &str, code: &Range<usize>) -> bool {
+        let around = |part: &Part| part.whole.start < code.start && code.end < part.whole.end;
+        self.whole(text).is_none() && self.scan(text).embedded.iter().any(around)
+    }
+
     /// Whether byte `at` stands in a row of a Markdown table.
     pub(crate) fn is_in_table(&self, at: usize) -> bool {
         let is_table = |node: Node| node.kind().starts_with("pipe_table");

@@ -102,12 +102,17 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
             .count();
         let of_comment = &rows[at..at + together];
         at += together;
+        if let Some((edit, passed)) = split_line(source, &rows[at - together..]) {
+            edits.push(edit);
+            at += passed - together;
+            continue;
+        }
         if row.comment.range.end - row.comment.range.start == 0 {
             continue;
         }
         if row.is_whole() {
             edits.push(if row.before || row.after {
-                inline(text, &row.comment.range)
+                inline(source, &row.comment.range)
             } else {
                 lines(text, row.span.clone())
             });
@@ -123,13 +128,49 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
             edits.push(if alone {
                 lines(text, range)
             } else {
-                inline(text, &row.comment.range)
+                inline(source, &row.comment.range)
             });
         } else {
             edits.extend(of_comment.iter().map(|row| inside(text, row)));
         }
     }
     edits
+}
+
+/// The first of `rows` stands in the code of a page that begins and ended on its line, until an answer came between (see
+/// `reply.rs`): the line is one again. Also tells how many of the rows it takes out.
+fn split_line(source: Source, rows: &[&Row]) -> Option<(Edit, usize)> {
+    let text = source.text;
+    let (head, below) = rows.split_first()?;
+    if !head.before || head.after || !head.is_whole() {
+        return None;
+    }
+    let code = source
+        .syntax
+        .page_code_at(text, head.comment.range.start)
+        .filter(|code| code.start >= head.span.start)?;
+    let mut end = head.span.end;
+    let mut taken = 0;
+    for row in below {
+        if !row.is_whole()
+            || row.before
+            || row.after
+            || next_line(text, end) != Some(row.span.start)
+        {
+            break;
+        }
+        end = row.span.end;
+        taken += 1;
+    }
+    let rest = next_line(text, end)?;
+    // Its blank went with it: who ends code on a line of its own writes none before, or several.
+    let is_ours = text
+        .get(rest..)
+        .and_then(|rest| rest.strip_prefix(' '))
+        .is_some_and(|rest| !rest.starts_with([' ', '\t', '\n', '\r']));
+    let ends_there = code.end <= line_end(text, rest);
+    (taken > 0 && is_ours && ends_there)
+        .then(|| (inline(source, &(head.comment.range.start..rest)), taken + 1))
 }
 
 /// Whether a block comment of several lines holds these rows and nothing but leaders besides.
@@ -203,7 +244,8 @@ pub(super) fn lines(text: &str, span: Range<usize>) -> Edit {
 }
 
 /// Takes a comment out of a line of code, with the blanks that parted it from the code.
-pub(super) fn inline(text: &str, comment: &Range<usize>) -> Edit {
+pub(super) fn inline(source: Source, comment: &Range<usize>) -> Edit {
+    let text = source.text;
     let line = behind_mark(text, line_start(text, comment.start))..line_end(text, comment.end);
     let left = text.get(line.start..comment.start).unwrap_or_default();
     let right = text.get(comment.end..line.end).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! One more message in a thread.
 
+use std::ops::Range;
+
 use super::form::{Form, other_leader};
 use super::place::{continues, first_allowed};
 use super::remove::{inline, lines};
@@ -129,8 +131,10 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
         } else if role == Role::Agent {
             expected.extend(below);
         }
-        for strict in [true, false] {
-            for everything in [false, true] {
+        let ways = [true, false].map(|strict| [(strict, false), (strict, true)]);
+        let leaves = |leaves_page: &bool| !leaves_page || fills_in(source, found);
+        for leaves_page in [false, true].into_iter().filter(leaves) {
+            for (strict, everything) in ways.into_iter().flatten() {
                 let reply = Reply {
                     source,
                     found,
@@ -139,6 +143,7 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
                     said: &text,
                     place,
                     everything,
+                    leaves_page,
                 };
                 for edits in reply.plans(style) {
                     let edits = merged(source.text, edits);
@@ -150,6 +155,14 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
         }
     }
     Err(Refused::Unreadable)
+}
+
+/// Whether the thread stands in code of a page that fills in other code: an end of a line may break that.
+fn fills_in(source: Source, found: &Found) -> bool {
+    let Source { text, syntax, .. } = source;
+    let head = found.rows.first().map(|row| row.comment.range.start);
+    let code = head.and_then(|at| syntax.page_code_at(text, at));
+    code.is_some_and(|code| syntax.is_filled_in(text, &code))
 }
 
 /// Whether the last words of these messages are the same already.
@@ -175,6 +188,8 @@ struct Reply<'a> {
     /// there are: at the end.
     place: usize,
     everything: bool,
+    /// It may leave the code of a page that it stands in.
+    leaves_page: bool,
 }
 
 impl<'a> Reply<'a> {
@@ -208,7 +223,7 @@ impl<'a> Reply<'a> {
         moved.chain(in_place)
     }
 
-    fn text(&self, range: std::ops::Range<usize>) -> &'a str {
+    fn text(&self, range: Range<usize>) -> &'a str {
         self.source.text.get(range).unwrap_or_default()
     }
 
@@ -254,12 +269,20 @@ impl<'a> Reply<'a> {
             return Vec::new();
         };
         let above = |start: &usize| previous_end(text, *start).map(|end| line_start(text, end));
+        let code = self.page_code(head).filter(|_| !self.leaves_page);
         let first = first_allowed(self.source);
+        let first = code.map_or(first, |code| first.max(code.start));
         std::iter::successors(Some(head.span.start), above)
             .take(CLIMB)
             .take_while(|start| *start >= first)
             .filter(|start| !continues(self.source, *start))
             .collect()
+    }
+
+    /// The code of a page that the comment of `row` stands in.
+    fn page_code(&self, row: &Row) -> Option<Range<usize>> {
+        let Source { text, syntax, .. } = self.source;
+        syntax.page_code_at(text, row.comment.range.start)
     }
 
     /// The whole thread on lines of its own above the line that begins at `place`; `leader` 0 is its own.
@@ -329,7 +352,7 @@ impl<'a> Reply<'a> {
                 range: place..place,
                 text: above,
             },
-            inline(text, &head.comment.range),
+            inline(self.source, &head.comment.range),
         ];
         edits.extend(
             self.found
@@ -382,16 +405,25 @@ impl<'a> Reply<'a> {
         if self.is_at_end() {
             // A comment of several lines keeps its closing delimiter behind the last of them.
             let closes = !last.is_whole() && last.comment.range.end <= last.span.end;
-            let at = if closes {
-                last.text.end.max(last.marker.end)
-            } else {
-                last.span.end
+            // What ends the code of a page goes on below the answer, or that would be text of the page.
+            let code = self
+                .page_code(last)
+                .filter(|code| last.is_whole() && last.after && code.end <= last.span.end);
+            let said_end = last.text.end.max(last.marker.end);
+            let at = match (closes, &code) {
+                (true, _) => said_end,
+                (_, Some(_)) if last.comment.block => last.comment.range.end,
+                (_, Some(_)) => said_end,
+                _ => last.span.end,
             };
-            let below: String = self
+            let mut below: String = self
                 .new_lines(&form)
                 .iter()
                 .flat_map(|line| [line_end, line.as_str()])
                 .collect();
+            if code.is_some() {
+                below.push_str(line_end);
+            }
             edits.push(Edit {
                 range: at..at,
                 text: below,

@@ -94,6 +94,52 @@ fn a_thread_is_begun_answered_and_removed_in_the_comments_of_its_code() {
     }
 }
 
+/// File, its text with a question, with the answer, and without the thread.
+const ANSWERED: &[(&str, &str, &str, &str)] = &[
+    (
+        "a.xaml",
+        "<Page>\n<Button\n  Name=\"x\"\n  Text=\"Go\" /> <!-- AUTHOR: why Go? -->\n</Page>\n",
+        "<Page>\n<!-- AUTHOR: why Go? -->\n<!-- AGENT: Yes. -->\n<!-- AUTHOR: -->\n<Button\n  Name=\"x\"\n  Text=\"Go\" />\n</Page>\n",
+        "<Page>\n<Button\n  Name=\"x\"\n  Text=\"Go\" />\n</Page>\n",
+    ),
+    (
+        "a.php",
+        "<?php // AUTHOR: why?\nnamespace A;\n",
+        "<?php // AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\nnamespace A;\n",
+        "<?php\nnamespace A;\n",
+    ),
+    (
+        "b.php",
+        "<ul>\n<?php foreach ($a as $b): /* AUTHOR: is $b escaped? */ ?>\n<li>\n",
+        "<ul>\n<?php foreach ($a as $b): /* AUTHOR: is $b escaped? */\n/* AGENT: Yes. */\n/* AUTHOR: */\n ?>\n<li>\n",
+        "<ul>\n<?php foreach ($a as $b): ?>\n<li>\n",
+    ),
+    (
+        "a.xml",
+        "<?xml version=\"1.0\"?> <!-- AUTHOR: why? -->\n<a/>\n",
+        "<?xml version=\"1.0\"?> <!-- AUTHOR: why? -->\n<!-- AGENT: Yes. -->\n<!-- AUTHOR: -->\n<a/>\n",
+        "<?xml version=\"1.0\"?>\n<a/>\n",
+    ),
+];
+
+/// No tag is cut, nothing stands above what has to be the first, and nothing goes to whoever reads the page.
+#[test]
+fn an_answer_stands_where_a_comment_may() {
+    let workspace = Workspace::new();
+    for (file, asked, answered, without) in ANSWERED {
+        workspace.write(file, asked);
+        let list = postil(&workspace, &["threads", file]);
+        let id = list["threads"][0]["id"].as_str().expect("an id").to_owned();
+        postil(&workspace, &["respond", &id, "Yes."]);
+        assert_eq!(workspace.read(file), *answered, "{file}");
+        let list = postil(&workspace, &["threads", file]);
+        assert_eq!(list["summary"]["total"], 1, "{file}: {list}");
+        assert_eq!(list["threads"][0]["thread"][1]["text"], "Yes.");
+        postil(&workspace, &["dismiss", &id]);
+        assert_eq!(workspace.read(file), *without, "{file}");
+    }
+}
+
 #[test]
 fn clearing_takes_the_threads_of_every_part() {
     let workspace = Workspace::new();

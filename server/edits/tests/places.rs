@@ -64,6 +64,48 @@ fn a_new_thread_cuts_no_tag_that_no_tree_shows() {
     );
 }
 
+/// Above it would go to whoever reads the page, or stand before what has to be the first statement.
+#[test]
+fn an_answer_stays_in_the_code_of_a_page() {
+    told(
+        "a.php",
+        "<?php // AUTHOR: why?\nnamespace A;\n",
+        "<?php // AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\nnamespace A;\n",
+    );
+    told(
+        "a.php",
+        "<?php declare(strict_types=1); /* AUTHOR: why? */\nnamespace A;\n",
+        "<?php declare(strict_types=1); /* AUTHOR: why? */\n/* AGENT: Yes. */\n/* AUTHOR: */\nnamespace A;\n",
+    );
+    told(
+        "a.php",
+        "<ul>\n<?php foreach ($a as $b): /* AUTHOR: is $b escaped? */ ?>\n<li>\n",
+        "<ul>\n<?php foreach ($a as $b): /* AUTHOR: is $b escaped? */\n/* AGENT: Yes. */\n/* AUTHOR: */\n ?>\n<li>\n",
+    );
+    told(
+        "a.php",
+        "<ul>\n<p><?php echo f(/* AUTHOR: why? */ 1); ?></p>\n",
+        "<ul>\n<p><?php echo f(/* AUTHOR: why? */\n/* AGENT: Yes. */\n/* AUTHOR: */\n 1); ?></p>\n",
+    );
+    told(
+        "a.phtml",
+        "<ul>\n<?php endif; // AUTHOR: why? ?>\n</ul>\n",
+        "<ul>\n<?php endif; // AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\n ?>\n</ul>\n",
+    );
+    // What stands on a line of its own inside goes above its statement as ever.
+    told(
+        "a.php",
+        "<?php\nfoo(1,\n  2); // AUTHOR: why?\n?>\n",
+        "<?php\nfoo(1,\n// AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\n  2);\n?>\n",
+    );
+    // Of an end of the code that the author put on a line of its own nothing is taken.
+    told(
+        "a.php",
+        "<?php foo(); // AUTHOR: why?\n?>\n",
+        "<?php foo(); // AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\n?>\n",
+    );
+}
+
 #[test]
 fn an_answer_goes_above_nothing_that_has_to_be_the_first() {
     for (path, first, open, close) in [

@@ -155,7 +155,8 @@ fn lines(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
 /// The lines that are none of `rows`; of those that `rows` share with code, the code without blanks behind its
 /// indentation.
 fn outside(text: &str, rows: &[&Row]) -> Vec<(String, String)> {
-    let mut left = Vec::new();
+    let mut left: Vec<(String, String)> = Vec::new();
+    let mut below_row = false;
     for (line, end) in lines(text) {
         let here: Vec<&&Row> = rows
             .iter()
@@ -163,7 +164,21 @@ fn outside(text: &str, rows: &[&Row]) -> Vec<(String, String)> {
             .collect();
         let content = &text[line.clone()];
         let end = text[end].to_owned();
-        if here.is_empty() {
+        let is_below = std::mem::replace(&mut below_row, !here.is_empty());
+        // What ends the code of a page goes on below the answer.
+        let goes_on = is_below
+            && content
+                .strip_prefix(' ')
+                .is_some_and(|rest| !rest.starts_with(' '));
+        if let Some((head, end_of_head)) = left.last_mut()
+            && goes_on
+            && here.is_empty()
+            && content.contains("?>")
+            && head.rfind("<?") > head.rfind("?>")
+        {
+            head.push_str(&content.replace([' ', '\t'], ""));
+            *end_of_head = end;
+        } else if here.is_empty() {
             left.push((content.to_owned(), end));
         } else if here.iter().any(|row| row.before || row.after) {
             let inside = here
