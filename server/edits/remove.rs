@@ -257,7 +257,12 @@ pub(super) fn inline(source: Source, comment: &Range<usize>) -> Edit {
     let own = text.get(comment.clone()).unwrap_or_default();
     // Blanks beside it are part of the page.
     let is_markup = own.starts_with("<!--") || own.starts_with("{/*");
-    if right.trim().is_empty() {
+    let language = source.syntax.language();
+    let is_tex = language.is_some_and(|language| language.name == "latex");
+    if is_tex && own.starts_with('%') && left_blanks == 0 && !left.is_empty() {
+        // It keeps the line's end from being read as a blank.
+        range = comment.start + 1..comment.end;
+    } else if right.trim().is_empty() {
         // Blanks at the line's end behind a comment were the comment's.
         range = comment.start - left_blanks..line.end;
     } else if is_markup && left_blanks == 0 && !left.is_empty() {

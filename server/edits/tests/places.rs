@@ -163,3 +163,20 @@ fn a_new_thread_goes_below_what_has_to_be_the_first() {
         "---\nlet a;\n// AUTHOR: why?\nlet b;\n---\n<p>\n"
     );
 }
+
+/// `%` at a line's end has TeX set no blank there.
+#[test]
+fn without_a_thread_the_end_of_a_line_in_tex_is_as_it_was() {
+    let text = "\\newcommand{\\x}{% AUTHOR: why?\n  foo% AUTHOR: b?\n}\n";
+    let left = dismissed("a.tex", text);
+    assert_eq!(left, "\\newcommand{\\x}{%\n  foo% AUTHOR: b?\n}\n");
+    assert_eq!(
+        dismissed("a.tex", &left),
+        "\\newcommand{\\x}{%\n  foo%\n}\n"
+    );
+    assert_eq!(
+        answered("a.tex", "\\x{%\n  foo%% AUTHOR: b?\n}\n", "Yes."),
+        "\\x{%\n%% AUTHOR: b?\n%% AGENT: Yes.\n%% AUTHOR:\n  foo%\n}\n"
+    );
+    assert_eq!(dismissed("a.tex", "foo % AUTHOR: b?\n"), "foo\n");
+}

@@ -154,7 +154,16 @@ fn lines(text: &str) -> Vec<(Range<usize>, Range<usize>)> {
 
 /// The lines that are none of `rows`; of those that `rows` share with code, the code without blanks behind its
 /// indentation.
-fn outside(text: &str, rows: &[&Row]) -> Vec<(String, String)> {
+fn outside(file: &File, rows: &[&Row]) -> Vec<(String, String)> {
+    let text = file.text.as_str();
+    // In TeX it stays, where nothing parts it from the code.
+    let stays = |at: usize| {
+        let is_leader = rows
+            .iter()
+            .any(|row| row.before && row.comment.range.start == at);
+        let head = text[..at].chars().next_back();
+        file.name.ends_with(".tex") && is_leader && !matches!(head, Some(' ' | '\t'))
+    };
     let mut left: Vec<(String, String)> = Vec::new();
     let mut below_row = false;
     for (line, end) in lines(text) {
@@ -190,7 +199,7 @@ fn outside(text: &str, rows: &[&Row]) -> Vec<(String, String)> {
                 .filter(|(at, c)| {
                     let at = line.start + at;
                     let said = here.iter().any(|row| row.comment.range.contains(&at));
-                    !said && !matches!(c, ' ' | '\t')
+                    (!said || stays(at)) && !matches!(c, ' ' | '\t')
                 })
                 .map(|(_, c)| c)
                 .collect();
@@ -366,8 +375,8 @@ fn answers(
     prop_assert_eq!(messages(answered), conversation, "in\n{}", after.text);
     prop_assert_eq!(others(&file.found, at), others(&after.found, new));
     let (was, is) = (
-        outside(&file.text, &rows(&file.found[at])),
-        outside(&after.text, &rows(answered)),
+        outside(file, &rows(&file.found[at])),
+        outside(&after, &rows(answered)),
     );
     let fault = differ(
         &was,
@@ -443,8 +452,8 @@ fn begins(file: &File, line: usize, text: &str, style: Style) -> Result<(), Test
         others(&after.found, new)
     );
     let (was, is) = (
-        outside(&file.text, &[]),
-        outside(&after.text, &rows(&after.found[new])),
+        outside(file, &[]),
+        outside(&after, &rows(&after.found[new])),
     );
     let fault = differ(&was, &is, false, 2);
     prop_assert!(
@@ -472,7 +481,7 @@ fn removes(file: &File, gone: &[&Found], written: &Written) -> Result<File, Test
     common(file, &after)?;
     let rows: Vec<&Row> = gone.iter().flat_map(|found| &found.rows).collect();
     prop_assert_eq!(written.lines_removed, rows.len());
-    let (was, is) = (outside(&file.text, &rows), outside(&after.text, &[]));
+    let (was, is) = (outside(file, &rows), outside(&after, &[]));
     if rows.iter().any(|row| !row.is_whole()) {
         // The delimiters of a block that held nothing else go with its lines.
         let delimiters: Vec<&str> = rows
