@@ -6,7 +6,7 @@ use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
 use crate::threads::Thread;
-use crate::threads::lines::{behind_mark, line_end, line_start, next_line};
+use crate::threads::lines::{behind_mark, line_end, line_start, next_line, previous_end};
 use crate::threads::scan::{Found, Lead, Row, scan};
 
 /// Removes the lines of one thread; a block comment that held nothing else goes with it.
@@ -55,7 +55,8 @@ fn remove(
         lines_removed,
         ..Written::of(edits)
     };
-    let edits = merged(source.text, removal(source, &rows));
+    let plan = removal(source, &rows);
+    let edits = merged(source.text, plan.clone());
     let stays = |After { found, .. }: &After| {
         found.len() == kept.len()
             && found
@@ -67,6 +68,14 @@ fn remove(
     let breaks = |after: &After| {
         source.syntax.errors(source.text) == 0 && after.syntax.errors(&after.text) > 0
     };
+    let between = separators(source.text, &gone, &kept);
+    if !between.is_empty() {
+        let edits = merged(source.text, plan.into_iter().chain(between).collect());
+        let after = after(source, &edits);
+        if stays(&after) && !breaks(&after) {
+            return Ok(written(edits));
+        }
+    }
     let plain = after(source, &edits);
     if stays(&plain) && !breaks(&plain) {
         return Ok(written(edits));
@@ -87,6 +96,76 @@ fn remove(
     } else {
         Ok(written(edits))
     }
+}
+
+/// The empty lines that go with these threads: those that kept them apart from each other or from the ones that stay.
+/// None that the author may have had: without the threads there would be two of them in a row, or one would be the first
+/// or the last line of the text.
+fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> Vec<Edit> {
+    let mut all: Vec<(usize, &Found, bool)> = Vec::with_capacity(gone.len() + kept.len());
+    all.extend(gone.iter().map(|(at, found)| (*at, found, true)));
+    all.extend(kept.iter().map(|(at, found)| (*at, found, false)));
+    all.sort_by_key(|(at, ..)| *at);
+    let mut edits = Vec::new();
+    let mut rows = all.iter().peekable();
+    while let Some((_, found, is_gone)) = rows.next() {
+        let Some(first) = own_lines(text, found) else {
+            continue;
+        };
+        let (mut end, mut run) = (first.end, vec![*is_gone]);
+        let mut between = Vec::new();
+        while let Some((_, next, is_gone)) = rows.peek()
+            && let Some(empty) = next_line(text, end)
+            && let Some(lines) = own_lines(text, next)
+            && next_line(text, empty) == Some(lines.start)
+        {
+            between.push(empty..empty);
+            run.push(*is_gone);
+            end = lines.end;
+            rows.next();
+        }
+        let is_empty = |start: usize| line_end(text, start) == behind_mark(text, start);
+        let ends_above =
+            previous_end(text, first.start).is_none_or(|end| is_empty(line_start(text, end)));
+        if !ends_above && !next_line(text, end).is_none_or(is_empty) {
+            continue;
+        }
+        // Each takes the one below it; those at the end the one above them.
+        let stay = run.iter().rposition(|is_gone| !is_gone);
+        for (at, line) in between.into_iter().enumerate() {
+            let takes = if Some(at) == stay {
+                run.last()
+            } else {
+                run.get(at)
+            };
+            if takes == Some(&true) {
+                edits.push(lines(text, line));
+            }
+        }
+    }
+    edits
+}
+
+/// The lines of a thread that shares none with code.
+fn own_lines(text: &str, found: &Found) -> Option<Range<usize>> {
+    let (first, last) = (found.rows.first()?, found.rows.last()?);
+    let (start, end) = (first.comment.range.start, last.comment.range.end);
+    let lines = line_start(text, start)..line_end(text, end);
+    let is_blank = |range| {
+        text.get(range)
+            .is_some_and(|part: &str| part.trim().is_empty())
+    };
+    let alone = is_blank(behind_mark(text, lines.start)..start) && is_blank(end..lines.end);
+    let mut groups = found
+        .rows
+        .chunk_by(|a, b| a.comment.range == b.comment.range);
+    let goes = groups.all(|rows| {
+        let rows: Vec<&Row> = rows.iter().collect();
+        rows.iter()
+            .all(|row| row.is_whole() && !row.before && !row.after)
+            || holds_nothing_else(text, &rows)
+    });
+    (alone && goes).then_some(lines)
 }
 
 /// The edits that take out these rows.

@@ -220,24 +220,32 @@ fn squeezed(line: &str) -> String {
 }
 
 /// How the lines outside differ, if they do. `shared`: a comment left a line of code, and blanks do not count.
-/// `spare`: empty lines that may keep threads apart. The last line of a file may be another one, without an end.
+/// `spare`: empty lines that may keep threads apart; `lost`: that may have done so. The last line of a file may be another one, without an end.
 fn differ(
     before: &[(String, String)],
     after: &[(String, String)],
     shared: bool,
     spare: usize,
+    mut lost: usize,
 ) -> Option<String> {
     let same = |a: &(String, String), b: &(String, String)| {
         (a.1 == b.1 || a.1.is_empty() || b.1.is_empty())
             && (a.0 == b.0 || (shared && squeezed(&a.0) == squeezed(&b.0)))
     };
     let (mut at, mut extra) = (0, 0);
+    let is_empty = |at: usize| before.get(at).is_some_and(|line| line.0.is_empty());
     for line in after {
+        while lost > 0 && is_empty(at) && !line.0.is_empty() {
+            (at, lost) = (at + 1, lost - 1);
+        }
         match before.get(at) {
             Some(expected) if same(expected, line) => at += 1,
             _ if line.0.is_empty() && extra < spare => extra += 1,
             expected => return Some(format!("line {at} was {expected:?} and is {line:?}")),
         }
+    }
+    while lost > 0 && is_empty(at) {
+        (at, lost) = (at + 1, lost - 1);
     }
     before
         .get(at)
@@ -383,6 +391,7 @@ fn answers(
         &is,
         shares(&file.found[at]),
         usize::from(shares(&file.found[at])),
+        0,
     );
     prop_assert!(
         fault.is_none(),
@@ -455,7 +464,7 @@ fn begins(file: &File, line: usize, text: &str, style: Style) -> Result<(), Test
         outside(file, &[]),
         outside(&after, &rows(&after.found[new])),
     );
-    let fault = differ(&was, &is, false, 2);
+    let fault = differ(&was, &is, false, 2, 0);
     prop_assert!(
         fault.is_none(),
         "{}\n{}\n--- became\n{}",
@@ -501,6 +510,7 @@ fn removes(file: &File, gone: &[&Found], written: &Written) -> Result<File, Test
         &was,
         &is,
         gone.iter().any(|found| shares(found)),
+        gone.len(),
         gone.len(),
     );
     prop_assert!(

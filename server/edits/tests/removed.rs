@@ -100,3 +100,57 @@ fn what_would_turn_the_rest_of_a_comment_into_code_is_not_removed() {
         "/*\n   and more */\nfn b() {}\n"
     );
 }
+
+/// The empty line that keeps two threads apart goes with one of them, where the author can have had none there.
+#[test]
+fn an_empty_line_between_two_threads_goes_with_one_of_them() {
+    let text = "# AUTHOR: one?\nx = 1  # AUTHOR: two?\ny = 2\n";
+    let first = answered_at("c.py", text, 0, "Yes.");
+    let both = answered_at("c.py", &first, 1, "Yes.");
+    assert!(both.contains("# AUTHOR:\n\n# AUTHOR: two?\n"), "{both}");
+    let cleared = |path: &str, text: &str| {
+        let written = write(path, text, clear).unwrap();
+        apply_edits(text, &written.edits)
+    };
+    let plain = "x = 1\ny = 2\n";
+    assert_eq!(cleared("c.py", &both), plain);
+    let last = dismissed("c.py", &both).0;
+    assert_eq!(
+        last,
+        "# AUTHOR: two?\n# AGENT: Yes.\n# AUTHOR:\nx = 1\ny = 2\n"
+    );
+    assert_eq!(dismissed("c.py", &last).0, plain);
+    let gone = |text: &str, at: usize| {
+        let id = threads("c.py", text)[at].id.clone();
+        let written = write("c.py", text, |source| dismiss(source, &id)).unwrap();
+        apply_edits(text, &written.edits)
+    };
+    assert_eq!(dismissed("c.py", &gone(&both, 1)).0, plain);
+    // In the middle, at the end, and of three.
+    let three = "a\n\n# AUTHOR: 1?\n\n# AUTHOR: 2?\n\n# AUTHOR: 3?\nb\n";
+    assert_eq!(cleared("c.py", three), "a\n\nb\n");
+    for (at, left) in [(0, [2, 3]), (1, [1, 3]), (2, [1, 2])] {
+        let left = format!("a\n\n# AUTHOR: {}?\n\n# AUTHOR: {}?\nb\n", left[0], left[1]);
+        assert_eq!(gone(three, at), left);
+        assert_eq!(gone(&gone(&left, 1), 0), "a\n\nb\n");
+    }
+    let end = "a\n# AUTHOR: 1?\n\n# AUTHOR: 2?\n";
+    assert_eq!(cleared("c.py", end), "a\n");
+    assert_eq!(cleared("c.py", end.trim_end()), "a");
+    assert_eq!(
+        cleared(
+            "c.c",
+            "/* AUTHOR: 1?\n     more */\n\n// AUTHOR: 2?\nint a;\n"
+        ),
+        "int a;\n"
+    );
+    // The author may have had these.
+    for (text, left) in [
+        ("a\n# AUTHOR: 1?\n\n# AUTHOR: 2?\nb\n", "a\n\nb\n"),
+        ("# AUTHOR: 1?\n\nb\n", "\nb\n"),
+        ("# AUTHOR: 1?\n\n\n# AUTHOR: 2?\nb\n", "\n\nb\n"),
+        ("a # AUTHOR: 1?\n\n# AUTHOR: 2?\nb\n", "a\n\nb\n"),
+    ] {
+        assert_eq!(cleared("c.py", text), left);
+    }
+}
