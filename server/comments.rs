@@ -22,6 +22,7 @@ use scan::Scan;
 pub(crate) use scan::{BACK, Uncut};
 
 mod asked;
+mod columns;
 mod embed;
 mod excerpt;
 mod find;
@@ -387,7 +388,7 @@ impl Syntax {
         let Some(tree) = self.whole(text) else {
             let scan = self.scan(text);
             let part = scan.part_before(at).filter(|part| at <= part.range.end);
-            return part.map_or(self.row().reply, within);
+            return part.map_or_else(|| self.own_leader(text), within);
         };
         let mut here = tree::node_at(tree, at.min(text.len().saturating_sub(1)));
         while let Some(node) = here {
@@ -416,10 +417,11 @@ impl Syntax {
         self.row().reply
     }
 
-    /// Whether indentation of a comment means something at `at` (Pug, Haml, Slim, reStructuredText, a Markdown list …).
+    /// Whether indentation of a comment means something at `at` (Pug, Haml, Slim, reStructuredText, COBOL in fixed
+    /// format, a Markdown list …).
     pub fn indentation_counts(&self, text: &str, at: usize) -> bool {
         let row = self.row();
-        if row.indentation {
+        if row.indentation || self.is_in_columns(text) {
             return true;
         }
         if let Some(part) = self.part_at(text, at)

@@ -50,6 +50,12 @@ impl Form {
             Some(haddock) => haddock.as_str(),
             None => above,
         };
+        // A leader that has its column stands in it where no code is before it.
+        let here = source.syntax.leader_at(source.text, row.span.start).open;
+        let open = match here.trim_start() {
+            bare if row.before && bare == open => here,
+            _ => open,
+        };
         let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
         let blanks = part(row.leader.end..row.marker.start.max(row.leader.end));
         let blanks = if blanks.is_empty() { " " } else { blanks };
@@ -76,6 +82,7 @@ impl Form {
         close: &str,
         block: bool,
     ) -> Self {
+        let indent = if open.starts_with(' ') { "" } else { indent };
         let after = if close.is_empty() {
             String::new()
         } else {

@@ -180,3 +180,36 @@ fn without_a_thread_the_end_of_a_line_in_tex_is_as_it_was() {
     );
     assert_eq!(dismissed("a.tex", "foo % AUTHOR: b?\n"), "foo\n");
 }
+
+/// Columns one to six are for numbers, the seventh says what the line is.
+#[test]
+fn in_cobols_fixed_format_a_comment_begins_in_the_seventh_column() {
+    let text = "       IDENTIFICATION DIVISION.\n       PROGRAM-ID. A.\n\n       PROCEDURE DIVISION.\n           DISPLAY 'A'. *> AUTHOR: why?\n           STOP RUN.\n";
+    for line in [0, 1, 2, 5] {
+        let after = begun("a.cob", text, line);
+        assert!(
+            after.contains("\n      *> AUTHOR: why?\n")
+                || line == 0 && after.starts_with("      *> AUTHOR: why?\n"),
+            "{after}"
+        );
+    }
+    let after = answered("a.cob", text, "Yes.\n\nSo.");
+    assert!(
+        after.contains("\n      *> AUTHOR: why?\n      *> AGENT: Yes.\n      *>\n      *>   So.\n      *> AUTHOR:\n           DISPLAY 'A'.\n"),
+        "{after}"
+    );
+    assert_eq!(dismissed("a.cob", &after), dismissed("a.cob", text));
+    let own = text.replace(" *> AUTHOR", "\n           *> AUTHOR");
+    let after = answered("a.cob", &own, "Yes.");
+    assert!(
+        after.contains(
+            "\n           *> AUTHOR: why?\n           *> AGENT: Yes.\n           *> AUTHOR:\n"
+        ),
+        "{after}"
+    );
+    let free = "identification division.\nprogram-id. a.\n";
+    assert_eq!(
+        begun("a.cob", free, 1),
+        "identification division.\n*> AUTHOR: why?\nprogram-id. a.\n"
+    );
+}
