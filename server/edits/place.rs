@@ -5,6 +5,7 @@ use crate::threads::lines::{line_end, line_start, next_line, previous_end};
 
 mod first;
 mod markup;
+mod tcl;
 
 pub(super) use first::first_allowed;
 
@@ -32,6 +33,7 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
                 let line = text.get(start..).unwrap_or_default();
                 line.trim_start_matches([' ', '\t']).starts_with('\\')
             }
+            "tcl" => tcl::is_in_word(text, start),
             "restructuredtext" => markup::is_text(text, start),
             "markdown" => {
                 let is_row = |at| source.syntax.is_in_table(at);

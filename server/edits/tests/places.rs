@@ -213,3 +213,22 @@ fn in_cobols_fixed_format_a_comment_begins_in_the_seventh_column() {
         "identification division.\n*> AUTHOR: why?\nprogram-id. a.\n"
     );
 }
+
+#[test]
+fn in_tcl_a_new_thread_goes_into_no_list() {
+    for text in [
+        "set a 1\nswitch $a {\n  1 {\n    puts a\n  }\n}\n",
+        "set a 1\nexpr {\n  1 + 1\n}\n",
+        "set a 1\narray set b {\n  c {d e}\n  f g\n}\n",
+        "set a 1\nproc f {b\n  c} {\n}\n",
+        "set a 1\nif {$a\n  && $a} {\n}\n",
+    ] {
+        let after = begun("a.tcl", text, 2);
+        assert_eq!(after, text.replacen('\n', "\n# AUTHOR: why?\n", 1));
+    }
+    let body = "switch $a {\n  1 {\n    puts a\n  }\n}\nif {$a} {\n  puts \\{\n  b\n}\n";
+    for line in [2, 6, 7] {
+        let after = begun("a.tcl", body, line);
+        assert_eq!(after.lines().nth(line), Some("# AUTHOR: why?"), "{after}");
+    }
+}
