@@ -66,6 +66,14 @@ impl Folder {
         file.write_all(bytes)?;
         self.set_mode(&file, mode)
     }
+
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    /// Where it is not there.
+    pub fn unlink(&self, name: &OsStr) -> io::Result<()> {
+        self.remove(name)
+    }
 }
 
 /// What an entry of a folder is; a link is not followed.

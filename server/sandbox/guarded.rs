@@ -7,6 +7,7 @@
 //! their editor, and what postil wrote because they agreed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 mod look;
+mod stops;
 
 use look::{
-    ALL_KEPT, Id, Kept, Look, changed, files, id, is_git, is_of_worktrees, is_open, is_there,
+    ALL_KEPT, HEAD, Id, Kept, Look, changed, files, id, is_git, is_of_worktrees, is_open, is_there,
     is_todo,
 };
+use stops::Stops;
 
 use crate::files::{self as tree, Buffers, Kind};
 use crate::trust;
@@ -30,6 +33,7 @@ const MOUNTS: usize = 100;
 pub(super) struct Guarded {
     root: PathBuf,
     began: SystemTime,
+    stops: Stops,
     /// Knows what the author saved, and what postil wrote itself.
     buffers: Arc<Buffers>,
     look: Look,
@@ -62,6 +66,8 @@ struct Place {
 pub(super) struct Told {
     pub agent: Vec<String>,
     pub author: Vec<String>,
+    /// Why the command must end, that what it made can be set aside.
+    pub ends: Option<&'static str>,
 }
 
 impl Guarded {
@@ -72,6 +78,7 @@ impl Guarded {
         let mut guarded = Self {
             root: root.to_owned(),
             began,
+            stops: Stops::enter(root),
             buffers: Arc::clone(buffers),
             look,
             places: BTreeMap::new(),
@@ -92,7 +99,8 @@ impl Guarded {
             if guarded.look.is_repository(path) {
                 guarded.fix(path);
             }
-            if !guarded.look.repositories.contains(path) {
+            // What stands for another command's repository goes with that one.
+            if !guarded.look.repositories.contains(path) && !guarded.stops.is_one(path) {
                 guarded.add(path);
             }
         }
@@ -219,10 +227,11 @@ impl Guarded {
             // Of a repository that is new, what is in it went with it. Worktrees are the author's: a command can make
             // none outside, and inside its `.git` is seen.
             if !now.is_in_new(path, &self.look)
+                && !self.stops.is_one(path)
                 && !is_of_worktrees(&self.root, path)
                 && (!is_todo(path) || over && !self.is_harmless(path))
             {
-                self.refuse(path, told);
+                self.refuse(path, over, told);
             }
         }
     }
@@ -269,7 +278,7 @@ impl Guarded {
             for file in files(&self.root, path).0 {
                 let is_new = !place.kept.contains_key(&file) && !is_aside(&file);
                 if is_new && !is_theirs(&file) && !self.is_harmless(&file) {
-                    self.refuse(&file, told);
+                    self.refuse(&file, over, told);
                 }
             }
         }
@@ -283,7 +292,7 @@ impl Guarded {
             if stays || *before == Kept::Other || is_theirs(file) {
                 continue;
             }
-            let aside = self.clear(file);
+            let aside = self.clear(file, !over);
             if over {
                 let back = match &aside {
                     Ok(_) => before.write(&self.root, file),
@@ -305,30 +314,39 @@ impl Guarded {
             }
     }
 
-    /// Puts away what stands at a path, or the link or file above it that is no folder.
-    fn clear(&self, file: &Path) -> std::io::Result<Option<PathBuf>> {
+    /// Puts away what stands at a path, or the link or file above it that is no folder; of a repository it `stops` git.
+    fn clear(&self, file: &Path, stops: bool) -> std::io::Result<Option<PathBuf>> {
         let above: Vec<&Path> = file.ancestors().skip(1).collect();
         for folder in above.iter().rev().filter(|a| !a.as_os_str().is_empty()) {
             match fs::symlink_metadata(self.root.join(folder)) {
                 Ok(about) if about.is_dir() => {}
-                Ok(_) => return self.put_away(folder),
+                Ok(_) => return self.put_away(folder, stops),
                 Err(_) => return Ok(None),
             }
         }
-        self.put_away(file)
+        self.put_away(file, stops)
     }
 
     /// What came into being is given another name, but for what the author saved in it.
-    fn refuse(&self, path: &Path, told: &mut Told) {
+    fn refuse(&self, path: &Path, over: bool, told: &mut Told) {
+        let stops = !over || !self.stops.is_last();
         let (inside, is_whole) = files(&self.root, path);
         let (theirs, others): (Vec<PathBuf>, Vec<PathBuf>) =
             inside.into_iter().partition(|file| self.is_authors(file));
         if theirs.is_empty() || !is_whole {
-            told.set_aside(path, self.clear(path));
+            let aside = self.clear(path, stops);
+            match aside {
+                // When it is over.
+                Err(_) if !over && stops_git(path) => told.ends = Some(NO_STOP),
+                Err(_) if stops && stops_git(path) => {
+                    told.set_aside(path, self.clear(path, false));
+                }
+                aside => told.set_aside(path, aside),
+            }
             return;
         }
         for file in others.iter().filter(|file| !is_aside(file)) {
-            told.set_aside(file, self.put_away(file));
+            told.set_aside(file, self.put_away(file, stops));
         }
     }
 
@@ -341,8 +359,18 @@ impl Guarded {
     }
 
     /// Gives it a name that nobody acts on, which is returned where there was something; its folder is reached from
-    /// the root without any link.
-    fn put_away(&self, path: &Path) -> std::io::Result<Option<PathBuf>> {
+    /// the root without any link. Where it is of a repository and `stops`, git goes no further up from there.
+    fn put_away(&self, path: &Path, stops: bool) -> std::io::Result<Option<PathBuf>> {
+        if stops && is_git(path) {
+            return self.stops.exchange(path);
+        }
+        if stops && path.ends_with(HEAD) {
+            self.stops.put_into(path.parent().unwrap_or(path))?;
+        }
+        if self.stops.is_one(path) {
+            self.stops.lift(path);
+            return Ok(None);
+        }
         let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
             return Ok(None);
         };
@@ -352,12 +380,7 @@ impl Guarded {
         };
         let mut number = 1;
         loop {
-            let mut aside = name.to_owned();
-            aside.push(if number == 1 {
-                String::from(ASIDE)
-            } else {
-                format!("{ASIDE}-{number}")
-            });
+            let aside = aside(name, number);
             match opened.rename_new(name, &aside) {
                 Ok(()) => return Ok(Some(folder.join(aside))),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
@@ -421,6 +444,24 @@ impl Told {
 
 /// What is put behind a name so that nobody acts on it.
 const ASIDE: &str = ".refused";
+
+/// The name that is given to what stands at another; the `number` grows where that is taken.
+fn aside(name: &OsStr, number: usize) -> OsString {
+    let mut aside = name.to_owned();
+    aside.push(match number {
+        1 => String::from(ASIDE),
+        _ => format!("{ASIDE}-{number}"),
+    });
+    aside
+}
+
+/// Why a command ends where nothing can take a repository's place in one step.
+const NO_STOP: &str = "ended: it made a repository in the workspace, which may not stay, and this file system has no way to keep git from the one above meanwhile; make it in $TMPDIR";
+
+/// Whether git would look further up where it is gone.
+fn stops_git(path: &Path) -> bool {
+    is_git(path) || path.ends_with(HEAD)
+}
 
 fn is_aside(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

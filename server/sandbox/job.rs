@@ -280,6 +280,9 @@ impl Job {
                         self.stop(&why);
                     } else if looks % GUARD == 0 {
                         let told = set_aside(&mut parts.guarded).await;
+                        if let Some(why) = told.ends {
+                            self.stop(why);
+                        }
                         notes.extend(tell(told, &parts.tell));
                     }
                 }

@@ -15,6 +15,7 @@ use crate::model::{Asked, Model, Step, call};
 use crate::peers;
 
 mod ends; // how commands end, and what they may use up
+mod git; // git as it works in a command
 mod guarded; // files that decide what other programs do
 mod keeps; // what they can reach
 mod network; // the network that was granted

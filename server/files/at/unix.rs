@@ -210,6 +210,20 @@ impl Folder {
         }
     }
 
+    /// Gives each of two names what the other one has, in one step.
+    ///
+    /// # Errors
+    /// `NotFound` where one is not there; where a file system has no such step, and what else the system says.
+    pub fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(
+            &self.0,
+            one,
+            &self.0,
+            other,
+            RenameFlags::EXCHANGE,
+        )?)
+    }
+
     pub(in crate::files) fn remove(&self, name: impl Arg) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }

@@ -221,6 +221,14 @@ impl Folder {
         }
     }
 
+    /// Gives each of two names what the other one has, in one step: there is none here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn exchange(&self, _: &OsStr, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(in crate::files) fn remove(&self, name: impl Name) -> io::Result<()> {
         let path = self.path.join(name.name());
         patiently(|| std::fs::remove_file(&path))

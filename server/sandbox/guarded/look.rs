@@ -20,7 +20,7 @@ const PASSED_OVER: &[&str] = &[
     ".tox",
 ];
 /// What makes a folder of any other name a repository to git, together with [`BARE`].
-const HEAD: &str = "HEAD";
+pub(super) const HEAD: &str = "HEAD";
 const BARE: &[&str] = &["refs", "commondir"];
 /// Folders in it that hold more such folders, of submodules and of worktrees.
 const MODULES: &str = "modules";
@@ -83,7 +83,8 @@ impl Look {
                 count += 1;
                 let path = folder.join(entry.file_name());
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_guarded(&path) || look.is_obeyed(&path) {
+                let is_named = is_guarded(&path) && !super::is_aside(&path);
+                if is_named || look.is_obeyed(&path) {
                     look.add(root, path, is_folder);
                 } else if is_folder && depth < DEPTH && !is_passed_over(&path) {
                     let queue = if earlier.reached.contains(&path) {
@@ -96,7 +97,7 @@ impl Look {
                     has_head |= entry.file_name().eq_ignore_ascii_case(HEAD);
                 }
             }
-            if has_head {
+            if has_head && !is_put_away(&folder) {
                 look.add_bare(root, &folder);
             }
             if !was_reached {
@@ -207,6 +208,12 @@ fn is_guarded(path: &Path) -> bool {
     let above = path.parent().and_then(Path::file_name).unwrap_or_default();
     let name = path.file_name().unwrap_or_default();
     trust::protected(&Path::new(above).join(name).to_string_lossy()).is_some()
+}
+
+/// Whether it is a repository that was set aside, or in one.
+fn is_put_away(folder: &Path) -> bool {
+    let mut parts = folder.components().map(|part| Path::new(part.as_os_str()));
+    parts.any(|part| part.to_string_lossy().starts_with(".git.") && super::is_aside(part))
 }
 
 fn is_passed_over(path: &Path) -> bool {

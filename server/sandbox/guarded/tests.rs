@@ -81,7 +81,7 @@ fn what_comes_into_being_is_set_aside_under_another_name() {
     }
     let said = guarded.set_aside().agent.join("\n");
     assert_eq!(said.lines().count(), 4, "{said}");
-    for gone in [".mcp.json", "sub/.vscode", ".git/hooks", "sub/.git"] {
+    for gone in [".mcp.json", "sub/.vscode", ".git/hooks"] {
         assert!(!root.path().join(gone).exists(), "{gone}\n{said}");
     }
     for there in [
@@ -95,6 +95,14 @@ fn what_comes_into_being_is_set_aside_under_another_name() {
         assert!(root.path().join(there).exists(), "{there}\n{said}");
     }
     assert!(guarded.set_aside().agent.is_empty());
+    // What stands for a repository stays as long as any command runs.
+    let stop = root.path().join("sub/.git");
+    let other = look(root.path(), false);
+    drop(guarded);
+    assert!(stop.is_file());
+    assert!(other.put_back().agent.is_empty());
+    drop(other);
+    assert!(!stop.exists());
 }
 
 #[test]
@@ -104,7 +112,10 @@ fn a_link_in_the_way_is_not_followed() {
     let guarded = look(root.path(), false);
     fs::remove_dir_all(root.path().join("a")).unwrap();
     std::os::unix::fs::symlink(outside.path(), root.path().join("a")).unwrap();
-    assert_eq!(guarded.put_away(Path::new("a/.vscode")).unwrap(), None);
+    assert_eq!(
+        guarded.put_away(Path::new("a/.vscode"), false).unwrap(),
+        None
+    );
     assert!(outside.path().join(".vscode/settings.json").exists());
 }
 
