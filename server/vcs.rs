@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::os;
 
+mod author;
 mod blame;
 mod commit;
 mod follow;
@@ -22,6 +23,7 @@ mod tests;
 mod trail;
 mod turns;
 
+pub use author::plain_settings;
 pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place};
 pub use follow::{Before, LineMap, lines, moved};

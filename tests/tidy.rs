@@ -207,6 +207,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ),
     (
         "sandbox",
+        "vcs",
+        "git in a command knows the author's settings that run nothing",
+    ),
+    (
+        "sandbox",
         "web",
         "the way out of a command's network leads through the gateway",
     ),

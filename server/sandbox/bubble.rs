@@ -63,8 +63,9 @@ pub(super) fn is_mounted(access: Access, around: Option<Access>) -> bool {
     }
 }
 
-/// The file system as `view` has it; `private` stands where [`Access::Private`] does.
-pub(super) fn mounts(view: &View, private: &Path) -> Vec<OsString> {
+/// The file system as `view` has it; `private` stands where [`Access::Private`] does, and the file `empty` where another
+/// is hidden: a device would be one that nobody may open, which is more than git bears of its settings.
+pub(super) fn mounts(view: &View, private: &Path, empty: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
     let mut add =
         |words: &[&std::ffi::OsStr]| arguments.extend(words.iter().map(|w| (*w).to_owned()));
@@ -87,7 +88,7 @@ pub(super) fn mounts(view: &View, private: &Path) -> Vec<OsString> {
                 add(&["--tmpfs".as_ref(), at]);
                 emptied.push(at);
             }
-            (Access::Hidden, _) => add(&["--ro-bind".as_ref(), "/dev/null".as_ref(), at]),
+            (Access::Hidden, _) => add(&["--ro-bind".as_ref(), empty.as_os_str(), at]),
         }
     }
     // At the end, for other things may lie inside.

@@ -16,12 +16,12 @@ use super::guarded::Guarded;
 use super::job::{Job, Parts, reader};
 use super::limits::Limits;
 use super::order::{Mounted, Order, Sockets};
-use super::temporary::Temporary;
+use super::temporary::{GIT, Temporary};
 use super::view::{Access, View, Wanted};
 use super::way::Network;
 use super::{Found, WORD, bubble, find, secrets, way};
 use crate::files::Buffers;
-use crate::os;
+use crate::{os, vcs};
 
 /// Background commands of a run at the same time.
 const AT_ONCE: usize = 16;
@@ -53,6 +53,14 @@ pub struct Policy {
     pub ours: Vec<PathBuf>,
     /// The root is read and not written: what is changed there is looked at first.
     pub reviewed: bool,
+}
+
+impl Policy {
+    /// Whether this variable is handed on because the author says so.
+    fn names(&self, variable: &str) -> bool {
+        let mut names = self.environment.iter();
+        names.any(|name| os::is_same_variable(std::ffi::OsStr::new(name), variable))
+    }
 }
 
 pub struct Processes {
@@ -179,7 +187,7 @@ impl Processes {
         let found = self.found().clone();
         let (root, policy) = (self.root.clone(), self.policy.clone());
         let buffers = Arc::clone(&self.buffers);
-        let private = temporary.folder().to_owned();
+        let private = Arc::clone(&temporary);
         // Folders are listed for this.
         let prepared = tokio::task::spawn_blocking(move || {
             let guarded = look(&found, &root, &policy, &buffers);
@@ -311,12 +319,13 @@ fn prepare(
     found: &Found,
     root: &Path,
     policy: &Policy,
-    private: &Path,
+    temporary: &Temporary,
     own: &Path,
     guarded: Option<&Guarded>,
     background: bool,
 ) -> (std::process::Command, Order) {
     let alone = found.bubblewrap.is_none();
+    let private = temporary.folder();
     let path = os::search_path(
         &std::env::var_os("PATH").unwrap_or_default(),
         &[root.to_owned()],
@@ -340,6 +349,7 @@ fn prepare(
         alone,
     };
     let view = View::new(&wanted);
+    let own_git = !grants_git(policy, &view) && temporary.write_git(|| vcs::plain_settings(root));
     let mut order = Order {
         command: String::new(),
         keeper: alone,
@@ -354,7 +364,7 @@ fn prepare(
             let mut program = std::process::Command::new(bubblewrap);
             program
                 .args(bubble::alone(found.no_userns, policy.network.is_whole()))
-                .args(bubble::mounts(&view, private))
+                .args(bubble::mounts(&view, private, &temporary.empty_file()))
                 .arg("--chdir")
                 .arg(root)
                 .arg("--")
@@ -392,17 +402,32 @@ fn prepare(
         .arg(WORD)
         .env_clear()
         .envs(environment(policy, &path));
-    let temporary = if alone { private } else { Path::new("/tmp") };
+    let shown = if alone { private } else { Path::new("/tmp") };
     if order.way {
         program.envs(policy.network.environment());
     }
     for name in ["TMPDIR", "TMP", "TEMP"] {
-        program.env(name, temporary);
+        program.env(name, shown);
     }
     // Caches that cannot be written where they are.
-    program.env("XDG_CACHE_HOME", temporary.join("cache"));
-    program.env("npm_config_cache", temporary.join("npm"));
+    let caches = [("XDG_CACHE_HOME", "cache"), ("npm_config_cache", "npm")];
+    let caches = caches.map(|(name, folder)| (name, shown.join(folder)));
+    let git = own_git.then(|| ("GIT_CONFIG_GLOBAL", shown.join(GIT)));
+    for (name, place) in caches.into_iter().chain(git) {
+        if !policy.names(name) {
+            program.env(name, place);
+        }
+    }
     (program, order)
+}
+
+/// Whether the author lets commands read the file of their settings of git itself.
+fn grants_git(policy: &Policy, view: &View) -> bool {
+    let home = os::home().unwrap_or_default();
+    let mut files = [".gitconfig", ".config/git/config"]
+        .map(|file| home.join(file))
+        .into_iter();
+    !policy.read.is_empty() && files.any(|file| file.exists() && view.at(&file) != Access::Hidden)
 }
 
 /// Those that no command may reach, and that bubblewrap can hide.

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::os;
 
 const PREFIX: &str = "postil-run-";
+/// By these names.
+const EMPTY: &str = "empty";
+pub(super) const GIT: &str = ".gitconfig";
 /// So often a folder that another server took away is made anew.
 const ANEW: u32 = 100;
 
@@ -15,6 +19,8 @@ pub(super) struct Temporary {
     lock: Option<fs::File>,
     /// What the commands see.
     folder: PathBuf,
+    /// Whether [`GIT`] is in it.
+    git: OnceLock<bool>,
     all: tempfile::TempDir,
 }
 
@@ -48,12 +54,30 @@ impl Temporary {
         let folder = all.path().join("tmp");
         // Whoever swept did so under the lock: what is there now stays.
         fs::create_dir(&folder)?;
+        fs::write(all.path().join(EMPTY), "")?;
         // We see to it ourselves.
         all.disable_cleanup(true);
         Ok(Self {
             lock: Some(lock),
             folder,
+            git: OnceLock::new(),
             all,
+        })
+    }
+
+    /// A file with nothing in it, which no command can write.
+    pub fn empty_file(&self) -> PathBuf {
+        self.all.path().join(EMPTY)
+    }
+
+    /// Writes what git is to take for the user's settings, before the first command runs: afterwards a link could stand
+    /// there. Whether it is there.
+    pub fn write_git(&self, settings: impl FnOnce() -> String) -> bool {
+        *self.git.get_or_init(|| {
+            let written = fs::write(self.folder.join(GIT), settings());
+            written
+                .inspect_err(|error| tracing::warn!(%error, "git's settings for commands"))
+                .is_ok()
         })
     }
 

@@ -89,3 +89,64 @@ fn git_finds_no_repository_above_one_that_was_set_aside() {
         }
     }
 }
+
+#[test]
+fn git_works_with_the_settings_of_the_author_that_run_nothing() {
+    let run = [
+        "git add -A && git commit -qm two; git log -1 --format='%an <%ae>'",
+        "git config init.defaultBranch; git config core.autocrlf; git config alias.x; git config http.extraHeader; git config core.fsmonitor; git x; git status --short; cat ~/.gitconfig ~/more 2>/dev/null",
+        "echo y >> y; git commit -qam three && git -C . show --stat --format=%s | head -1",
+    ];
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run));
+        committed(&bench);
+        let settings = format!(
+            "[user]\n\tname = \"Ann \\\"the\\\" \\\\ Author\"\n\temail = ann@example.org\n[alias]\n\tx = !echo alias\n[core]\n\tfsmonitor = echo\n[http]\n\textraHeader = Authorization: {CANARY}\n[include]\n\tpath = .more\n"
+        );
+        write(&bench.home.path().join(".gitconfig"), &settings);
+        write(
+            &bench.home.path().join(".more"),
+            "[init]\n\tdefaultBranch = trunk\n[core]\n\tautocrlf = input\n",
+        );
+        bench.workspace.write("y", "y\n");
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        let all = format!("{kind:?}: {told:#?}");
+        assert_eq!(
+            told[0], "Ann \"the\" \\ Author <ann@example.org>\n",
+            "{all}"
+        );
+        assert!(
+            told[1].starts_with("trunk\ninput\ngit: 'x' is not"),
+            "{all}"
+        );
+        assert!(
+            !told[1].contains("alias\n") && !told[1].contains("denied"),
+            "{all}"
+        );
+        assert_eq!(told[2], "three\n", "{all}");
+        bench.assert_no_canary(&editor);
+    }
+}
+
+/// A setting that the author grants by name is theirs.
+#[test]
+fn the_file_of_gits_settings_that_is_granted_is_read_itself() {
+    for kind in kinds() {
+        let settings = |home: &Path| {
+            format!(
+                "[permissions]\ndefault = 'allow'\n[sandbox]\nread = ['{}']\n",
+                home.join(".gitconfig").display()
+            )
+        };
+        let bench = Bench::new(kind, commands(&["git x; echo ${GIT_CONFIG_GLOBAL:-none}"]));
+        bench.workspace.configure(&settings(bench.home.path()));
+        committed(&bench);
+        write(
+            &bench.home.path().join(".gitconfig"),
+            "[alias]\n\tx = !echo alias\n",
+        );
+        let mut editor = bench.editor();
+        assert_eq!(bench.run(&mut editor), ["alias\nnone\n"], "{kind:?}");
+    }
+}
