@@ -36,6 +36,7 @@ mod process;
 mod questions;
 mod registry;
 mod supervisor;
+mod toolchain;
 pub mod uri;
 
 pub use ask::{Place, marked};

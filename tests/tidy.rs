@@ -56,7 +56,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("globset", &["files"]),
     ("notify", &["files"]),
     // In `cli` not our settings: Helix's, which `postil editor` adds to.
-    ("toml", &["config", "cli"]),
+    ("toml", &["config", "cli", "children"]),
     ("etcetera", &["config"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),

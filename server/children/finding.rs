@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 
 use super::connection::locked;
 use super::supervisor::{self, Child, Key, Step};
-use super::{ChildError, Children, MISSING, REMEMBERED, Row, methods, read, registry, uri};
+use super::{
+    ChildError, Children, MISSING, REMEMBERED, Row, methods, read, registry, toolchain, uri,
+};
 use crate::host::Level;
 use crate::os;
 
@@ -133,7 +135,7 @@ impl Children {
         let first = *rows
             .first()
             .ok_or_else(|| (ChildError::NoRow(kind()), None))?;
-        let Some((row, program)) = self.program_of(&rows, &workspace).await else {
+        let Some((row, program)) = self.program_of(&rows, file_in, &workspace).await else {
             let error = ChildError::Missing {
                 command: first.command.clone(),
                 install: first.install.clone(),
@@ -194,14 +196,24 @@ impl Children {
     }
 
     /// The first row whose program is there, of the rows for one language.
-    async fn program_of<'a>(&self, rows: &[&'a Row], folder: &Path) -> Option<(&'a Row, PathBuf)> {
+    async fn program_of<'a>(
+        &self,
+        rows: &[&'a Row],
+        file: &Path,
+        folder: &Path,
+    ) -> Option<(&'a Row, PathBuf)> {
         let workspaces = self.shared.workspaces();
         let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), &workspaces);
         for row in rows {
+            let root = registry::root(file, folder, &row.root_markers);
+            let by_path = || [&*root, folder].into_iter().find_map(toolchain::by_path);
             for program in registry::programs(&row.command, &path) {
-                if !registry::is_rustup_proxy(&program)
-                    || self.has_component(&program, folder).await
-                {
+                let is_proxy = registry::is_rustup_proxy(&program);
+                if is_proxy && let Some(file) = by_path() {
+                    self.tell_toolchain(&program, &file);
+                    continue;
+                }
+                if !is_proxy || self.has_component(&program, folder).await {
                     return Some((row, program));
                 }
             }
@@ -235,6 +247,16 @@ impl Children {
             locked(&self.absent).insert(proxy.to_path_buf(), Instant::now());
         }
         there
+    }
+
+    /// Once in a while, for the log.
+    fn tell_toolchain(&self, program: &Path, file: &Path) {
+        let (program, file) = (program.display(), file.display());
+        if self.shared.first_time(&file.to_string(), "toolchain", 100) {
+            tracing::warn!(
+                "{program} is not started: {file} names a toolchain by its path, which may be anybody's"
+            );
+        }
     }
 
     /// For a person a message, once.

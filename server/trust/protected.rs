@@ -274,6 +274,13 @@ const NAMES: &[(&str, &str)] = &[
     (".yarnrc", TOOL),
     (".yarnrc.yml", TOOL),
     (".pypirc", TOOL),
+    (".pnpmfile.cjs", TOOL),
+    (".pnpmfile.mjs", TOOL),
+    ("rust-toolchain", TOOL),
+    ("rust-toolchain.toml", TOOL),
+    (".tool-versions", TOOL),
+    ("flake.nix", TOOL),
+    ("shell.nix", TOOL),
 ];
 
 /// What a component begins and ends with.

@@ -323,6 +323,12 @@ fn guard_files_are_protected_however_written() {
         "ci/Jenkinsfile.release",
         "azure-pipelines-nightly.yml",
         ".woodpecker.yaml",
+        "rust-toolchain",
+        "sub/Rust-Toolchain.toml",
+        ".tool-versions",
+        "flake.nix",
+        "sub/shell.nix",
+        ".pnpmfile.cjs",
     ] {
         assert!(protected(path).is_some(), "{path}");
     }
@@ -336,6 +342,8 @@ fn guard_files_are_protected_however_written() {
         "git~x",
         "premise.toml",
         "src/mise.rs",
+        "rust-toolchain.rs",
+        "flake.lock",
         "agent.rs",
         ".env.example",
         ".github/ISSUE_TEMPLATE/a.md",

@@ -469,6 +469,45 @@ async fn none_starts_where_the_trust_went_while_its_program_was_looked_for() {
     assert!(bench.children.states().is_empty() && !started.exists());
 }
 
+/// rustup's stand-in runs what a folder's `rust-toolchain` leads to.
+#[tokio::test]
+async fn attack_02_a_toolchain_by_its_path_is_no_language_server() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (file, text) in [
+        ("rust-toolchain.toml", "[toolchain]\npath = \"t\"\n"),
+        ("sub/rust-toolchain.toml", "toolchain . \"path\" = '/t'\n"),
+        ("rust-toolchain", "/opt/t\n"),
+        ("rust-toolchain", "toolchain = {channel = 'x', path='t'}\n"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let started = base.join("started");
+        let program = base.join("rustup");
+        let script = format!("#!/bin/sh\n: > '{}'\n", started.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink("rustup", base.join("a-server")).unwrap();
+        let mut row = row("scripted", &base.join("x.log"), json!({}));
+        row.command = base.join("a-server").to_string_lossy().into_owned();
+        row.root_markers = vec![String::from("Marker")];
+        let bench = Bench::with_rows(folder, vec![row], limits());
+        bench.write("sub/Marker", "");
+        bench.write(file, text);
+        let path = bench.write("sub/a.scripted", "x");
+        let answer = bench.define(&path).await;
+        assert!(
+            matches!(answer, Err(ChildError::Missing { .. })),
+            "{file}: {answer:?}"
+        );
+        assert!(!started.exists(), "{file}");
+        // A channel is one of the user's own.
+        bench.write(file, "[toolchain]\nchannel = \"stable\"\n");
+        let path = bench.write("sub/b.scripted", "x");
+        let _ = bench.define(&path).await;
+        assert!(started.exists(), "{file}");
+    }
+}
+
 #[tokio::test]
 async fn children_start_in_trusted_folders_only() {
     let bench = Bench::new(json!({}));
