@@ -16,7 +16,7 @@ pub use places::{
     FileId, canonical, file_id, home, home_of_system, is_plain_on_windows, make_private_folder,
     remove_folder, resolved, resolved_all, resolved_folders, slashed, without_dots,
 };
-pub use processes::{Processes, descendants, group_memory, resident, started};
+pub use processes::{Processes, descendants, group_memory, ignores_end, resident, started};
 pub use signals::signalled;
 pub use spawn::{spawn, spawn_keeper};
 #[cfg(windows)]
@@ -317,6 +317,34 @@ pub fn test_step() {
             std::process::abort();
         }
     }
+}
+
+/// What a process is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// To end, when it has put away what it holds.
+    End,
+    Wait,
+    GoOn,
+}
+
+/// Tells one process, where a system has such signals.
+pub fn signal(pid: u32, told: Told) {
+    #[cfg(unix)]
+    if let Some(pid) = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        use rustix::process::Signal;
+        let signal = match told {
+            Told::End => Signal::TERM,
+            Told::Wait => Signal::STOP,
+            Told::GoOn => Signal::CONT,
+        };
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+    #[cfg(not(unix))]
+    let _ = (pid, told);
 }
 
 /// Ends one process at once.

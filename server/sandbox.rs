@@ -7,6 +7,7 @@
 //! command leaves behind. What cannot be set up is an error: nothing is ever run with more rights than was said.
 
 mod bubble;
+mod ending;
 mod found;
 mod guarded;
 mod inside;

@@ -123,3 +123,13 @@ pub fn resident(pid: u32) -> Option<u64> {
     let kilobytes: u64 = resident.split_whitespace().next()?.parse().ok()?;
     Some(kilobytes * 1024)
 }
+
+/// Whether the process takes no notice when it is told to end (SIGTERM); `false` where the system does not tell.
+pub fn ignores_end(pid: u32) -> bool {
+    const TERM: u64 = 1 << (15 - 1);
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    let status = status.unwrap_or_default();
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    ignored.is_some_and(|set| set & TERM != 0)
+}

@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::ending::{ask, end};
 use super::guarded::{Guarded, Told};
 use super::limits;
 use super::order::BEGUN;
@@ -30,7 +31,7 @@ const REFUSED: usize = 20;
 /// Guarded files that the author is told of at a time.
 const TOLD: usize = 5;
 /// A command that was ended is gone within so long, or we go on without it.
-const GONE: Duration = Duration::from_secs(2);
+pub(super) const GONE: Duration = Duration::from_secs(2);
 
 pub struct Job {
     /// As the agent calls it.
@@ -266,17 +267,25 @@ impl Job {
         let mut looks = 0;
         let mut notes = std::mem::take(&mut parts.notes);
         let mut before = Some(Vec::new());
+        // What uses up too much has no time.
+        let mut at_once = false;
         let mut served = parts.way.is_some();
         let mut way = parts.way.take().unwrap_or_else(|| pending().boxed());
         let status = loop {
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => break end(&mut parts).await,
+                () = self.stop.cancelled() => {
+                    if let Some(own) = parts.child.id().filter(|_| !at_once && before.is_none()) {
+                        ask(own, parts.keeper).await;
+                    }
+                    break end(&mut parts).await;
+                }
                 _ = look.tick() => {
                     looks += 1;
                     let process = parts.child.id();
                     let look = move || process.and_then(too_much);
                     if let Ok(Some(why)) = tokio::task::spawn_blocking(look).await {
+                        at_once = true;
                         self.stop(&why);
                     } else if looks % GUARD == 0 {
                         let told = set_aside(&mut parts.guarded).await;
@@ -384,32 +393,6 @@ fn tell(told: Told, tell: &Tell) -> Vec<String> {
         tell(text);
     }
     told.agent
-}
-
-/// Ends all of it. The process is not collected before, so that its number is nobody else's.
-async fn end(parts: &mut Parts) -> Option<ExitStatus> {
-    drop(parts.leash.take());
-    let limit = tokio::time::Instant::now() + GONE;
-    while tokio::time::Instant::now() < limit {
-        if let Some(own) = parts.child.id() {
-            // Inside bubblewrap the first of them takes all others along.
-            os::descendants(own).into_iter().for_each(os::kill);
-            if !parts.keeper {
-                os::kill(own);
-            }
-        }
-        let soon = Duration::from_millis(50);
-        if let Ok(status) = tokio::time::timeout(soon, parts.child.wait()).await {
-            return status.ok();
-        }
-    }
-    // A keeper goes on until none is left, and ends then: killed now, it would leave behind what is still to be ended.
-    if let Some(own) = parts.child.id()
-        && (!parts.keeper || cfg!(windows))
-    {
-        os::end_group(own, true);
-    }
-    None
 }
 
 /// What bubblewrap said, or we did inside, in one line.

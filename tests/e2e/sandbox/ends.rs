@@ -43,6 +43,40 @@ fn attack_19_a_command_that_sleeps_for_ever_is_ended_in_time_with_all_it_started
 }
 
 #[test]
+fn a_command_that_is_ended_is_asked_first_so_that_git_leaves_no_lock() {
+    for kind in kinds() {
+        let mark = mark();
+        // The editor runs while git holds the lock; git is the shell's child, and the second time in its place.
+        let commit = format!(
+            "GIT_EDITOR='sleep {mark};:' git -c user.name=a -c user.email=b commit -qa --allow-empty"
+        );
+        let shell = format!("{commit}; touch after");
+        let exec = format!("export A=1; exec env {commit}");
+        let timed = |at: &str, command: &str| {
+            let input = json!({"command": command, "timeout": 1});
+            Step::calls(vec![call(at, "bash", input)])
+        };
+        let script = vec![
+            timed("toolu_1", &shell),
+            timed("toolu_2", "ls .git/index.lock; true"),
+            timed("toolu_3", &exec),
+            Step::text("Done."),
+        ];
+        let bench = Bench::new(kind, script);
+        bench.workspace.git(&["init", "-q"]);
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        let all = format!("{kind:?}: {told:#?}");
+        assert_eq!(told[0], "(command timed out after 1s)\n", "{all}");
+        assert!(told[1].contains("No such file"), "{all}");
+        assert_eq!(told[2], "(command timed out after 1s)\n", "{all}");
+        assert!(!bench.workspace.path(".git/index.lock").exists(), "{all}");
+        assert!(!bench.workspace.path("after").exists(), "{all}");
+        wait_until("all are gone", || marked(&mark).is_empty());
+    }
+}
+
+#[test]
 fn attack_19_a_daemon_does_not_outlive_its_command() {
     let _alone = alone();
     for kind in kinds() {
