@@ -10,6 +10,7 @@ mod bubble;
 mod ending;
 mod found;
 mod guarded;
+mod hints;
 mod inside;
 mod job;
 mod limits;

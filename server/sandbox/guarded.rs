@@ -182,6 +182,17 @@ impl Guarded {
         self.fixed.iter().map(|path| self.root.join(path)).collect()
     }
 
+    /// What a mount keeps as it is, or where it is, relative.
+    pub fn mounted(&self) -> Vec<PathBuf> {
+        let held = self.places.iter().filter(|(_, place)| place.is_held);
+        let held = held.map(|(path, _)| path).chain(&self.fixed);
+        if self.is_mounted {
+            held.cloned().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
     /// What stands at a place, by the system's numbers for it; `None`: nothing, or there is a link, or one above.
     pub fn number(&self, place: &Path) -> Option<(u64, u64)> {
         let relative = place.strip_prefix(&self.root).ok()?;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ending::{ask, end};
 use super::guarded::{Guarded, Told};
+use super::hints::Hints;
 use super::limits;
 use super::order::BEGUN;
 use super::output::Output;
@@ -97,6 +98,7 @@ pub(super) struct Parts {
     pub way: Option<BoxFuture<'static, ()>>,
     /// What is told with its end.
     pub notes: Vec<String>,
+    pub hints: Hints,
 }
 
 impl Job {
@@ -297,7 +299,9 @@ impl Job {
                 }
                 read = parts.output.read(&mut chunk), if open => match read {
                     Ok(count) if count > 0 => {
-                        self.receive(chunk.get(..count).unwrap_or_default(), &mut before);
+                        let came_now = chunk.get(..count).unwrap_or_default();
+                        self.receive(came_now, &mut before);
+                        parts.hints.look(came_now);
                         if before.is_none() && !parts.keeper {
                             parts.leash = None;
                         }
@@ -320,7 +324,9 @@ impl Job {
                 if count == 0 {
                     break;
                 }
-                self.receive(chunk.get(..count).unwrap_or_default(), &mut before);
+                let came_now = chunk.get(..count).unwrap_or_default();
+                self.receive(came_now, &mut before);
+                parts.hints.look(came_now);
             }
         };
         if open {
@@ -330,6 +336,11 @@ impl Job {
             && let Ok(told) = tokio::task::spawn_blocking(move || guarded.put_back()).await
         {
             notes.extend(tell(told, &parts.tell));
+        }
+        for sentence in parts.hints.sentences() {
+            if !notes.contains(&sentence) {
+                notes.push(sentence);
+            }
         }
         self.end.send_replace(Some(End {
             status: status.and_then(code),

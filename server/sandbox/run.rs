@@ -13,6 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::guarded::Guarded;
+use super::hints::Hints;
 use super::job::{Job, Parts, reader};
 use super::limits::Limits;
 use super::order::{Mounted, Order, Sockets};
@@ -29,6 +30,9 @@ const AT_ONCE: usize = 16;
 const OTHERS: usize = 50;
 /// Landlock knows no addresses, only ports: who may ask one server by its port may ask any.
 const NO_WAY: &str = "(It had no network: `sandbox.network` lets commands through a proxy, for which this machine has no bubblewrap. `postil doctor` tells the author more.)";
+const NO_NETWORK: &str = "(Commands have no network: only the author can open it, with `sandbox.network` in their own config.toml.)";
+/// Of one that finds names by itself, or asks for one that there is not.
+const BY_PROXY: &str = "(Here only the proxy that HTTPS_PROXY names finds hosts: a program that does not use it has no network unless the author sets `sandbox.network = \"whole\"`.)";
 /// `cmd /C` ends at the first line's end, without a word.
 const NO_LINES: &str = "A command is one line here (it runs by `cmd /C`): join the lines by `&&`, or write them to a script and run that; nothing was run.";
 /// `cmd` begins in the system's own folder then.
@@ -221,6 +225,8 @@ impl Processes {
             }
             _ => None,
         };
+        let held = guarded.as_ref().map(Guarded::mounted).unwrap_or_default();
+        let hints = Hints::new(&self.root, held, self.without_hosts(order.way));
         let mut line = serde_json::to_vec(&order).map_err(|e| failed("the order", &e))?;
         line.push(b'\n');
 
@@ -279,6 +285,7 @@ impl Processes {
             keeper,
             way,
             notes,
+            hints,
         };
         let attended = Arc::clone(&job);
         tokio::spawn(async move {
@@ -286,6 +293,17 @@ impl Processes {
             drop(temporary);
         });
         Ok(job)
+    }
+
+    /// What is said of a command that found no host; `way`: it has a proxy.
+    fn without_hosts(&self, way: bool) -> Option<&'static str> {
+        match &self.policy.network {
+            _ if !self.found().confines() => None,
+            Network::None => Some(NO_NETWORK),
+            Network::Through(_) if way => Some(BY_PROXY),
+            Network::Through(_) => Some(NO_WAY),
+            Network::Whole => None,
+        }
     }
 
     fn temporary(&self) -> std::io::Result<Arc<Temporary>> {

@@ -150,3 +150,70 @@ fn the_file_of_gits_settings_that_is_granted_is_read_itself() {
         assert_eq!(bench.run(&mut editor), ["alias\nnone\n"], "{kind:?}");
     }
 }
+
+#[test]
+fn what_a_guard_keeps_git_from_is_said_once_with_what_helps() {
+    if !kinds().contains(&Kind::Bubblewrap) {
+        return;
+    }
+    let run = [
+        "git checkout other 2>&1",
+        "git remote add origin x; git remote add origin y",
+        "echo 'Read-only file system'",
+    ];
+    let bench = Bench::new(Kind::Bubblewrap, commands(&run));
+    let workspace = &bench.workspace;
+    workspace.write(".github/workflows/ci.yml", "one\n");
+    committed(&bench);
+    workspace.git(&["checkout", "-q", "-b", "other"]);
+    workspace.write(".github/workflows/ci.yml", "two\n");
+    let who = ["-c", "user.name=a", "-c", "user.email=b"];
+    workspace.git(&[&who[..], &["commit", "-qam", "two"]].concat());
+    workspace.git(&["checkout", "-q", "main"]);
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    let said = |file: &str| {
+        format!(
+            "(`{file}` is guarded, and no command can change it: ask the author to run this themselves. What else it changed stays, so that the files may belong to two states now.)\n"
+        )
+    };
+    assert!(
+        told[0].contains("Switched to branch 'other'")
+            && told[0].ends_with(&said(".github/workflows")),
+        "{told:#?}"
+    );
+    assert!(told[1].ends_with(&said(".git/config")), "{told:#?}");
+    assert_eq!(told[1].matches("is guarded").count(), 1, "{told:#?}");
+    assert_eq!(told[2], "Read-only file system\n");
+}
+
+#[test]
+fn what_lies_outside_of_a_worktree_is_named_with_the_setting_that_opens_it() {
+    if !kinds().contains(&Kind::Bubblewrap) {
+        return;
+    }
+    let beside = folder("main-");
+    let main = beside.path().canonicalize().unwrap();
+    let bench = Bench::new(Kind::Bubblewrap, commands(&["git add src/a.rs"]));
+    let git = |args: &[&str]| {
+        let at = ["-C", main.to_str().unwrap()];
+        let who = ["-c", "user.name=a", "-c", "user.email=b"];
+        bench.workspace.git(&[&at[..], &who[..], args].concat())
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-qm", "x", "--allow-empty"]);
+    git(&["worktree", "add", "-q", main.join("w").to_str().unwrap()]);
+    // The workspace takes the place of the one that git made.
+    let file = std::fs::read(main.join("w/.git")).unwrap();
+    bench.workspace.write(".git", file);
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    let lock = main.join(".git/worktrees/w/index.lock");
+    assert!(
+        told[0].ends_with(&format!(
+            "(`{}` is outside of the workspace, where no command can write: the author can name its folder in `sandbox.write`, or run this themselves.)\n",
+            lock.display()
+        )),
+        "{told:#?}"
+    );
+}

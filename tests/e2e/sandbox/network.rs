@@ -406,6 +406,27 @@ fn attack_07_where_the_network_cannot_be_narrowed_there_is_none() {
 }
 
 #[test]
+fn a_command_that_finds_no_host_is_told_once_which_setting_helps() {
+    let ask = "python3 -c 'import socket; socket.getaddrinfo(\"named.test\", 80)'";
+    let run = [
+        &format!("{ask} 2>&1 | tail -1; {ask} 2>&1 | tail -1"),
+        "curl -sS http://named.test/; true",
+        "echo fine",
+    ];
+    let said = "(Commands have no network: only the author can open it, with `sandbox.network` in their own config.toml.)\n";
+    for kind in kinds() {
+        let bench = Bench::new(kind, commands(&run.map(|c: &str| c)));
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        for told in &told[..2] {
+            assert!(told.ends_with(said), "{kind:?}: {told}");
+            assert_eq!(told.matches("sandbox.network").count(), 1, "{told}");
+        }
+        assert_eq!(told[2], "fine\n");
+    }
+}
+
+#[test]
 fn attack_07_the_whole_network_is_there_only_where_it_was_named() {
     for kind in kinds() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
