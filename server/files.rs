@@ -21,7 +21,7 @@ pub use confine::{folder, make_folder};
 pub use disk::hash;
 pub use ignored::is_ignore_file;
 pub use overlay::{Overlay, Planned};
-pub use search::{Found, Named, Query};
+pub use search::{Found, Hides, Named, Query};
 pub use structure::Structure;
 pub use touched::Touched;
 pub use watch::{News, Watch, watch};

@@ -196,6 +196,7 @@ mod tests {
             max_matches: 100,
             max_size: 1 << 20,
             longest: std::time::Duration::MAX,
+            hides: None,
         };
         tree.grep(path, &query, &|| false).map(|found| found.text)
     }

@@ -34,7 +34,11 @@ pub struct Query {
     pub max_size: u64,
     /// After so long it ends with what it has.
     pub longest: Duration,
+    /// Of a path relative to the root: whether nothing of it is shown.
+    pub hides: Option<Hides>,
 }
+
+pub type Hides = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// `file:line:text` and, around it, `file-line-text`; `--` between groups.
 #[derive(Debug, Default)]
@@ -47,6 +51,8 @@ pub struct Found {
     pub late: bool,
     /// Lines too long to be searched for this pattern.
     pub passed_over: usize,
+    /// Files that the query hides.
+    pub left_out: usize,
 }
 
 /// Names that were found.
@@ -133,6 +139,11 @@ impl Tree {
             Some((glob, false)) => glob.is_match(file.strip_prefix(self.root()).unwrap_or(file)),
         });
         let mut found = Found::default();
+        if let Some(hides) = &query.hides {
+            let before = files.len();
+            files.retain(|file| !self.relative(file).is_some_and(|file| hides(&file)));
+            found.left_out = before - files.len();
+        }
         'files: for batch in files.chunks(BATCH) {
             let matcher = || pattern.until(&ends, &passed_over);
             for (text, matches) in self.search(batch, &open, &matcher, query, &ends) {

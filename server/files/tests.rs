@@ -676,6 +676,7 @@ fn a_search_that_takes_too_long_says_so() {
         max_matches: 10,
         max_size: 1 << 20,
         longest,
+        hides: None,
     };
     let grep = |longest| p.tree.grep(".", &query(longest), &|| false).unwrap();
     let found = grep(std::time::Duration::ZERO);

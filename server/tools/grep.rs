@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Context, MAX_OUTPUT, NOTES, Output, Tool, head, parse, schema};
-use crate::files::Query;
-use crate::trust::Risk;
+use crate::config::{Action, Settings};
+use crate::files::{Hides, Query};
+use crate::trust::{self, Risk};
 
 const MAX_MATCHES: usize = 200;
 const MAX_SIZE: u64 = 1 << 20;
@@ -34,7 +35,17 @@ struct Input {
     context_lines: Option<u64>,
 }
 
-pub(super) struct Grep;
+pub(super) struct Grep {
+    settings: Arc<Settings>,
+}
+
+impl Grep {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: Arc::new(settings.clone()),
+        }
+    }
+}
 
 #[async_trait]
 impl Tool for Grep {
@@ -72,6 +83,7 @@ impl Tool for Grep {
             max_matches: MAX_MATCHES,
             max_size: MAX_SIZE,
             longest: LONGEST,
+            hides: Some(denies(self.name(), &self.settings)),
         };
         let (tree, cancel) = (Arc::clone(&cx.tree), cx.cancel.clone());
         let search = tokio::task::spawn_blocking(move || {
@@ -108,9 +120,23 @@ impl Tool for Grep {
                 found.passed_over
             ));
         }
+        if found.left_out > 0 {
+            output.push_str(&left_out(found.left_out));
+        }
         if found.matches == 0 {
             output.truncate(output.trim_end().len());
         }
         Ok(output)
     }
+}
+
+/// Whether a rule denies this tool a file, which a call about a folder or another file shows nothing of then.
+pub(super) fn denies(tool: &'static str, settings: &Arc<Settings>) -> Hides {
+    let settings = Arc::clone(settings);
+    Box::new(move |file| trust::decide(&settings, tool, Risk::Read, file) == Action::Deny)
+}
+
+/// Said of such files.
+pub(super) fn left_out(files: usize) -> String {
+    format!("(files left out by the author's permissions: {files})\n")
 }

@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::grep::denies;
 use super::{Context, MAX_OUTPUT, Output, Tool, parse, schema, within_bytes};
 use crate::children::{FileEdits, Place, marked, uri};
+use crate::config::Settings;
+use crate::files::Hides;
 use crate::text::{Document, Encoding, Position};
 use crate::trust::Risk;
 
@@ -143,7 +147,17 @@ fn read(input: &Value) -> Result<Input, String> {
     }
 }
 
-pub(super) struct Lsp;
+pub(super) struct Lsp {
+    settings: Arc<Settings>,
+}
+
+impl Lsp {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: Arc::new(settings.clone()),
+        }
+    }
+}
 
 #[async_trait]
 impl Tool for Lsp {
@@ -164,19 +178,22 @@ impl Tool for Lsp {
     fn check(&self, input: &Value) -> Result<(), String> {
         read(input).map(|_| ())
     }
-    fn about(&self, _cx: &Context, input: &Value) -> String {
-        input
-            .get("file")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    fn about(&self, cx: &Context, input: &Value) -> String {
+        let file = input.get("file").and_then(Value::as_str);
+        let file = file.unwrap_or_default();
+        match cx.tree.resolve(file) {
+            Ok(resolved) if !file.is_empty() => cx.shown(&resolved),
+            _ => file.to_owned(),
+        }
     }
     async fn call(&self, cx: &Context, input: Value) -> Output {
         let input = read(&input)?;
         if !cx.trusted {
             return Err(crate::children::ChildError::Untrusted.to_string());
         }
-        let text = Asked::new(cx, &input)?.answer(&input).await?;
+        let text = Asked::new(cx, denies(self.name(), &self.settings), &input)?
+            .answer(&input)
+            .await?;
         Ok(within_bytes(&text, MAX_OUTPUT))
     }
 }
@@ -184,6 +201,7 @@ impl Tool for Lsp {
 /// A question about a file, or about the whole workspace.
 struct Asked<'a> {
     cx: &'a Context,
+    hides: Hides,
     path: PathBuf,
     language: Option<&'a str>,
     offset: usize,
@@ -192,12 +210,13 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn new(cx: &'a Context, input: &'a Input) -> Result<Self, String> {
+    fn new(cx: &'a Context, hides: Hides, input: &'a Input) -> Result<Self, String> {
         let language = input.language.as_deref().filter(|l| !l.trim().is_empty());
         let file = input.file.as_deref().filter(|f| !f.trim().is_empty());
         let Some(file) = file else {
             return Ok(Self {
                 cx,
+                hides,
                 path: cx.tree.root().to_path_buf(),
                 language,
                 offset: 0,
@@ -225,6 +244,7 @@ impl<'a> Asked<'a> {
         };
         Ok(Self {
             cx,
+            hides,
             path: read.path,
             language,
             offset,
@@ -297,12 +317,12 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Of what stands in a file: nothing where it is outside of the workspace. What a file includes decides where its
-    /// server leads to, and nobody was asked about that one.
+    /// Of what stands in a file: nothing where it is outside of the workspace, or the author denies it to this tool. What
+    /// a file includes decides where its server leads to, and nobody was asked about that one.
     fn inside<'t>(&self, file: &Path, text: &'t str) -> &'t str {
         match self.cx.tree.relative(file) {
-            Some(_) => text,
-            None => "",
+            Some(file) if !(self.hides)(&file) => text,
+            _ => "",
         }
     }
 

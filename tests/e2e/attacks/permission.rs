@@ -214,3 +214,45 @@ fn attack_22_a_turn_that_destroyed_files_and_failed_is_undone_whole() {
     assert_eq!(w.read("a.txt"), "mine\n".repeat(1000));
     assert_eq!(w.read("b.txt"), "mine as well\n");
 }
+
+#[test]
+fn what_a_rule_denies_by_its_path_is_shown_by_no_search_from_above() {
+    let ground = Ground::new(Vec::new());
+    ground
+        .workspace
+        .write("config/secrets.yml", "password: hunter2\n");
+    ground
+        .workspace
+        .write("config/open.yml", "password: none\n");
+    ground.trust();
+    let grep = |input: Value| {
+        let output = ground.run(&["tools", "call", "grep", &input.to_string()]);
+        all(&output)
+    };
+    let rule = |tool: &str| {
+        format!(
+            "[[permissions.rules]]\ntool = '{tool}'\npattern = 'config/secrets*'\naction = 'deny'\n"
+        )
+    };
+    for tool in ["*", "grep"] {
+        ground.workspace.configure(&rule(tool));
+        for input in [
+            json!({"pattern": "password"}),
+            json!({"pattern": "password", "path": "config"}),
+            json!({"pattern": "password", "context_lines": 3}),
+        ] {
+            let said = grep(input);
+            assert!(said.contains("config/open.yml:1:password: none"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+            assert!(
+                said.contains("(files left out by the author's permissions: 1)"),
+                "{said}"
+            );
+        }
+        let said = grep(json!({"pattern": "hunter2"}));
+        assert!(said.starts_with("No matches found."), "{said}");
+    }
+    // One of another tool says nothing of it.
+    ground.workspace.configure(&rule("file_read"));
+    assert!(grep(json!({"pattern": "hunter2"})).contains("hunter2"));
+}

@@ -47,7 +47,8 @@ them. *Own only* settings cannot be set there either.
 
 A rule names a tool ([tools.md](tools.md)), a pattern and an action: `allow`, `ask` or `deny`. The pattern is compared with
 what the call is about: a path relative to the workspace, a command, or an address. `*` stands for any text. A rule
-without a pattern applies to every call of its tool. **The last rule that matches decides.** Rules belong in your own
+without a pattern applies to every call of its tool. **The last rule that matches decides.** A file that a rule denies to
+`grep` or `lsp` (or `*`) is left out as well where such a call is about its folder or another file. Rules belong in your own
 `config.toml`:
 
 ```toml
