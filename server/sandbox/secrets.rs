@@ -1,7 +1,9 @@
-//! What of the system's own files a command is not to read, though who started us may: as root that is the passwords
-//! of all and the keys of this machine's servers.
+//! What a command is not to read elsewhere than in a home, though who started us may: of the system's own files, as root
+//! the passwords of all and the keys of this machine's servers; and what variables name.
 
 use std::path::PathBuf;
+
+use crate::os;
 
 /// Where the system keeps such files among others that everybody reads.
 const PLACES: &[&str] = &["/etc", "/usr/local/etc", "/var/backups"];
@@ -18,6 +20,40 @@ pub(super) fn of_system() -> Vec<PathBuf> {
         collect(PathBuf::from(place), 0, &mut found);
     }
     found
+}
+
+/// Variables that say where keys lie: files, or folders of such, several in one.
+const NAMED: &[&str] = &[
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "CLOUDSDK_CONFIG",
+    "DOCKER_CONFIG",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PASSWORD_STORE_DIR",
+    "XDG_CONFIG_HOME",
+    "npm_config_userconfig",
+];
+
+/// What they name: never a whole home, or all there is.
+pub(super) fn named() -> Vec<PathBuf> {
+    let home = os::home().unwrap_or_default();
+    let values = NAMED.iter().filter_map(std::env::var_os);
+    let places = values.flat_map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
+    places
+        .filter(|place| place.is_absolute() && !home.starts_with(place))
+        .collect()
+}
+
+/// Cargo's own folder, where it has another than in the home.
+pub(super) fn cargo() -> Vec<PathBuf> {
+    std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .into_iter()
+        .collect()
 }
 
 #[cfg(unix)]

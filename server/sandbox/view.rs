@@ -21,8 +21,10 @@ pub(super) struct Wanted<'a> {
     pub private: &'a Path,
     pub policy: &'a super::Policy,
     pub homes: &'a [PathBuf],
-    /// Of the system's, not to be read.
+    /// Of the system's, and where variables say that keys lie: not to be read.
     pub secrets: &'a [PathBuf],
+    /// Folders of cargo's that lie elsewhere than in a home.
+    pub cargo: &'a [PathBuf],
     /// Folders of programs.
     pub programs: &'a [PathBuf],
     /// Inside the root, without links, not to be written.
@@ -79,17 +81,12 @@ const TOOLS: &[&str] = &[
 
 /// What is secret in them all the same.
 const KEYS: &[&str] = &[
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
     ".dotnet/corefx/cryptography/x509stores/my",
     ".local/share/uv/credentials",
     ".opam/plugins/opam-publish",
     ".pub-cache/credentials.json",
     ".stack/upload/credentials.json",
 ];
-
-/// What cargo needs, and where a token may stand as well.
-const CARGO: &[&str] = &[".cargo/config", ".cargo/config.toml"];
 
 /// Where sockets of other programs lie, and what lies there besides.
 const RUN: &[&str] = &["/run", "/var/run"];
@@ -120,6 +117,9 @@ impl View {
         }
         for home in wanted.homes {
             view.hide_home(home);
+        }
+        for folder in wanted.cargo {
+            view.hide_cargo(folder);
         }
         // What lies in the root is what the agent works on.
         for path in wanted.secrets {
@@ -206,7 +206,15 @@ impl View {
         for key in KEYS {
             self.put(&home.join(key), Access::Hidden);
         }
-        for config in CARGO.iter().map(|config| home.join(config)) {
+        self.hide_cargo(&home.join(".cargo"));
+    }
+
+    fn hide_cargo(&mut self, folder: &Path) {
+        for name in ["credentials", "credentials.toml"] {
+            self.put(&folder.join(name), Access::Hidden);
+        }
+        // What cargo needs, and where a token may stand as well.
+        for config in ["config", "config.toml"].map(|name| folder.join(name)) {
             if holds_token(&config) {
                 self.put(&config, Access::Hidden);
             }
@@ -358,6 +366,7 @@ mod tests {
             policy: &super::super::Policy::default(),
             homes: std::slice::from_ref(&home),
             secrets: &[],
+            cargo: &[],
             programs: &[],
             guarded: &[keys.clone(), tokens.clone(), nested.clone(), own.clone()],
             fixed: &[

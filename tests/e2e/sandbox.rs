@@ -69,6 +69,8 @@ struct Bench {
     hosts: String,
     /// Where programs are looked for, when it is not as for the test.
     path: Option<String>,
+    /// Variables of the server's environment beside the usual ones.
+    more: Vec<(&'static str, String)>,
 }
 
 impl Bench {
@@ -116,6 +118,7 @@ impl Bench {
             kind,
             hosts: String::new(),
             path: None,
+            more: Vec::new(),
         }
     }
 
@@ -140,6 +143,7 @@ impl Bench {
             env.push(("PATH", String::from("/usr/bin:/bin")));
         }
         env.extend(self.path.clone().map(|path| ("PATH", path)));
+        env.extend(self.more.iter().cloned());
         env.into_iter().map(|(n, v)| (n.to_owned(), v)).collect()
     }
 

@@ -120,6 +120,69 @@ fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
     });
 }
 
+/// Programs are told by variables where their keys lie; some of these variables are handed on, and all are the author's.
+#[test]
+fn attack_07_a_command_reads_no_keys_where_variables_say_that_they_lie() {
+    let elsewhere = folder("elsewhere-");
+    let at = |name: &str| elsewhere.path().join(name).to_string_lossy().into_owned();
+    let files = [
+        ("CARGO_HOME", "cargo", "cargo/credentials.toml"),
+        ("KUBECONFIG", "kube/config:kube/more", "kube/config"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "aws", "aws"),
+        ("AWS_CONFIG_FILE", "aws-config", "aws-config"),
+        ("DOCKER_CONFIG", "docker", "docker/config.json"),
+        ("NETRC", "netrc", "netrc"),
+        ("NPM_CONFIG_USERCONFIG", "npmrc", "npmrc"),
+        ("GNUPGHOME", "gnupg", "gnupg/private"),
+    ];
+    for (_, _, file) in files {
+        let path = elsewhere.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write(&path, CANARY);
+    }
+    write(&elsewhere.path().join("kube/more"), CANARY);
+    write(&elsewhere.path().join("cargo/tool"), "a tool\n");
+    let mut run = format!("cat {} {}", at("kube/more"), at("cargo/tool"));
+    for (_, _, file) in files {
+        run.push_str(&format!(" {}", at(file)));
+    }
+    for kind in kinds() {
+        let mut bench = Bench::new(kind, commands(&[&run, "cat $CARGO_HOME/tool"]));
+        bench.more = files
+            .iter()
+            .map(|(name, value, _)| {
+                let places: Vec<String> = value.split(':').map(at).collect();
+                (*name, places.join(":"))
+            })
+            .collect();
+        let mut editor = bench.editor();
+        let told = bench.run(&mut editor);
+        assert!(told[0].contains("a tool"), "{kind:?}: {told:#?}");
+        assert_eq!(told[1], "a tool\n", "{kind:?}");
+        bench.assert_no_canary(&editor);
+    }
+}
+
+#[test]
+fn a_folder_of_caches_that_the_author_names_is_where_it_was() {
+    for kind in kinds() {
+        for named in [true, false] {
+            let names = if named { "['XDG_CACHE_HOME']" } else { "[]" };
+            let settings =
+                format!("[permissions]\ndefault = 'allow'\n[sandbox]\nenvironment = {names}\n");
+            let run = ["echo $XDG_CACHE_HOME", "echo ${XDG_CACHE_HOME#$TMPDIR}"];
+            let mut bench = Bench::with(kind, commands(&run), &settings);
+            bench.more = vec![("XDG_CACHE_HOME", String::from("/the/authors"))];
+            let mut editor = bench.editor();
+            let told = bench.run(&mut editor);
+            match named {
+                true => assert_eq!(told[0], "/the/authors\n", "{kind:?}"),
+                false => assert_eq!(told[1], "/cache\n", "{kind:?}"),
+            }
+        }
+    }
+}
+
 /// Root reads them all the same; anybody else cannot, with a sandbox or without.
 #[test]
 fn attack_07_a_command_reads_no_passwords_and_keys_of_the_system() {
