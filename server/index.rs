@@ -64,8 +64,8 @@ struct Before {
 pub struct Skipped {
     /// A sentence for each.
     pub told: Vec<String>,
-    /// How many of them could not be read.
-    pub unreadable: usize,
+    /// Those of them that may hide a thread: of what could not be read, or not be looked for.
+    pub unreadable: Vec<String>,
 }
 
 /// Files that were looked at while a scan ran: what the scan read of them may be older.
@@ -175,10 +175,12 @@ impl Index {
             }
         }
         drop(fresh);
-        let is_unreadable = |error: &&FileError| matches!(error, FileError::Io { .. });
+        let is_unreadable =
+            |error: &&FileError| matches!(error, FileError::Io { .. } | FileError::Untracked(_));
+        let unreadable = scan.skipped.iter().filter(is_unreadable);
         *self.skipped.lock().unwrap_or_else(PoisonError::into_inner) = Skipped {
             told: scan.skipped.iter().map(ToString::to_string).collect(),
-            unreadable: scan.skipped.iter().filter(is_unreadable).count(),
+            unreadable: unreadable.map(ToString::to_string).collect(),
         };
         Ok(changed)
     }

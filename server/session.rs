@@ -51,7 +51,7 @@ mod why;
 use closing::{Shown, Stand, Underway};
 pub use commits::{PendingCommit, commit_waits};
 pub use documents::STORM;
-pub use list::{Listed, ThreadList};
+pub use list::{Listed, Summary, ThreadList};
 pub use models::Answers;
 use names::Names;
 use provenance::Provenance;

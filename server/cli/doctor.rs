@@ -16,6 +16,7 @@ use crate::bridge;
 use crate::children;
 use crate::config::{self, Loaded, Network, Problem, Settings};
 use crate::log;
+use crate::files::FileError;
 use crate::models::{KeySource, ModelError};
 use crate::os;
 use crate::present::one_line;
@@ -100,6 +101,7 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     );
     found.add(
         "network",
+    found.extend("repository", untracked(&root));
         network(&loaded.settings.sandbox.network, &sandbox),
     );
     found.extend("history", history(&session));
@@ -231,6 +233,12 @@ fn editors() -> impl Iterator<Item = Told> {
 
 async fn model(session: &Session, workspace: &Workspace, online: bool) -> Vec<Told> {
     let (settings, passed) = session.choosing(workspace);
+/// Where tracked files may not be looked at.
+fn untracked(root: &Path) -> Option<Told> {
+    let error = vcs::tracked(root).err()?;
+    Some((Some(false), FileError::Untracked(error).to_string()))
+}
+
     let root = workspace.root();
     let choice = session.who_would_answer(workspace).await;
     let answers = choice.as_ref().ok().map(|choice| choice.answerer.name());

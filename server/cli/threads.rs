@@ -16,9 +16,12 @@ use super::{Cx, Outcome, Stop, text_of, way};
 use crate::bridge;
 use crate::os;
 use crate::present::{counted, one_line, short};
-use crate::session::{Done, Error, Listed, Session, ThreadList};
+use crate::session::{Done, Error, Listed, Session, Summary, ThreadList};
 use crate::threads::Status;
 use crate::verbs;
+
+/// Of a notebook that cannot be parsed; nothing else is so.
+const NO_JSON: &str = "it is no JSON that can be read, so its threads are not known";
 
 pub(super) fn list(cx: &Cx, path: Option<&Path>, status: Option<Status>, sarif: bool) -> Outcome {
     let paths: Vec<PathBuf> = path.into_iter().map(Path::to_owned).collect();
@@ -54,7 +57,7 @@ fn look(
                     Ok(list) => {
                         all.threads.extend(list.threads);
                         all.skipped.extend(list.skipped);
-                        all.unreadable += list.unreadable;
+                        all.unreadable.extend(list.unreadable);
                     }
                     // The threads of the others are shown all the same.
                     Err(error) => failed = failed.or(Some(error)),
@@ -69,8 +72,10 @@ fn look(
             if several.len() > 1 {
                 all.threads.sort_by_cached_key(place);
                 all.threads.dedup_by_key(|one| place(one));
-                all.skipped.sort();
-                all.skipped.dedup();
+                for told in [&mut all.skipped, &mut all.unreadable] {
+                    told.sort();
+                    told.dedup();
+                }
             }
             all
         }
@@ -125,7 +130,10 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
         return;
     }
     for skipped in &list.skipped {
-        cx.out.warn(skipped);
+        match list.unreadable.contains(skipped) {
+            true => cx.out.complain(skipped),
+            false => cx.out.warn(skipped),
+        }
     }
     for one in list.threads.iter().take_while(|_| !cx.out.is_gone()) {
         let (file, thread, lossy) = match one {
@@ -137,7 +145,9 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
             } => (one_line(file), thread, lossy),
             Listed::Unparsed { file, .. } => {
                 let file = one_line(file);
-                cx.out.line(format!("{YELLOW}unread{YELLOW:#}  {file}"));
+                cx.out.line(format!(
+                    "{YELLOW}unread{YELLOW:#}  {CYAN}{file}{CYAN:#}  {YELLOW}{NO_JSON}{YELLOW:#}"
+                ));
                 continue;
             }
         };
@@ -172,16 +182,32 @@ pub(super) fn show(cx: &Cx, list: &ThreadList) {
             ));
         }
     }
-    let summary = &list.summary;
-    cx.out.note(match summary.total {
+    cx.out.note(summary(list));
+}
+
+fn summary(list: &ThreadList) -> String {
+    let Summary {
+        total,
+        pending,
+        awaiting_user,
+    } = list.summary;
+    let mut text = match total {
+        0 if list.misses_some() => String::from("no threads found"),
         0 => String::from("no threads"),
         total => format!(
-            "{}: {} pending, {} awaiting you",
-            counted(total as u64, "thread"),
-            summary.pending,
-            summary.awaiting_user
+            "{}: {pending} pending, {awaiting_user} awaiting you",
+            counted(total as u64, "thread")
         ),
-    });
+    };
+    let unparsed = list.threads.len() - list.found().count();
+    if unparsed > 0 {
+        let files = counted(unparsed as u64, "file");
+        text.push_str(&format!("; {files} could not be parsed"));
+    }
+    if !list.unreadable.is_empty() {
+        text.push_str("; not all could be looked at");
+    }
+    text
 }
 
 /// Where no editor has the workspace open: what writes into a thread's file on disk.

@@ -393,7 +393,7 @@ impl Session {
             if let Some(index) = index {
                 let skipped = index.skipped();
                 list.skipped.extend(skipped.told);
-                list.unreadable += skipped.unreadable;
+                list.unreadable.extend(skipped.unreadable);
             }
         }
         list.count();

@@ -13,9 +13,9 @@ pub struct ThreadList {
     /// Files passed over: too large, binary-looking with a marker …; each a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
-    /// How many of them could not be read.
+    /// Those of them that may hide a thread.
     #[serde(skip)]
-    pub unreadable: usize,
+    pub unreadable: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -57,7 +57,7 @@ impl ThreadList {
 
     /// Whether there may be threads that it does not have, for a file could not be read or parsed.
     pub fn misses_some(&self) -> bool {
-        self.unreadable > 0 || self.threads.iter().any(|one| one.thread().is_none())
+        !self.unreadable.is_empty() || self.threads.iter().any(|one| one.thread().is_none())
     }
 
     /// Only the threads with this status; what could not be parsed stays.

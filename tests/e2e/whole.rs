@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, Options, Workspace};
 
 mod gate; // `postil check`, SARIF, pre-commit
+mod unseen; // what it could not look at
 
 const QUESTION: &str = "# AUTHOR: why?\nx = 1\n";
 

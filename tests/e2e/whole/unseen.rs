@@ -1,0 +1,85 @@
+//! What `postil check` could not look at: it says so, and does not pass.
+
+use std::path::Path;
+
+use super::*;
+use crate::peers;
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// Of which nobody knows any more what git tracks: what is hidden or ignored is passed over, tracked or not.
+fn with_a_damaged_index() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.git(&["init", "--quiet"]);
+    workspace.write(".gitignore", "ign/\n");
+    workspace.write("ign/b.py", QUESTION);
+    workspace.write(".hid/x.py", QUESTION);
+    workspace.git(&["add", "--force", "."]);
+    workspace.write(".git/index", "no index");
+    workspace
+}
+
+#[test]
+fn the_gate_does_not_pass_where_tracked_files_may_not_be_looked_at() {
+    let workspace = with_a_damaged_index();
+    let told = "what git tracks is not known, so hidden and ignored files are not looked at";
+    let (code, out, err) = said(&postil(&workspace, &["check"]));
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(err.contains(told), "{err}");
+    assert_eq!(out, "no threads found; not all could be looked at\n");
+    // What the status is for is said however quiet it is to be.
+    let (code, out, err) = said(&postil(&workspace, &["check", "-q"]));
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains(told), "{err}");
+    let (code, out, _) = said(&postil(&workspace, &["check", "--sarif"]));
+    let sarif: Value = serde_json::from_str(&out).expect("JSON");
+    let invocation = &sarif["runs"][0]["invocations"][0];
+    assert_eq!(
+        (code, &invocation["executionSuccessful"]),
+        (Some(1), &json!(false))
+    );
+
+    let (code, out, _) = said(&postil(&workspace, &["doctor", "--json"]));
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    let mut rows = found.as_array().expect("findings").iter();
+    let named = rows.any(|row| {
+        row["ok"] == false && row["text"].as_str().is_some_and(|text| text.contains(told))
+    });
+    assert!(named && code == Some(1), "{out}");
+
+    if !peers::on_path("jq") {
+        return;
+    }
+    let mut step = workspace.command("bash");
+    step.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/check.sh"));
+    step.env("POSTIL", env!("CARGO_BIN_EXE_postil"));
+    let (code, out, _) = said(&step.output().expect("bash runs"));
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains(told), "{out}");
+}
+
+#[test]
+fn a_notebook_that_cannot_be_parsed_is_named_with_the_reason() {
+    let workspace = Workspace::new();
+    workspace.write("a.ipynb", "<<<<<<< HEAD\n# AUTHOR: why?\n");
+    let (code, out, _) = said(&postil(&workspace, &["check"]));
+    assert_eq!(code, Some(1), "{out}");
+    assert_eq!(
+        out,
+        "unread  a.ipynb  it is no JSON that can be read, so its threads are not known\n\
+         no threads found; 1 file could not be parsed\n"
+    );
+    workspace.write("b.py", QUESTION);
+    let (_, out, _) = said(&postil(&workspace, &["threads"]));
+    assert!(
+        out.ends_with("1 thread: 1 pending, 0 awaiting you; 1 file could not be parsed\n"),
+        "{out}"
+    );
+}
