@@ -7,6 +7,7 @@
 mod check;
 mod layers;
 mod node;
+mod rules;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -21,8 +22,9 @@ use serde_json::Value;
 use crate::acp;
 use crate::models::prices::Said;
 use crate::os;
-pub use check::text;
+pub use check::{nearest, text};
 use layers::{Layer, Layers};
+pub use rules::{TOOLS, wildcard};
 pub use schema::{Action, Api, Review, Rule, Share, Trigger};
 pub use write::write_model;
 
@@ -143,7 +145,7 @@ pub struct Settings {
     pub permission: Option<Action>,
     /// The last one that matches holds.
     pub rules: Vec<Rule>,
-    /// Names of tools that are switched off.
+    /// Names of tools that are switched off, `*` for any rest.
     pub disabled_tools: Vec<String>,
     pub proxy_mode: ProxyMode,
     /// Seconds a request.
@@ -368,14 +370,14 @@ pub fn load_with(
         _ => {}
     }
     layers.environment(environment);
-    layers.finish()
+    layers.finish(root)
 }
 
 /// The models that the settings of the workspace at `root` name.
 pub fn models_of(root: &Path) -> Vec<String> {
     let mut layers = Layers::new();
     layers.file(Layer::Workspace, &root.join(PROJECT_FILE));
-    let settings = layers.finish().settings;
+    let settings = layers.finish(None).settings;
     let named = settings.model.into_iter().chain(settings.consult);
     named.filter(|name| name != "offline").collect()
 }
@@ -390,7 +392,7 @@ pub fn check_text(folders: &Folders, path: &Path, text: &str) -> Vec<Problem> {
         layers.file(Layer::User, &folders.config_file());
         layers.text(Layer::Workspace, path, text);
     }
-    let mut problems = layers.finish().problems;
+    let mut problems = layers.finish(None).problems;
     problems.retain(|problem| problem.file.as_deref() == Some(path));
     problems
 }

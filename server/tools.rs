@@ -47,7 +47,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
-use crate::config::{Action, Settings};
+use crate::config::{Action, Settings, wildcard};
 use crate::files::{Seen, Text, Tree};
 use crate::host::Host;
 use crate::models::Model;
@@ -313,7 +313,8 @@ impl Registry {
     }
 
     fn is_switched_off(&self, name: &str) -> bool {
-        self.settings.disabled_tools.iter().any(|d| d == name)
+        let mut disabled = self.settings.disabled_tools.iter();
+        disabled.any(|pattern| wildcard(pattern, name))
     }
 
     /// Whether all of this may be done that is not carried out here, as if tools of ours did it.

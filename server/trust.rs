@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::config::{Action, Settings};
+use crate::config::{Action, Settings, wildcard};
 use crate::os;
 
 pub use fingerprint::{HOLDS_HOME, holds_home};
@@ -219,26 +219,4 @@ pub fn decide(settings: &Settings, tool: &str, risk: Risk, argument: &str) -> Ac
         pattern.is_none_or(|pattern| wildcard(pattern, argument))
     });
     rule.map_or(otherwise, |rule| rule.action)
-}
-
-/// Whether `text` is what `pattern` says, `*` standing for anything.
-fn wildcard(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = rest.get(at + part.len()..).unwrap_or_default();
-    }
-    true
 }

@@ -194,7 +194,7 @@ pub(super) fn list(names: &[&str]) -> String {
 }
 
 /// The name that `wrong` is most like, if one is.
-pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if wrong.len() > 64 {
         return None;
     }

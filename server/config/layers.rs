@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toml::de::DeTable;
 
 use super::check::{check, leaves, list, meant, names, nearest, text};
 use super::node::{Content, Node, from_json, from_table, to_json};
+use super::rules::{no_tool, of_paths};
 use super::schema::{Action, Raw, schema};
 use super::{Loaded, Problem};
 
@@ -338,6 +339,12 @@ impl Layers {
             // A name without quotes in it is written as TOML as it is as JSON.
             return self.fix(meant(schema, &value).map(|name| format!("\"{name}\"")));
         }
+        let value = match (value, path) {
+            (Value::Array(names), [table, list]) if table == "tools" && list == "disabled" => {
+                Value::Array(self.disabled(source, &node.range, names))
+            }
+            (value, _) => value,
+        };
         if !source.layer.is_user()
             && let Some(message) = self.widens(schema, path, &value)
         {
@@ -377,9 +384,17 @@ impl Layers {
         let item = schema.get("items").unwrap_or(&Value::Null);
         let mut read: Vec<Value> = Vec::new();
         for (at, mut rule) in rules.into_iter().enumerate() {
-            let Err(what) = check(item, &rule) else {
-                read.push(rule);
-                continue;
+            let name = rule.get("tool").and_then(Value::as_str);
+            let (what, tool) = match (check(item, &rule), name.and_then(no_tool)) {
+                (Err(what), _) => (what, None),
+                (Ok(()), Some((what, tool))) => {
+                    let name = text(&json!(name));
+                    (format!("is wrong: its `tool` {name} {what}"), Some(tool))
+                }
+                (Ok(()), None) => {
+                    read.push(rule);
+                    continue;
+                }
             };
             let message = format!(
                 "`permissions.rules` has a wrong entry: number {} {what}",
@@ -393,6 +408,16 @@ impl Layers {
             if let Some(rule) = rule.as_object_mut() {
                 rule.insert(String::from("action"), Value::from("ask"));
             }
+            // Of whatever tool it is: the one that is nearest is asked about whatever the others say.
+            if let Some(tool) = tool {
+                read.retain(|rule| !allows(rule));
+                self.unread(source, range, message);
+                if let Some(tool) = tool {
+                    rule["tool"] = Value::from(tool);
+                    read.push(rule);
+                }
+                continue;
+            }
             if check(item, &rule).is_ok() {
                 self.problem(source, range, until_corrected(&message, "the rule asks"));
                 read.push(rule);
@@ -403,6 +428,24 @@ impl Layers {
             }
         }
         read
+    }
+
+    /// The tools that are switched off, those that are named wrongly with them, as far as it is known which are meant.
+    fn disabled(&mut self, source: &Source, range: &Range<usize>, names: Vec<Value>) -> Vec<Value> {
+        let mut all = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            if let Some((what, tool)) = name.as_str().and_then(no_tool) {
+                let message = format!(
+                    "`tools.disabled` has a wrong entry: number {} {} {what}",
+                    at + 1,
+                    text(&name)
+                );
+                self.unread(source, range, message);
+                all.extend(tool.map(Value::from));
+            }
+            all.push(name);
+        }
+        all
     }
 
     /// Why `value` allows more than the user does.
@@ -423,7 +466,8 @@ impl Layers {
         (at(value) > at(own)).then_some(more)
     }
 
-    pub(super) fn finish(mut self) -> Loaded {
+    /// `root`: the folder whose paths rules may name.
+    pub(super) fn finish(mut self, root: Option<&Path>) -> Loaded {
         let mut merged = Value::Object(Map::new());
         for (path, (value, _)) in &self.set {
             put(&mut merged, path, value.clone());
@@ -454,8 +498,10 @@ impl Layers {
                 .map_or("default", |(_, layer)| layer.name());
             sources.push((path.join("."), value.clone(), layer.to_owned()));
         });
+        let mut settings = raw.into_settings();
+        settings.rules = of_paths(settings.rules, root);
         Loaded {
-            settings: raw.into_settings(),
+            settings,
             problems: self.problems,
             sources,
         }

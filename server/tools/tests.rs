@@ -203,6 +203,14 @@ fn has(text: &str, part: &str) {
     assert!(text.contains(part), "`{part}` is missing in: {text}");
 }
 
+#[test]
+fn the_settings_know_the_name_of_every_tool() {
+    let registry = Registry::new(&Settings::default());
+    let mut names: Vec<&str> = registry.tools().iter().map(|tool| tool.name()).collect();
+    names.sort_unstable();
+    assert_eq!(names, crate::config::TOOLS);
+}
+
 #[tokio::test]
 async fn names_and_modes_are_refused_in_these_words() {
     let mut b = Bench::new();

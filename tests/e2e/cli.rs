@@ -11,6 +11,7 @@ use crate::harness::{Editor, Workspace};
 
 mod batches; // many threads at once
 mod completing; // what a shell offers at a Tab
+mod doctor; // what is wrong and is found
 mod history; // turns, runs, rounds
 mod manual; // man pages
 mod open; // files that are open in an editor

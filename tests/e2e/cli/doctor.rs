@@ -1,0 +1,118 @@
+//! What `postil doctor` finds, and what is said of it where it matters.
+
+use super::*;
+
+/// The findings that are faults: what they are about, and their text.
+fn faults(workspace: &Workspace) -> (i32, Vec<(String, String)>) {
+    let ran = postil(workspace, &["doctor", "--json"]);
+    let all = ran.json();
+    let of = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let rows = all.as_array().expect("findings").iter();
+    let faults = rows
+        .filter(|row| row["ok"] == false)
+        .map(|row| (of(row, "what"), of(row, "text")));
+    (ran.code, faults.collect())
+}
+
+#[track_caller]
+fn has(faults: &[(String, String)], what: &str, says: &str) {
+    let named = faults
+        .iter()
+        .any(|(about, text)| about == what && text.contains(says));
+    assert!(named, "{what}: {says}\n{faults:#?}");
+}
+
+const WRITE: &str = r#"{"path":"secret/x.rs","content":"x"}"#;
+
+#[test]
+fn a_rule_for_a_tool_that_there_is_not_is_told_and_allows_nothing() {
+    let workspace = project();
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let call = |name: &str, input: &str| postil(&workspace, &["tools", "call", name, input]);
+    let bash = r#"{"command":"true"}"#;
+
+    // What was to be denied is asked about, whatever was allowed before, and nobody is there to be asked.
+    workspace.configure(
+        "[permissions]\ndefault = \"allow\"\nrules = [{ tool = \"bash\", action = \"allow\" }, { tool = \"Bash\", action = \"deny\" }]\n",
+    );
+    let (code, found) = faults(&workspace);
+    let told = "`permissions.rules` has a wrong entry: number 2 is wrong: its `tool` \"Bash\" is no tool: did you mean `bash`?";
+    has(&found, "settings", told);
+    assert_eq!(code, 1);
+    assert_eq!(call("bash", bash).code, 1);
+    // Also of what only reads.
+    workspace.configure(
+        "[[permissions.rules]]\ntool = \"File-Read\"\npattern = \"src/*\"\naction = \"deny\"\n",
+    );
+    has(
+        &faults(&workspace).1,
+        "settings",
+        "did you mean `file_read`?",
+    );
+    assert_eq!(call("file_read", r#"{"path":"src/main.rs"}"#).code, 1);
+    // None is near.
+    workspace.configure(
+        "[permissions]\ndefault = \"allow\"\nrules = [{ tool = \"mcp__other__run\", action = \"deny\" }]\n",
+    );
+    has(
+        &faults(&workspace).1,
+        "settings",
+        "is no tool: `postil tools list`",
+    );
+    assert_eq!(call("file_write", WRITE).code, 1);
+
+    workspace.configure(
+        "[permissions]\ndefault = \"allow\"\n[tools]\ndisabled = [\"grep\", \"Bash\"]\n",
+    );
+    let told =
+        "`tools.disabled` has a wrong entry: number 2 \"Bash\" is no tool: did you mean `bash`?";
+    has(&faults(&workspace).1, "settings", told);
+    for (name, input) in [("bash", bash), ("grep", r#"{"pattern":"x"}"#)] {
+        let said = call(name, input).err;
+        assert!(said.contains(&format!("Tool {name} is disabled")), "{said}");
+    }
+    assert_eq!(call("file_write", WRITE).code, 1);
+
+    // Several are named at once.
+    workspace.configure(
+        "[permissions]\ndefault = \"allow\"\n[tools]\ndisabled = [\"bash*\"]\n[[permissions.rules]]\ntool = \"web_*\"\naction = \"deny\"\n",
+    );
+    let (_, found) = faults(&workspace);
+    assert!(
+        found.iter().all(|(about, _)| about != "settings"),
+        "{found:?}"
+    );
+    call("bash_list", "{}").refused("disabled");
+    call("file_write", WRITE).ok();
+}
+
+#[test]
+fn a_rule_names_a_path_in_any_way() {
+    let workspace = project();
+    postil(&workspace, &["trust", "--yes"]).ok();
+    let root = workspace.root().display().to_string();
+    let link = workspace.root().with_file_name("link");
+    std::os::unix::fs::symlink(workspace.root(), &link).expect("a link");
+    for pattern in [
+        String::from("secret/*"),
+        String::from("./secret/*"),
+        format!("{root}/secret/*"),
+        format!("{}/secret/*", link.display()),
+    ] {
+        for tool in ["file_write", "file_*", "*"] {
+            workspace.configure(&format!(
+                "[[permissions.rules]]\ntool = \"{tool}\"\npattern = \"{pattern}\"\naction = \"deny\"\n"
+            ));
+            let call = |input: &str| postil(&workspace, &["tools", "call", "file_write", input]);
+            call(WRITE).refused("not allowed");
+            call(r#"{"path":"free/x.rs","content":"x"}"#).ok();
+            std::fs::remove_dir_all(workspace.path("free")).expect("removed");
+        }
+    }
+    // `./run` is another command than `run`.
+    workspace.configure(
+        "[[permissions.rules]]\ntool = \"*\"\npattern = \"./true*\"\naction = \"allow\"\n",
+    );
+    let bash = r#"{"command":"true"}"#;
+    assert_eq!(postil(&workspace, &["tools", "call", "bash", bash]).code, 1);
+}
