@@ -77,6 +77,12 @@ impl Trust {
         }
     }
 
+    /// # Errors
+    /// Why the record cannot be read.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.kept.read().map(drop)
+    }
+
     /// Trusted, and what it would make us run is what was trusted. A record that cannot be read trusts nobody.
     pub fn is_trusted(&self, root: &Path) -> bool {
         let (Some(name), Ok(record)) = (name(root), self.kept.read()) else {

@@ -89,6 +89,8 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.add("workspace", (None, root.display().to_string()));
     found.add("trust", trust(&session, &root));
     found.extend("settings", settings(&folders.config_file(), &loaded));
+    let damaged = session.damaged_records().into_iter();
+    found.extend("record", damaged.map(|text| (Some(false), text)));
     if let Some(workspace) = session.workspaces().first() {
         found.extend("model", model(&session, workspace, online).await);
     }
@@ -131,6 +133,9 @@ fn trust(session: &Session, root: &Path) -> Told {
     match session.trust_lapsed(root) {
         None => (None, format!("not trusted: {meanwhile}; `postil trust`")),
         Some(what) => (
+    if let Err(error) = session.check_trust() {
+        return (Some(false), format!("no folder is trusted: {error}"));
+    }
             Some(false),
             format!(
                 "not trusted any more: {what} since it was trusted; {meanwhile}, and nothing is committed; `postil trust` trusts it as it is now"

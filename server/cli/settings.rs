@@ -60,6 +60,7 @@ pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> 
         );
         return Ok(true);
     }
+    session.check_trust()?;
     if session.is_trusted(&root) {
         done(cx, &shown, true, "is trusted already");
         return Ok(true);

@@ -192,6 +192,12 @@ impl Session {
         Kept::new(file, "the record of agents", "answer again")
     }
 
+    /// # Errors
+    /// Why what was said of agents cannot be read.
+    pub(super) fn check_answers(&self) -> anyhow::Result<()> {
+        self.kept_answers().read().map(drop)
+    }
+
     /// None where they cannot be read: that is told when an answer cannot be kept with them.
     fn said(&self) -> Answers {
         self.kept_answers().read().unwrap_or_default()

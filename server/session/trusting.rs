@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Error, Session};
 use crate::host::Question;
 use crate::os;
-use crate::trust;
+use crate::trust::{self, Grants};
 
 /// How often it is looked whether a folder was trusted elsewhere.
 const LOOK: Duration = Duration::from_millis(500);
@@ -17,6 +17,22 @@ impl Session {
             Some(answer) => *answer,
             None => self.trust.is_trusted(root),
         }
+    }
+
+    /// # Errors
+    /// Why the record of trusted folders cannot be read: none is trusted then.
+    pub fn check_trust(&self) -> Result<(), Error> {
+        self.trust
+            .check()
+            .map_err(|error| Error::Other(format!("{error:#}")))
+    }
+
+    /// What is wrong with the records of the data folder beside that of trust: of what may be done, and of agents.
+    pub fn damaged_records(&self) -> Vec<String> {
+        let grants = Grants::open(&self.folders.data).all().map(drop);
+        let all = [grants, self.check_answers()];
+        let wrong = all.into_iter().filter_map(Result::err);
+        wrong.map(|error| format!("{error:#}")).collect()
     }
 
     /// Where a folder was trusted for good and is so no more, for what it would run has changed: what has.

@@ -116,3 +116,22 @@ fn a_rule_names_a_path_in_any_way() {
     let bash = r#"{"command":"true"}"#;
     assert_eq!(postil(&workspace, &["tools", "call", "bash", bash]).code, 1);
 }
+
+#[test]
+fn records_that_are_damaged_are_named() {
+    let workspace = project();
+    let damage = |name: &str| {
+        std::fs::create_dir_all(workspace.data()).expect("folders");
+        std::fs::write(workspace.data().join(name), "{").expect("written");
+    };
+    for name in ["trust.json", "permissions.json", "agents.json"] {
+        damage(name);
+    }
+    let (code, found) = faults(&workspace);
+    assert_eq!(code, 1);
+    has(&found, "trust", "trust.json is damaged: move it away, then");
+    has(&found, "record", "permissions.json is damaged");
+    has(&found, "record", "agents.json is damaged");
+    let refused = postil(&workspace, &["trust"]).refused("trust.json is damaged: move it away");
+    assert!(!refused.err.contains("would allow"), "{refused:?}");
+}
