@@ -13,10 +13,11 @@ use super::settings::known_servers;
 use super::{Cx, Outcome};
 use crate::acp;
 use crate::bridge;
-use crate::children;
+use crate::children::{self, Row};
+use crate::comments;
 use crate::config::{self, Loaded, Network, Problem, Settings};
-use crate::log;
 use crate::files::FileError;
+use crate::log;
 use crate::models::{KeySource, ModelError};
 use crate::os;
 use crate::present::one_line;
@@ -88,22 +89,25 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.add("version", (None, env!("CARGO_PKG_VERSION").to_owned()));
     found.add("workspace", (None, root.display().to_string()));
     found.add("trust", trust(&session, &root));
-    found.extend("settings", settings(&folders.config_file(), &loaded));
     let damaged = session.damaged_records().into_iter();
     found.extend("record", damaged.map(|text| (Some(false), text)));
+    found.extend("settings", settings(&folders.config_file(), &loaded));
     if let Some(workspace) = session.workspaces().first() {
         found.extend("model", model(&session, workspace, online).await);
     }
-    found.extend("language server", servers(&session));
+    found.extend(
+        "language server",
+        servers(&session, &loaded.settings.servers),
+    );
     found.add("git", git(&root));
     found.add("repository", (None, repository(&root)));
+    found.extend("repository", untracked(&root));
     found.add(
         "sandbox",
         (sandbox.confines().then_some(true), sandbox.describe()),
     );
     found.add(
         "network",
-    found.extend("repository", untracked(&root));
         network(&loaded.settings.sandbox.network, &sandbox),
     );
     found.extend("history", history(&session));
@@ -129,13 +133,13 @@ fn trust(session: &Session, root: &Path) -> Told {
     if session.is_trusted(root) {
         return (None, String::from("trusted"));
     }
+    if let Err(error) = session.check_trust() {
+        return (Some(false), format!("no folder is trusted: {error}"));
+    }
     let meanwhile = "turns are read-only, no language server starts";
     match session.trust_lapsed(root) {
         None => (None, format!("not trusted: {meanwhile}; `postil trust`")),
         Some(what) => (
-    if let Err(error) = session.check_trust() {
-        return (Some(false), format!("no folder is trusted: {error}"));
-    }
             Some(false),
             format!(
                 "not trusted any more: {what} since it was trusted; {meanwhile}, and nothing is committed; `postil trust` trusts it as it is now"
@@ -159,14 +163,51 @@ fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
     told
 }
 
-fn servers(session: &Session) -> Vec<Told> {
-    let is_there = known_servers(session).into_iter();
-    is_there
-        .filter_map(|(row, found)| {
-            let text = format!("{}: {}", row.language, found?.display());
-            Some((Some(true), text))
+/// Those that are there, and those of the user's own that nothing comes of.
+fn servers(session: &Session, own: &[Row]) -> Vec<Told> {
+    let is_own = |row: &Row| {
+        own.iter().any(|own| {
+            children::canonical_language(&own.language) == row.language
+                && own.command == row.command
         })
-        .collect()
+    };
+    let rows = known_servers(session).into_iter();
+    rows.filter_map(|(row, found)| {
+        let language = &row.language;
+        if row.extensions.is_empty() && comments::detect("", Some(language), "").is_none() {
+            return Some(nobodys(language));
+        }
+        match found {
+            Some(program) => Some((Some(true), format!("{language}: {}", program.display()))),
+            None if is_own(&row) => Some((
+                Some(false),
+                format!(
+                    "{language}: {} is not on PATH: install it, or correct `servers.{language}` in your config.toml",
+                    row.command
+                ),
+            )),
+            None => None,
+        }
+    })
+    .collect()
+}
+
+/// Of a server whose language no file is known to be of.
+fn nobodys(language: &str) -> Told {
+    let built_in = children::rows(Vec::new());
+    let known = built_in.iter().map(|row| row.language.as_str());
+    match config::nearest(language, known) {
+        Some(meant) => (
+            Some(false),
+            format!("`servers.{language}` is used for no file: did you mean `servers.{meant}`?"),
+        ),
+        None => (
+            None,
+            format!(
+                "`servers.{language}` is used where an editor calls a file's language so: name its `extensions` to have it used elsewhere"
+            ),
+        ),
+    }
 }
 
 fn git(root: &Path) -> Told {
@@ -190,6 +231,12 @@ fn repository(root: &Path) -> String {
             top.display()
         ),
     }
+}
+
+/// Where tracked files may not be looked at.
+fn untracked(root: &Path) -> Option<Told> {
+    let error = vcs::tracked(root).err()?;
+    Some((Some(false), FileError::Untracked(error).to_string()))
 }
 
 fn history(session: &Session) -> Option<Told> {
@@ -238,12 +285,6 @@ fn editors() -> impl Iterator<Item = Told> {
 
 async fn model(session: &Session, workspace: &Workspace, online: bool) -> Vec<Told> {
     let (settings, passed) = session.choosing(workspace);
-/// Where tracked files may not be looked at.
-fn untracked(root: &Path) -> Option<Told> {
-    let error = vcs::tracked(root).err()?;
-    Some((Some(false), FileError::Untracked(error).to_string()))
-}
-
     let root = workspace.root();
     let choice = session.who_would_answer(workspace).await;
     let answers = choice.as_ref().ok().map(|choice| choice.answerer.name());

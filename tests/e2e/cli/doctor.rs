@@ -135,3 +135,26 @@ fn records_that_are_damaged_are_named() {
     let refused = postil(&workspace, &["trust"]).refused("trust.json is damaged: move it away");
     assert!(!refused.err.contains("would allow"), "{refused:?}");
 }
+
+#[test]
+fn a_language_server_that_nothing_comes_of_is_named() {
+    let workspace = project();
+    workspace.configure(
+        "[servers.python]\ncommand = \"pylspp\"\n[servers.pythn]\ncommand = \"sh\"\n[servers.ourown]\ncommand = \"sh\"\n",
+    );
+    let (code, found) = faults(&workspace);
+    assert_eq!(code, 1);
+    has(&found, "language server", "python: pylspp is not on PATH");
+    let told = "`servers.pythn` is used for no file: did you mean `servers.python`?";
+    has(&found, "language server", told);
+    // An editor may know a language that is not known here.
+    assert!(
+        found.iter().all(|(_, text)| !text.contains("ourown")),
+        "{found:?}"
+    );
+    let out = postil(&workspace, &["doctor"]).out;
+    assert!(
+        out.contains("`servers.ourown` is used where an editor"),
+        "{out}"
+    );
+}
