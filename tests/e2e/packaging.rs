@@ -85,6 +85,7 @@ fn the_debian_package_has_all_that_its_page_promises() {
         "Package: postil",
         &format!("Version: {VERSION}"),
         &format!("Architecture: {architecture}"),
+        "Recommends: git, bubblewrap",
     ] {
         assert!(about.lines().any(|l| l == line), "no `{line}`: {about}");
     }
