@@ -316,8 +316,13 @@ pub(super) fn config(cx: &Cx, command: &ConfigCommand) -> Outcome {
     Ok(true)
 }
 
-/// The value of a setting, for one who may show it to others: the password that an address may hold is left out.
+/// The value of a setting, for one who may show it to others: the password that an address may hold is left out, and what
+/// a program gets in its environment.
 fn shown(key: &str, value: &Value) -> Value {
+    let of_a_program = key.starts_with("agents.") || key.starts_with("servers.");
+    if of_a_program && key.contains(".env.") {
+        return json!("(set)");
+    }
     match value.as_str() {
         Some(address) if key.ends_with(".baseUrl") && address.contains('@') => {
             json!(models::local::shown(address))

@@ -158,3 +158,19 @@ fn a_language_server_that_nothing_comes_of_is_named() {
         "{out}"
     );
 }
+
+#[test]
+fn what_a_program_gets_in_its_environment_is_not_shown() {
+    let workspace = project();
+    workspace.configure(
+        "[agents.mine]\ncommand = \"mine\"\n[agents.mine.env]\nTOKEN = \"canary\"\n[servers.python]\ncommand = \"sh\"\n[servers.python.env]\nTOKEN = \"canary\"\n",
+    );
+    for args in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let shown = postil(&workspace, args).ok().out;
+        assert!(!shown.contains("canary"), "{shown}");
+        for name in ["agents.mine.env.TOKEN", "servers.python.env.TOKEN"] {
+            let line = shown.split(name).nth(1).expect(name);
+            assert!(line[..30].contains("(set)"), "{line}");
+        }
+    }
+}
