@@ -295,6 +295,8 @@ pub enum FileError {
 impl FileError {
     /// Nothing is wrong with the file: see [`is_exhausted`].
     pub fn is_exhausted(&self) -> bool {
+    #[error("{0} is UTF-16, which is not read: save it as UTF-8")]
+    Utf16(String),
         matches!(self, Self::Io { source, .. } if is_exhausted(source))
     }
 }
@@ -449,6 +451,9 @@ impl Tree {
             path: resolved,
             text: text.into(),
             seen,
+        if is_utf16(&bytes) {
+            return Err(FileError::Utf16(self.shown(&resolved)));
+        }
             lossy,
             buffer: None,
         })
@@ -639,7 +644,7 @@ impl Tree {
 #[derive(Debug, Default)]
 pub struct Scan {
     pub hits: Vec<Hit>,
-    /// Passed over: too large, unreadable, or wanted but binary.
+    /// Passed over: too large, unreadable, or wanted but binary or UTF-16.
     pub skipped: Vec<FileError>,
     /// Files that were read.
     pub files: usize,
@@ -663,3 +668,8 @@ pub struct Hit {
 pub fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes.get(..8000).unwrap_or(bytes)).is_some()
 }
+/// Whether the mark of byte order is UTF-16's; no UTF-8 begins so.
+pub fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
+}
+

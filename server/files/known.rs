@@ -19,7 +19,7 @@ use super::ignored::Makes;
 use super::pack::{self, Reader};
 
 const SECOND: i64 = 1_000_000_000;
-const MAGIC: &[u8] = b"postil: what a scan found, 1\n";
+const MAGIC: &[u8] = b"postil: what a scan found, 2\n";
 const CHECKSUM: usize = 8;
 /// A larger file is not ours.
 const LARGEST: u64 = 2 << 30;
@@ -83,6 +83,7 @@ pub(super) enum Outcome<'a> {
     Hit(&'a [u8]),
     TooLarge,
     Binary,
+    Utf16,
 }
 
 /// A file as the earlier scan left it; without a mark it is to be read again.
@@ -116,10 +117,11 @@ impl Part {
             Outcome::Hit(_) => 1,
             Outcome::TooLarge => 2,
             Outcome::Binary => 3,
+            Outcome::Utf16 => 4,
         };
         self.count += 1;
         pack::bytes(&mut self.bytes, name);
-        self.bytes.push(kind | u8::from(mark.is_some()) << 2);
+        self.bytes.push(kind | u8::from(mark.is_some()) << 3);
         if let Some(mark) = mark {
             mark.put(&mut self.bytes, &self.last);
             self.last = mark;
@@ -144,17 +146,18 @@ impl<'a> Iterator for Files<'a> {
         self.left = self.left.checked_sub(1)?;
         let name = self.reader.bytes()?;
         let kind = self.reader.byte()?;
-        let mark = if kind & 4 == 0 {
+        let mark = if kind & 8 == 0 {
             None
         } else {
             self.last = Mark::get(&mut self.reader, &self.last)?;
             Some(self.last)
         };
-        let outcome = match kind & 3 {
+        let outcome = match kind & 7 {
             0 => Outcome::Nothing,
             1 => Outcome::Hit(self.reader.bytes()?),
             2 => Outcome::TooLarge,
-            _ => Outcome::Binary,
+            3 => Outcome::Binary,
+            _ => Outcome::Utf16,
         };
         Some((name, Old { mark, outcome }))
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::at::{self, Kind, Obstacle};
 use super::known::{self, Known, Mark, Outcome};
 use super::walk::{Keeping, Place, Walked, readers, walk};
-use super::{FileError, Hit, Note, Scan, is_binary};
+use super::{FileError, Hit, Note, Scan, is_binary, is_utf16};
 
 /// Absolute paths of the files below `start` (or `start` itself), sorted.
 pub(super) fn list(root: &Path, start: &Path) -> io::Result<Vec<PathBuf>> {
@@ -160,7 +160,12 @@ impl Search<'_> {
         let (mark, outcome) = match read(place, self.max, buffer, keeping.is_some()) {
             Ok((Some(bytes), mark)) => {
                 scan.files += 1;
-                let outcome = if !(self.wanted)(bytes) {
+                let outcome = if is_utf16(bytes) {
+                    match (self.wanted)(as_utf8(bytes).as_bytes()) {
+                        true => Found::Utf16,
+                        false => Found::Nothing,
+                    }
+                } else if !(self.wanted)(bytes) {
                     Found::Nothing
                 } else if is_binary(bytes) {
                     Found::Binary
@@ -184,6 +189,7 @@ impl Search<'_> {
         let outcome = match &outcome {
             Found::Nothing => Outcome::Nothing,
             Found::Binary => Outcome::Binary,
+            Found::Utf16 => Outcome::Utf16,
             Found::TooLarge => Outcome::TooLarge,
             Found::Hit(note) => Outcome::Hit(note),
         };
@@ -205,6 +211,7 @@ impl Search<'_> {
             }),
             Outcome::TooLarge => scan.skipped.push(FileError::TooLarge(shown(), self.max)),
             Outcome::Binary => scan.skipped.push(FileError::Binary(shown())),
+            Outcome::Utf16 => scan.skipped.push(FileError::Utf16(shown())),
         }
     }
 }
@@ -214,6 +221,19 @@ enum Found {
     Hit(Vec<u8>),
     TooLarge,
     Binary,
+    Utf16,
+}
+
+/// What is UTF-16 in UTF-8, for a look at it.
+fn as_utf8(bytes: &[u8]) -> String {
+    let is_little = bytes.starts_with(&[0xff, 0xfe]);
+    let (units, _) = bytes.as_chunks::<2>();
+    let units = units.iter().map(|unit| match is_little {
+        true => u16::from_le_bytes(*unit),
+        false => u16::from_be_bytes(*unit),
+    });
+    let read = |unit: Result<char, _>| unit.unwrap_or(char::REPLACEMENT_CHARACTER);
+    char::decode_utf16(units).map(read).collect()
 }
 
 /// Whether the file is in the state that it was read in.

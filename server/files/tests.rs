@@ -219,10 +219,7 @@ fn reads_say_what_they_saw() {
     let text = p.tree.read("latin1.txt").unwrap();
     assert_eq!((&*text.text, text.lossy), ("caf\u{fffd}\n", true));
     assert_eq!(text.seen.hash, hash(b"caf\xe9\n"));
-    assert!(matches!(
-        p.tree.read("utf16.txt"),
-        Err(FileError::Binary(_))
-    ));
+    assert!(matches!(p.tree.read("utf16.txt"), Err(FileError::Utf16(_))));
     assert!(matches!(
         p.tree.read("big.txt"),
         Err(FileError::TooLarge(_, 100))

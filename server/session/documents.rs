@@ -371,7 +371,9 @@ impl Session {
                         Ok(view) => add_view(&mut list, &relative, &view),
                         // Passed over as in a folder: it is no file that holds threads.
                         Err(Error::File(
-                            error @ (FileError::Binary(_) | FileError::TooLarge(..)),
+                            error @ (FileError::Binary(_)
+                            | FileError::Utf16(_)
+                            | FileError::TooLarge(..)),
                         )) => list.skipped.push(error.to_string()),
                         Err(error) => return Err(error),
                     }

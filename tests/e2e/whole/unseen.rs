@@ -83,3 +83,25 @@ fn a_notebook_that_cannot_be_parsed_is_named_with_the_reason() {
         "{out}"
     );
 }
+
+#[test]
+fn a_thread_in_utf16_is_not_passed_over_in_silence() {
+    let workspace = Workspace::new();
+    let units: Vec<u16> = QUESTION.encode_utf16().collect();
+    let little = units.iter().flat_map(|unit| unit.to_le_bytes());
+    let big = units.iter().flat_map(|unit| unit.to_be_bytes());
+    let little: Vec<u8> = [0xff, 0xfe].into_iter().chain(little).collect();
+    let big: Vec<u8> = [0xfe, 0xff].into_iter().chain(big).collect();
+    workspace.write("little.py", little);
+    workspace.write("big.py", big);
+    workspace.write("none.py", b"\xff\xfex\0");
+    let told = ["big.py", "little.py"]
+        .map(|name| format!("postil: {name} is UTF-16, which is not read: save it as UTF-8\n"));
+    // From what the first look kept, too.
+    for args in [&["check"][..], &["check"], &["check", "--no-cache"]] {
+        let (code, _, err) = said(&postil(&workspace, args));
+        assert_eq!((code, err), (Some(0), told.concat()), "{args:?}");
+    }
+    let (code, _, err) = said(&postil(&workspace, &["check", "big.py"]));
+    assert_eq!((code, err), (Some(0), told[0].clone()));
+}
