@@ -26,7 +26,9 @@ pub use structure::Structure;
 pub use touched::Touched;
 pub use watch::{News, Watch, watch};
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -217,6 +219,22 @@ impl Buffers {
     }
 }
 
+/// A name as text. Of one that is no UTF-8 each byte that cannot be read stands behind a mark, so that two such names are
+/// told apart.
+pub fn as_text(name: &OsStr) -> Cow<'_, str> {
+    if let Some(text) = name.to_str() {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\u{fffd}{byte:02X}"));
+        }
+    }
+    Cow::Owned(text)
+}
+
 /// The first lines of a text, where a shebang or a modeline would be.
 pub fn head(text: &str) -> &str {
     let end = text
@@ -277,6 +295,8 @@ pub enum FileError {
     TooLarge(String, u64),
     #[error("{0} is binary")]
     Binary(String),
+    #[error("{0} is UTF-16, which is not read: save it as UTF-8")]
+    Utf16(String),
     #[error("{0} is not valid UTF-8: it can be read but not written")]
     NotUtf8(String),
     #[error("what git tracks is not known, so hidden and ignored files are not looked at: {0}")]
@@ -295,8 +315,6 @@ pub enum FileError {
 impl FileError {
     /// Nothing is wrong with the file: see [`is_exhausted`].
     pub fn is_exhausted(&self) -> bool {
-    #[error("{0} is UTF-16, which is not read: save it as UTF-8")]
-    Utf16(String),
         matches!(self, Self::Io { source, .. } if is_exhausted(source))
     }
 }
@@ -383,10 +401,7 @@ impl Tree {
             .strip_prefix(&self.root)
             .or_else(|_| path.strip_prefix(&self.given))
             .ok()?;
-        let parts: Vec<_> = rest
-            .components()
-            .map(|c| c.as_os_str().to_string_lossy())
-            .collect();
+        let parts: Vec<_> = rest.components().map(|c| as_text(c.as_os_str())).collect();
         Some(parts.join("/"))
     }
 
@@ -436,6 +451,9 @@ impl Tree {
             });
         }
         let bytes = self.read_bytes(&resolved)?;
+        if is_utf16(&bytes) {
+            return Err(FileError::Utf16(self.shown(&resolved)));
+        }
         if is_binary(&bytes) {
             return Err(FileError::Binary(self.shown(&resolved)));
         }
@@ -451,9 +469,6 @@ impl Tree {
             path: resolved,
             text: text.into(),
             seen,
-        if is_utf16(&bytes) {
-            return Err(FileError::Utf16(self.shown(&resolved)));
-        }
             lossy,
             buffer: None,
         })
@@ -664,12 +679,12 @@ pub struct Hit {
     pub bytes: Vec<u8>,
 }
 
-/// Git's rule: a NUL among the first 8000 bytes.
-pub fn is_binary(bytes: &[u8]) -> bool {
-    memchr::memchr(0, bytes.get(..8000).unwrap_or(bytes)).is_some()
-}
 /// Whether the mark of byte order is UTF-16's; no UTF-8 begins so.
 pub fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
 }
 
+/// Git's rule: a NUL among the first 8000 bytes.
+pub fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes.get(..8000).unwrap_or(bytes)).is_some()
+}

@@ -16,7 +16,7 @@ use dashmap::DashMap;
 use sha2::{Digest as _, Sha256};
 
 use crate::comments::{Syntax, detect};
-use crate::files::{FileError, Tree, head};
+use crate::files::{FileError, Tree, as_text, head};
 use crate::text::hex;
 use crate::threads::{self, Thread};
 
@@ -104,7 +104,7 @@ impl Index {
             ..Fresh::default()
         };
         let note = |path: &Path, bytes: &[u8]| {
-            let path = path.to_string_lossy();
+            let path = as_text(path.as_os_str());
             read(&path, bytes).map(|entry| notes::to_bytes(&entry))
         };
         let scan = tree.scan_for(

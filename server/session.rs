@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::children::{Children, Limits};
 use crate::config::{self, Folders, Loaded, PROJECT_FILE, ProxyMode};
 use crate::edits::Refused;
-use crate::files::{Buffers, FileError, Tree};
+use crate::files::{Buffers, FileError, Tree, as_text};
 use crate::host::{Host, Level};
 use crate::index::Index;
 use crate::sandbox::{Policy, Processes};
@@ -214,7 +214,9 @@ impl Workspace {
         file.split('/').fold(self.root().to_owned(), |at, name| {
             let names = std::fs::read_dir(&at).into_iter().flatten().flatten();
             let mut names = names.map(|one| one.file_name());
-            let found = names.find(|known| known.to_string_lossy() == name);
+            // As it was kept before each byte was, too.
+            let found =
+                names.find(|known| as_text(known) == name || known.to_string_lossy() == name);
             at.join(found.unwrap_or_else(|| name.into()))
         })
     }

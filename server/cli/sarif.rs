@@ -2,12 +2,12 @@
 //! its limits are heeded; what is left out is told.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::present::{self, visible};
-use crate::session::{Listed, Session, ThreadList, View};
+use crate::session::{Listed, Session, ThreadList, View, Workspace};
 use crate::threads::lines::line_start;
 use crate::threads::{Status, Thread};
 
@@ -128,7 +128,7 @@ fn result(views: &mut Views, file: &str, thread: &Thread) -> Value {
         "level": level,
         "message": {"text": message(&said.join("\n"))},
         "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": to_uri(file), "uriBaseId": "%SRCROOT%"},
+            "artifactLocation": {"uri": views.uri(file), "uriBaseId": "%SRCROOT%"},
             "region": views.region(file, thread),
         }}],
         "partialFingerprints": {"threadId/v1": thread.id},
@@ -154,23 +154,35 @@ type Seen = (View, HashMap<String, usize>);
 struct Views<'a> {
     session: &'a Session,
     last: Option<(String, Option<Seen>)>,
-    roots: Vec<PathBuf>,
+    workspaces: Vec<Arc<Workspace>>,
 }
 
 impl<'a> Views<'a> {
     fn new(session: &'a Session) -> Self {
-        let roots = session.workspaces();
         Self {
             session,
             last: None,
-            roots: roots.iter().map(|w| w.root().to_owned()).collect(),
+            workspaces: session.workspaces(),
+        }
+    }
+
+    /// Of the file's own name, which need be no text.
+    fn uri(&self, file: &str) -> String {
+        let own = self.workspaces.iter().find_map(|workspace| {
+            let path = workspace.path_of(file);
+            let own = path.strip_prefix(workspace.root()).ok()?;
+            (own.to_str().is_none() && path.exists()).then(|| own.to_owned())
+        });
+        match own {
+            Some(own) => to_uri(own.as_os_str().as_encoded_bytes()),
+            None => to_uri(file.as_bytes()),
         }
     }
 
     /// From the first marker to the end of the last message, columns counted in characters from 1.
     fn region(&mut self, file: &str, thread: &Thread) -> Value {
         if self.last.as_ref().is_none_or(|(last, _)| last != file) {
-            let mut paths = self.roots.iter().map(|root| root.join(file));
+            let mut paths = self.workspaces.iter().map(|one| one.path_of(file));
             let view = paths.find_map(|path| self.session.view(&path).ok());
             let view = view.map(|view| {
                 let ids = view.threads.iter().enumerate();
@@ -204,9 +216,9 @@ fn region(source: &str, thread: &Thread) -> Option<Value> {
 }
 
 /// A relative URI reference (RFC 3986) of a relative path.
-fn to_uri(path: &str) -> String {
+fn to_uri(path: &[u8]) -> String {
     let mut uri = String::new();
-    for byte in path.bytes() {
+    for &byte in path {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
                 uri.push(char::from(byte));

@@ -105,3 +105,49 @@ fn a_thread_in_utf16_is_not_passed_over_in_silence() {
     let (code, _, err) = said(&postil(&workspace, &["check", "big.py"]));
     assert_eq!((code, err), (Some(0), told[0].clone()));
 }
+
+/// On a file system that takes any bytes for a name.
+#[test]
+fn a_name_that_is_no_text_is_one_of_its_own() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let workspace = Workspace::new();
+    for name in [b"caf\xe8.py", b"caf\xe9.py"] {
+        let path = workspace.root().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(path, QUESTION).expect("written");
+    }
+    workspace.write("caf\u{e9}.py", QUESTION);
+    let (_, out, _) = said(&postil(&workspace, &["threads", "--sarif"]));
+    let sarif: Value = serde_json::from_str(&out).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let place = |at: usize| &results[at]["locations"][0]["physicalLocation"];
+    for (at, uri) in ["caf%C3%A9.py", "caf%E8.py", "caf%E9.py"]
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(place(at)["artifactLocation"]["uri"], *uri);
+        assert_eq!(place(at)["region"]["startColumn"], 3);
+    }
+    // Each once, by an id that names it alone; and that of a name that is text is of the text.
+    let mut check = workspace.postil();
+    let names = [&b"caf\xe8.py"[..], b"caf\xe9.py", b"."];
+    check.args(["check", "--json"]);
+    check.args(names.map(std::ffi::OsStr::from_bytes));
+    let output = check.output().expect("postil runs");
+    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(list["summary"]["total"], 3);
+    let ids: Vec<&str> = list["threads"]
+        .as_array()
+        .expect("threads")
+        .iter()
+        .filter_map(|thread| thread["id"].as_str())
+        .collect();
+    assert_eq!(ids[0], "8be0aa11");
+    let answered = postil(&workspace, &["respond", ids[2], "So."]);
+    assert!(answered.status.success(), "{answered:?}");
+    let text = |name: &[u8]| {
+        let path = workspace.root().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::read_to_string(path).expect("text")
+    };
+    assert!(text(b"caf\xe9.py").contains("# AGENT: So."));
+    assert_eq!(text(b"caf\xe8.py"), QUESTION);
+}
