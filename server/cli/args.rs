@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::{ArgValueCandidates as Offers, CompletionCandidate};
+use clap_complete::{ArgValueCandidates as Offers, ArgValueCompleter, CompletionCandidate};
 
 use super::complete;
 use crate::store::RunStatus;
@@ -332,7 +332,7 @@ pub(super) enum Command {
 #[derive(clap::Args)]
 pub(super) struct ReplyArgs {
     /// The thread's id, or four digits of it or more; with --all a file or folder
-    #[arg(value_name = "ID|PATH", add = offers(complete::pending))]
+    #[arg(value_name = "ID|PATH", add = ArgValueCompleter::new(complete::pending_and_paths))]
     pub target: Option<OsString>,
     /// Every pending thread
     #[arg(long)]

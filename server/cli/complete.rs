@@ -1,7 +1,7 @@
 //! Completions: the script of a shell asks this program at each Tab, for only it knows the threads, the runs and the
 //! tools of the workspace.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::CommandFactory as _;
 use clap_complete::CompletionCandidate;
+use clap_complete::engine::{PathCompleter, ValueCompleter as _};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args::{Args, Color};
@@ -31,11 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SAID: usize = 60;
 
 /// bash ends a word at a colon or an equals sign, as in `ollama/qwen3:8b`, and puts what is chosen behind it. It hands
-/// words over as they are typed, and quotes what is chosen only where it is told that these are names of files.
+/// words over as they are typed, and quotes what is chosen only where it is told that these are names of files; it
+/// ends those of folders with a slash itself then.
 const WHOLE_WORDS: &str = r#"
 _postil() {
     local -a whole=()
-    local at word here=0 line=$COMP_LINE apart last=$2 one
+    local at word here=0 line=$COMP_LINE apart last=$2 one names=
     for at in "${!COMP_WORDS[@]}"; do
         word=${COMP_WORDS[at]} apart=
         if [[ $line == [[:space:]]* ]]; then apart=1; fi
@@ -55,9 +57,35 @@ _postil() {
     local COMP_WORDS=("${whole[@]}") COMP_CWORD=$here
     _clap_complete_postil "$1" "$typed" ""
     for one in ${COMPREPLY[@]+"${COMPREPLY[@]}"}; do
-        if [[ -f $one || ($one == */ && -d $one) ]]; then compopt -o filenames 2>/dev/null; fi
+        if [[ -f $one || ($one == */ && -d $one) ]]; then names=1; fi
     done
+    if [[ $names ]] && compopt -o filenames 2>/dev/null; then COMPREPLY=("${COMPREPLY[@]%/}"); fi
     COMPREPLY=(${COMPREPLY[@]+"${COMPREPLY[@]#"${typed%"$last"}"}"})
+}
+"#;
+
+/// zsh alone knows what `~`, `$HOME` and an open quote stand for, so that it completes names of files itself, where postil
+/// would have them: they have nothing beside them.
+const NAMES: &str = r#"
+function _postil_asked() {
+    _CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((CURRENT - 1)) POSTIL_COMPLETE=zsh postil -- "$@" 2>/dev/null
+}
+function _postil_words() {
+    local -a found
+    local one names= before=("${words[@]}")
+    # What may stand here, whatever is typed.
+    before[CURRENT]=
+    for one in "${(@f)$(_postil_asked "${before[@]}")}"; do
+        if [[ $one != *:* && -e $one ]]; then names=1; fi
+    done
+    if [[ ! $names ]]; then
+        _clap_dynamic_completer_postil "$@"
+        return
+    fi
+    found=("${(@f)$(_postil_asked "${words[@]}")}")
+    found=(${(M)found:#*:*})
+    if [[ -n $found ]]; then _describe -V values found; fi
+    _files
 }
 "#;
 
@@ -92,10 +120,12 @@ pub(super) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
         script = (text.replace("-F _clap_complete_postil ", "-F _postil ") + WHOLE_WORDS).into();
     }
     if shell == clap_complete::Shell::Zsh {
+        let text = String::from_utf8_lossy(&script);
+        let own = "compdef _postil_words postil";
+        let text = text.replace("compdef _clap_dynamic_completer_postil postil", own);
         // Found by its name on `fpath` zsh runs it as the function at the first Tab, which would complete nothing.
-        script.extend_from_slice(
-            b"if [ \"$funcstack[1]\" = \"_postil\" ]; then _clap_dynamic_completer_postil \"$@\"; fi\n",
-        );
+        let first = "if [ \"$funcstack[1]\" = \"_postil\" ]; then _postil_words \"$@\"; fi\n";
+        script = (text + NAMES + first).into();
     }
     Ok(script)
 }
@@ -173,9 +203,15 @@ pub(super) fn threads() -> Vec<CompletionCandidate> {
     of_status(None)
 }
 
-/// Those that an agent is to answer.
-pub(super) fn pending() -> Vec<CompletionCandidate> {
-    of_status(Some(Status::Pending))
+/// Those that an agent is to answer, and files and folders.
+pub(super) fn pending_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let begins = typed.as_encoded_bytes();
+    let mut all = of_status(Some(Status::Pending));
+    all.retain(|one| one.get_value().as_encoded_bytes().starts_with(begins));
+    let paths = PathCompleter::any().complete(typed).into_iter();
+    let behind = all.len();
+    all.extend(paths.map(|path| path.display_order(Some(behind))));
+    all
 }
 
 /// The newest first, and behind them those of no thread.

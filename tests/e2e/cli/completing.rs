@@ -38,8 +38,17 @@ fn threads_runs_tools_and_files_are_offered_where_they_may_stand() {
     let (first, _) = &threads[0];
     let only = std::slice::from_ref(first);
     assert_eq!(values(&workspace, &["dismiss", &first[..6]]), only);
-    // An agent answers what waits for one.
-    assert_eq!(values(&workspace, &["reply", ""]), only);
+    // An agent answers what waits for one, and with `--all` what is in a file or folder.
+    assert_eq!(values(&workspace, &["reply", &first[..6]]), only);
+    let all = values(&workspace, &["reply", ""]);
+    assert!(
+        all.starts_with(only) && all.ends_with(&["src/".to_owned()]),
+        "{all:?}"
+    );
+    assert_eq!(
+        values(&workspace, &["reply", "--all", "src/"]),
+        ["src/a.rs"]
+    );
     // Of another workspace, from anywhere.
     let other = Workspace::new();
     let root = workspace.root().to_str().expect("a path").to_owned();
@@ -143,6 +152,55 @@ fpath=($PWD/f $fpath); autoload -Uz _postil; words=(postil say ''); CURRENT=3; _
     }
 }
 
+/// What stands on the line of a zsh on a terminal after a Tab.
+fn completed_by_zsh(workspace: &Workspace, typed: &str) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
+    let folder = program.parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    let script = r#"zmodload zsh/zpty
+zpty -b z 'TERM=vt100 zsh -f -i'
+zpty -w z 'autoload -Uz compinit; compinit -u -D; source <(postil completions zsh)'
+zpty -w z 'shown() { zle complete-word; print -r -- "<[$BUFFER]>"; zle kill-buffer; }; zle -N shown; bindkey "^T" shown'
+zpty -w z "print -r -- REA''DY"
+zpty -r z out '*READY*'
+zpty -n -w z "$TYPED"$'\x14'
+zpty -r z out '*\]>*'
+out=${out##*<\[}
+print -r -- "${out%%\]>*}"
+zpty -d z"#;
+    let mut shell = workspace.command("timeout");
+    shell.args(["30", "zsh", "-f", "-c", script]);
+    let output = shell.env("PATH", path).env("TYPED", typed).output();
+    let output = output.expect("zsh runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{typed}: {output:?}");
+    said.trim_end_matches('\n').to_owned()
+}
+
+/// It alone knows what a home, a variable and an open quote stand for.
+#[test]
+fn zsh_completes_a_path_as_it_is_typed() {
+    if !peers::on_path("zsh") || !peers::on_path("timeout") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("../home/pp/a.py", NOTES);
+    workspace.write("sp ace/c.py", NOTES);
+    workspace.write("sub/d.py", NOTES);
+    for (typed, completed) in [
+        ("postil check ~/pp/a", "postil check ~/pp/a.py "),
+        ("postil -C ~/p", "postil -C ~/pp/"),
+        ("postil check $HOME/pp/a", "postil check $HOME/pp/a.py "),
+        ("postil check 'sp a", "postil check 'sp ace/"),
+        ("postil check sp", r"postil check sp\ ace/"),
+        ("postil check sub/", "postil check sub/d.py "),
+        // What is no name of a file is postil's to know.
+        ("postil che", "postil check "),
+    ] {
+        assert_eq!(completed_by_zsh(&workspace, typed), completed, "{typed}");
+    }
+}
+
 /// What bash puts behind the words, the one at `at` as it is typed.
 fn put_by_bash(workspace: &Workspace, words: &str, at: usize, typed: &str) -> String {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
@@ -210,7 +268,8 @@ fn bash_completes_a_name_that_needs_quotes() {
             r"postil check 'sub\ '",
             2,
             r"sub\ ",
-            "names of files: sub dir/",
+            // Ended with a slash by bash.
+            "names of files: sub dir",
         ),
         (within.as_str(), 4, &id[..6], id.as_str()),
         ("postil che", 1, "che", "check"),
