@@ -1,7 +1,7 @@
 //! The user's own settings file with one setting changed: every other byte stays, comments too.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use toml::de::DeTable;
@@ -15,7 +15,7 @@ use super::Folders;
 /// Where the file is no TOML, or cannot be read or written. It is then as it was.
 pub fn write_model(folders: &Folders, model: Option<&str>) -> anyhow::Result<()> {
     let named = folders.config_file();
-    let file = std::fs::canonicalize(&named).unwrap_or(named);
+    let file = led_to(named);
     let shown = file.display();
     // A pipe never ends.
     if std::fs::metadata(&file).is_ok_and(|file| !file.is_file()) {
@@ -31,6 +31,22 @@ pub fn write_model(folders: &Folders, model: Option<&str>) -> anyhow::Result<()>
         return Ok(());
     }
     replace(&file, &new).with_context(|| format!("{shown} cannot be written"))
+}
+
+/// What a path leads to: also where a link on the way names what is not there yet, as one into a folder of dotfiles may.
+fn led_to(named: PathBuf) -> PathBuf {
+    let mut file = named;
+    // As many as the system follows.
+    for _ in 0..40 {
+        if let Ok(whole) = std::fs::canonicalize(&file) {
+            return whole;
+        }
+        let Ok(next) = std::fs::read_link(&file) else {
+            return file;
+        };
+        file = file.parent().unwrap_or(Path::new("")).join(next);
+    }
+    file
 }
 
 fn with_model(text: &str, model: Option<&str>) -> anyhow::Result<String> {

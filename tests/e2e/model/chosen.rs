@@ -92,6 +92,20 @@ fn a_settings_file_that_is_a_link_stays_one() {
     assert_eq!(config(&workspace), "model = \"offline\"\n");
 }
 
+/// As one into a folder of dotfiles that is not filled yet.
+#[test]
+fn a_settings_file_that_is_a_link_to_nothing_stays_one() {
+    let workspace = project("");
+    let (link, file) = (workspace.config_file(), workspace.path("dotfiles.toml"));
+    std::fs::remove_file(&link).expect("removed");
+    let beside = link.with_file_name("beside.toml");
+    std::os::unix::fs::symlink("beside.toml", &link).expect("a link");
+    std::os::unix::fs::symlink(&file, &beside).expect("a link");
+    assert_eq!(model(&workspace, &["offline"], &[]).0, 0);
+    assert!(link.is_symlink() && beside.is_symlink());
+    assert_eq!(workspace.read("dotfiles.toml"), "model = \"offline\"\n");
+}
+
 #[test]
 fn an_editor_lists_and_chooses() {
     let here = ollama(Vec::new());
